@@ -1,0 +1,60 @@
+"""Settings in, a working hub out: the only place that chooses implementations."""
+
+from __future__ import annotations
+
+import os
+
+from skillhub_mcp.execution.commands import CommandPolicy
+from skillhub_mcp.execution.runner import RunLimits, reduced_environment
+from skillhub_mcp.hub import SearchOptions, SkillHub
+from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, make_embedder
+from skillhub_mcp.search.freshness import LiveIndex
+from skillhub_mcp.search.indexing import Indexer, Progress, no_progress
+from skillhub_mcp.search.lance import IN_MEMORY
+from skillhub_mcp.search.looking import Looker
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.files import ReadLimits
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.visibility import Visibility
+
+
+def make_hub(settings: Settings, *, background: bool = True, progress: Progress = no_progress) -> SkillHub:
+    """Return the hub that `settings` describe. Reads no skill yet and loads no heavy library.
+
+    With `background`, a thread keeps it fresh, as a server needs; without, it looks once, as a command needs.
+    """
+    roots = make_roots(settings.skills_dirs)
+    embedder = _embedder(settings)
+    automatic = not settings.skip_auto_reindex
+    looker = Looker(
+        roots,
+        Indexer(settings.db_path, roots, embedder=embedder, progress=progress),
+        make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
+        automatic=automatic,
+        strict=settings.strict,
+    )
+    return SkillHub(
+        LiveIndex(roots, looker, automatic=automatic, background=background),
+        visibility=Visibility(settings.enabled_skills, settings.enabled_categories),
+        search=SearchOptions(settings.search_limit, settings.search_threshold),
+        files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
+        max_body_bytes=settings.max_body_bytes,
+        commands=CommandPolicy(settings.allowed_commands),
+        run_limits=RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
+        embedder=embedder,
+        environment=lambda: reduced_environment(os.environ),
+    )
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    if settings.embedding_provider == "none":
+        return None
+    keys = {"openai": settings.openai_api_key, "gemini": settings.gemini_api_key}
+    return make_embedder(
+        EmbedderOptions(
+            provider=settings.embedding_provider,
+            model=settings.embedding_model or None,
+            api_key=keys[settings.embedding_provider],
+            base_url=settings.embedding_base_url or None,
+        )
+    )

@@ -1,0 +1,1 @@
+"""The shell: one verb a file in `commands/`, and what they print."""

@@ -1,0 +1,45 @@
+"""`skillhub config`: every setting, its value, and where that came from."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.output import EXIT_OK, print_json
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser("config", help="show every setting", description="Show every setting.")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Print the settings. Raises InvalidSetting for the first that cannot be used."""
+    from skillhub_mcp.settings import read_settings
+
+    _, origins = read_settings(os.environ, options)
+    rows = [
+        {
+            "name": origin.setting.name,
+            "value": "***" if origin.setting.secret and origin.written else origin.written,
+            "from": origin.source,
+            "default": origin.setting.default,
+            "meaning": origin.setting.meaning,
+        }
+        for origin in origins
+    ]
+    if args.json:
+        print_json({"settings": rows})
+        return EXIT_OK
+    for row in rows:
+        print(
+            f"{row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
+            f"    {row['meaning']}"
+        )
+    return EXIT_OK

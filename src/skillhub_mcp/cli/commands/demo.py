@@ -1,0 +1,169 @@
+"""`skillhub demo`: what an agent does with the hub, step by step, and what each step costs.
+
+It starts the real server as a client would, over stdio, with a database of its own that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.commands.search import one_line
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.disclosure.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from fastmcp import Client
+
+DEFAULT_TASK = "extract the invoice number from a PDF"
+
+_SHOWN_LINES = 6
+# A path that a skill's body mentions: folders, then a file with an ending.
+_MENTIONED_FILE = re.compile(r"(?<![\w/.:-])((?:[\w-]+/)+[\w-]+\.[A-Za-z0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call: what the agent asked, what it saw, and what that cost."""
+
+    call: str
+    seen: str
+    milliseconds: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """The steps of one task, and how much every skill in full would have cost instead."""
+
+    task: str
+    steps: tuple[Step, ...]
+    skills: int
+    upfront_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """What the agent read in all."""
+        return sum(step.tokens for step in self.steps)
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser(
+        "demo",
+        help="walk through one task as an agent would",
+        description="Start a real server over stdio and walk search, load, read file as an agent would.",
+    )
+    parser.add_argument("task", nargs="*", help=f"the task (default: {DEFAULT_TASK})")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Walk the journey and print it. Fails when no skill fits the task."""
+    directories = options.get("SKILLS_DIR") or str(example_skills())
+    task = " ".join(args.task) or DEFAULT_TASK
+    with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
+        journey = asyncio.run(_walk(task, directories, Path(scratch)))
+    if args.json:
+        print_json({**asdict(journey), "tokens": journey.tokens})
+    else:
+        print(_told(journey))
+    return EXIT_OK if len(journey.steps) > 1 else EXIT_FAILED
+
+
+def example_skills() -> Path:
+    """Return the skills that ship with the package, wherever it is installed or checked out."""
+    import skillhub_mcp
+
+    package = Path(skillhub_mcp.__file__).parent
+    installed = package / "example_skills"
+    return installed if installed.is_dir() else package.parent.parent / "examples" / "skills"
+
+
+async def _walk(task: str, directories: str, scratch: Path) -> Journey:
+    from fastmcp import Client
+    from fastmcp.client.transports import StdioTransport
+
+    transport = StdioTransport(
+        command=sys.executable,
+        args=["-m", "skillhub_mcp", "--transport", "stdio"],
+        env={**os.environ, "SKILLS_DIR": directories, "DB_PATH": str(scratch / "skills.lancedb"), "LOG_LEVEL": "ERROR"},
+        keep_alive=False,
+    )
+    steps: list[Step] = []
+    async with Client(transport) as client:
+        hits, step = await _call(client, "search_skills", {"query": task})
+        steps.append(_seen(step, _hits_text(hits)))
+        if hits["skills"]:
+            name = hits["skills"][0]["name"]
+            loaded, step = await _call(client, "load_skill", {"skill_name": name})
+            steps.append(_seen(step, _first_lines(loaded["instructions"])))
+            mentioned = _MENTIONED_FILE.findall(loaded["instructions"])
+            present = [file for file in mentioned if (Path(loaded["path"]) / file).is_file()]
+            if present:
+                content, step = await _call(client, "read_skill_file", {"skill_name": name, "file_path": present[0]})
+                steps.append(_seen(step, _first_lines(content["content"])))
+    skills, upfront = _upfront_cost(directories)
+    return Journey(task, tuple(steps), skills, upfront)
+
+
+async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tuple[Any, Step]:
+    began = time.perf_counter()
+    result = await client.call_tool(tool, arguments)
+    elapsed = (time.perf_counter() - began) * 1000
+    text = str(getattr(result.content[0], "text", ""))
+    typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return json.loads(text), Step(f"{tool}({typed})", "", elapsed, estimate_tokens(text))
+
+
+def _seen(step: Step, seen: str) -> Step:
+    return Step(step.call, seen, step.milliseconds, step.tokens)
+
+
+def _hits_text(hits: Any) -> str:
+    if not hits["skills"]:
+        return str(hits["note"])
+    return "\n".join(
+        f"{hit['score']:.2f}  {hit['name']}: {one_line(hit['description'], width=80)}" for hit in hits["skills"][:3]
+    )
+
+
+def _first_lines(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    more = [f"… {len(lines) - _SHOWN_LINES} more lines"] if len(lines) > _SHOWN_LINES else []
+    return "\n".join([*(one_line(line, width=100) for line in lines[:_SHOWN_LINES]), *more])
+
+
+def _upfront_cost(directories: str) -> tuple[int, int]:
+    from skillhub_mcp.skills.model import SKILL_FILE
+    from skillhub_mcp.skills.registry import scan
+    from skillhub_mcp.skills.roots import make_roots
+
+    skills = scan(make_roots(directories.split(os.pathsep)), memory={}).snapshot.skills
+    texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)
+    return len(skills), sum(estimate_tokens(text) for text in texts)
+
+
+def _told(journey: Journey) -> str:
+    lines = [f"task: {journey.task}"]
+    for number, step in enumerate(journey.steps, start=1):
+        lines.append(f"\n{number}. {step.call}   {step.milliseconds:,.0f} ms, about {step.tokens:,} tokens")
+        lines += [f"   │ {line}" for line in step.seen.splitlines()]
+    lines.append(
+        f"\nThe agent read about {journey.tokens:,} tokens. "
+        f"All {journey.skills:,} skills up front would have been about {journey.upfront_tokens:,}."
+    )
+    return "\n".join(lines)

@@ -1,0 +1,137 @@
+"""`skillhub index`: bring the index in step with the files, and say what was found, served, refused and why."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.search.looking import Depth, View
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser(
+        "index",
+        help="update the index and report",
+        description="Update the index and report what was found, served and refused, and why.",
+    )
+    parser.add_argument("--verify", action="store_true", help="read every file and row, not only what seems changed")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Update the index where anything changed and print the report."""
+    return _index(options, Depth.VERIFY if args.verify else Depth.CHANGES, as_json=args.json)
+
+
+def rebuild(options: Mapping[str, str]) -> int:
+    """Write the index anew, whatever changed, and print the report (`skillhub --reindex`)."""
+    return _index(options, Depth.REBUILD, as_json=False)
+
+
+def _index(options: Mapping[str, str], depth: Depth, *, as_json: bool) -> int:
+    began = time.perf_counter()
+    with open_hub(options) as hub:
+        view = hub.refresh(depth)
+    seconds = time.perf_counter() - began
+    if as_json:
+        print_json(report_json(view, seconds))
+    else:
+        print(report_text(view, seconds))
+    if view.problem is not None:
+        raise view.problem
+    return EXIT_OK if view.index is not None else EXIT_FAILED
+
+
+def report_json(view: View, seconds: float) -> dict[str, object]:
+    """Return the report as JSON values."""
+    report = view.snapshot.report
+    return {
+        "found": report.found,
+        "served": len(view.snapshot.skills),
+        "digest": view.snapshot.digest,
+        "seconds": round(seconds, 3),
+        "index": _index_facts(view),
+        "diagnostics": dict(_breaches(view)),
+        "refused": [
+            {
+                "path": refused.directory,
+                "diagnostics": [
+                    {"rule": d.rule, "line": d.line, "message": d.message, "hint": d.hint} for d in refused.diagnostics
+                ],
+            }
+            for refused in report.refused
+        ],
+        "shadowed": [
+            {"name": s.skill.name, "path": s.skill.directory, "served_instead": s.winner.directory}
+            for s in report.shadowed
+        ],
+        "problems": [{"path": problem.path, "reason": problem.reason} for problem in report.problems],
+    }
+
+
+def report_text(view: View, seconds: float) -> str:
+    """Return the report for a person."""
+    report = view.snapshot.report
+    faulty = sum(1 for skill in view.snapshot.skills if skill.diagnostics)
+    lines = [
+        f"found     {report.found:,}",
+        f"served    {len(view.snapshot.skills):,}, of which {faulty:,} break or bend a rule",
+        f"shadowed  {len(report.shadowed):,} by another skill of the same name",
+        f"refused   {len(report.refused):,}",
+        f"index     {_index_sentence(view)}",
+        f"digest    {view.snapshot.digest}",
+        f"time      {seconds:.2f} s",
+    ]
+    lines += [f"\n{problem.path}: {problem.reason}" for problem in report.problems]
+    for refused in report.refused:
+        lines.append(f"\n{refused.directory}/SKILL.md is refused:")
+        for d in refused.diagnostics:
+            where = f"line {d.line}: " if d.line else ""
+            lines.append(f"  {where}{d.message} ({d.rule}); {d.hint}")
+    if report.shadowed:
+        lines.append("\nshadowed:")
+        lines += [f"  {s.skill.directory} by {s.winner.directory}" for s in report.shadowed]
+    breaches = _breaches(view)
+    if breaches:
+        lines.append("\nrules broken by skills that are served all the same:")
+        lines += [f"  {count:>6,}  {rule}" for rule, count in breaches]
+    if not report.found:
+        lines.append("\nNo SKILL.md was found. Put a folder with one into the skills directory (see skillhub config).")
+    return "\n".join(lines)
+
+
+def _breaches(view: View) -> list[tuple[str, int]]:
+    counts = Counter(d.rule for skill in view.snapshot.skills for d in skill.diagnostics)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _index_facts(view: View) -> dict[str, object]:
+    done = view.report
+    if done is None:
+        return {"changed": False}
+    return {
+        "changed": True,
+        "reason": done.reason,
+        "rebuilt": done.rebuilt,
+        "written": done.written,
+        "removed": done.removed,
+        "embedding_failure": done.embedding_failure,
+    }
+
+
+def _index_sentence(view: View) -> str:
+    done = view.report
+    if done is None:
+        return "unchanged"
+    what = "rebuilt" if done.rebuilt else "updated"
+    failure = f"; text only: {done.embedding_failure}" if done.embedding_failure else ""
+    return f"{what}, {done.written:,} written, {done.removed:,} removed ({done.reason}){failure}"

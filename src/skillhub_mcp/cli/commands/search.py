@@ -1,0 +1,53 @@
+"""`skillhub search`: what an agent would find."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_OK, print_json
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser("search", help="find skills for a task", description="Find skills for a task.")
+    parser.add_argument("query", nargs="+", help="the task, in a few words")
+    parser.add_argument("--limit", type=int, help="hits at most (default: SEARCH_LIMIT)")
+    parser.add_argument("--category", help="only skills of this category")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Search and print the hits, best first. No hit is an answer too: exit code 0."""
+    with open_hub(options) as hub:
+        answer = hub.search(" ".join(args.query), limit=args.limit, category=args.category)
+    if args.json:
+        hits = [
+            {
+                "name": hit.skill.name,
+                "description": hit.skill.description,
+                "score": round(hit.score, 4),
+                "category": hit.skill.category,
+                "reason": hit.reason.value,
+                "path": hit.skill.directory,
+            }
+            for hit in answer.hits
+        ]
+        print_json({"skills": hits, "searched": answer.searched})
+    elif not answer.hits:
+        print(f"No skill of {answer.searched:,} fits.")
+    for hit in () if args.json else answer.hits:
+        category = f"  [{hit.skill.category}]" if hit.skill.category else ""
+        print(f"{hit.score:.2f}  {hit.skill.name}{category}\n      {one_line(hit.skill.description)}")
+    return EXIT_OK
+
+
+def one_line(text: str, *, width: int = 160) -> str:
+    """Return `text` as one line of at most `width` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"

@@ -1,0 +1,73 @@
+"""`skillhub show`: one skill as an agent would load it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_OK, print_json
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser("show", help="show one skill", description="Show one skill's instructions and files.")
+    parser.add_argument("name", help="the skill's name")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Print what is known of the skill, then its whole body."""
+    from skillhub_mcp.disclosure.tokens import estimate_tokens
+
+    with open_hub(options) as hub:
+        first = hub.load(args.name)
+        rest = [hub.load(args.name, part=part) for part in range(2, first.parts + 1)]
+        files, more = hub.files(args.name)
+    skill = first.skill
+    body = "".join(part.instructions for part in (first, *rest))
+    if args.json:
+        print_json(
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "category": skill.category,
+                "tags": list(skill.tags),
+                "always_apply": skill.always_apply,
+                "allowed_tools": list(skill.allowed_tools),
+                "license": skill.license,
+                "compatibility": skill.compatibility,
+                "metadata": dict(skill.metadata),
+                "path": skill.directory,
+                "files": [{"path": file.path, "size": file.size} for file in files],
+                "more_files": more,
+                "tokens": estimate_tokens(body),
+                "diagnostics": [
+                    {"rule": d.rule, "severity": d.severity.value, "line": d.line, "message": d.message}
+                    for d in skill.diagnostics
+                ],
+                "instructions": body,
+            }
+        )
+        return EXIT_OK
+    facts = {
+        "name": skill.name,
+        "description": " ".join(skill.description.split()),
+        "category": skill.category or "-",
+        "tags": ", ".join(skill.tags) or "-",
+        "allowed tools": ", ".join(skill.allowed_tools) or "-",
+        "path": skill.directory,
+        "files": ", ".join(file.path for file in files) + (", …" if more else ""),
+        "cost": f"about {estimate_tokens(body):,} tokens",
+    }
+    for label, fact in facts.items():
+        print(f"{label + ':':<15}{fact}")
+    for diagnostic in skill.diagnostics:
+        line = f" (line {diagnostic.line})" if diagnostic.line else ""
+        print(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")
+    print(f"\n{body}")
+    return EXIT_OK

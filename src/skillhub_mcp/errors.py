@@ -1,0 +1,214 @@
+"""What can go wrong, as one small tree. The edges turn these into text: `server.boundary` and `cli.output`.
+
+    SkillHubError
+    ├── InvalidSetting          INVALID_SETTING        a setting has a value that cannot be used
+    ├── InvalidArgument         INVALID_ARGUMENT       a caller passed something unusable
+    ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
+    ├── SkillDisabled           SKILL_DISABLED         it exists, but this server does not serve it
+    ├── SkillUnreadable         SKILL_UNREADABLE       its SKILL.md cannot be read or parsed
+    ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
+    ├── PathNotAllowed          PATH_NOT_ALLOWED       the path leaves the skill, or is withheld
+    ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
+    ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
+    ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command ran too long and was killed
+    ├── IndexUnavailable        INDEX_UNAVAILABLE      nothing can answer a search yet, or at all
+    └── EmbeddingError          EMBEDDING_FAILED       the embedding provider did not answer usefully
+
+Facts travel as attributes (`SkillNotFound.near`), never inside a sentence only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class SkillHubError(Exception):
+    """The base of every failure that SkillHub expects. `message` is one sentence, `hint` says what mends it."""
+
+    code: ClassVar[str] = "SKILLHUB_ERROR"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What a program needs to mend the call, as JSON values."""
+        return {}
+
+
+class InvalidSetting(SkillHubError):
+    """A setting's value cannot be used."""
+
+    code = "INVALID_SETTING"
+
+    def __init__(self, setting: str, value: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{setting}={value!r} {reason}", hint=hint)
+        self.setting = setting
+        self.value = value
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"setting": self.setting, "value": self.value}
+
+
+class InvalidArgument(SkillHubError):
+    """An argument of a call cannot be used."""
+
+    code = "INVALID_ARGUMENT"
+
+    def __init__(self, argument: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{argument} {reason}", hint=hint)
+        self.argument = argument
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"argument": self.argument}
+
+
+class SkillNotFound(SkillHubError):
+    """No skill is served under that name; `near` holds the closest names that are."""
+
+    code = "SKILL_NOT_FOUND"
+
+    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
+        super().__init__(f"No skill is named {name!r}", hint=hint)
+        self.name = name
+        self.near = tuple(near)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name, "near": list(self.near)}
+
+
+class SkillDisabled(SkillHubError):
+    """The skill exists, but this server's settings leave it out."""
+
+    code = "SKILL_DISABLED"
+
+    def __init__(self, name: str, *, setting: str) -> None:
+        super().__init__(
+            f"Skill {name!r} is not enabled on this server",
+            hint=f"the person who runs the server can enable it with {setting}; search_skills shows what is enabled",
+        )
+        self.name = name
+        self.setting = setting
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name, "setting": self.setting}
+
+
+class SkillUnreadable(SkillHubError):
+    """A skill's SKILL.md cannot be read or parsed now. `path` names it, for logs and the shell."""
+
+    code = "SKILL_UNREADABLE"
+
+    def __init__(self, name: str, *, path: str, reason: str) -> None:
+        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint="repair or remove the file")
+        self.name = name
+        self.path = path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name}
+
+
+class SkillFileNotFound(SkillHubError):
+    """The skill has no such file."""
+
+    code = "FILE_NOT_FOUND"
+
+    def __init__(self, skill: str, file_path: str, reason: str = "does not exist", *, hint: str | None = None) -> None:
+        super().__init__(f"{file_path!r} {reason} in skill {skill!r}", hint=hint)
+        self.skill = skill
+        self.file_path = file_path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.skill, "file_path": self.file_path}
+
+
+class PathNotAllowed(SkillHubError):
+    """The path leaves the skill's own directory, or names what is withheld."""
+
+    code = "PATH_NOT_ALLOWED"
+
+    def __init__(self, file_path: str, reason: str) -> None:
+        super().__init__(
+            f"{file_path!r} {reason}",
+            hint="give a path relative to the skill's directory, such as 'references/guide.md'",
+        )
+        self.file_path = file_path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"file_path": self.file_path}
+
+
+class CommandNotAllowed(SkillHubError):
+    """The command is not on the allow list."""
+
+    code = "COMMAND_NOT_ALLOWED"
+
+    def __init__(self, command: str, *, allowed: Sequence[str]) -> None:
+        listed = ", ".join(allowed) or "none"
+        super().__init__(
+            f"{command!r} may not be run",
+            hint=f"allowed commands: {listed}; give the bare name, without a path",
+        )
+        self.command = command
+        self.allowed = tuple(allowed)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"command": self.command, "allowed": list(self.allowed)}
+
+
+class CommandUnavailable(SkillHubError):
+    """The command is allowed, but this machine has no such program."""
+
+    code = "COMMAND_UNAVAILABLE"
+
+    def __init__(self, command: str) -> None:
+        super().__init__(
+            f"{command!r} is allowed but is not installed where the server runs",
+            hint="install it, or run the skill's script from your own terminal",
+        )
+        self.command = command
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"command": self.command}
+
+
+class ExecutionTimeout(SkillHubError):
+    """The command ran longer than allowed; it and its children were killed."""
+
+    code = "EXECUTION_TIMEOUT"
+
+    def __init__(self, command: str, *, seconds: float) -> None:
+        super().__init__(
+            f"{command!r} was killed after {seconds:g} seconds",
+            hint="give it less to do, or raise EXEC_TIMEOUT_SECONDS",
+        )
+        self.command = command
+        self.seconds = seconds
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"command": self.command, "seconds": self.seconds}
+
+
+class IndexUnavailable(SkillHubError):
+    """No index can answer: it is being built for the first time, or it cannot be built."""
+
+    code = "INDEX_UNAVAILABLE"
+
+
+class EmbeddingError(SkillHubError):
+    """The embedding provider failed, timed out, or answered with something unusable."""
+
+    code = "EMBEDDING_FAILED"

@@ -1,0 +1,242 @@
+"""The hub: search, load, read a file, run a command. One verb for each tier of disclosure, and no protocol.
+
+Every way in, the MCP tools, the shell and Python, calls these verbs, so that what one serves all serve alike.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillhub_mcp.disclosure.parts import split_body
+from skillhub_mcp.errors import (
+    EmbeddingError,
+    IndexUnavailable,
+    InvalidArgument,
+    SkillDisabled,
+    SkillHubError,
+    SkillNotFound,
+)
+from skillhub_mcp.execution.commands import CommandPolicy
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
+from skillhub_mcp.search.analysis import normalise_query
+from skillhub_mcp.search.embedders.base import Embedder
+from skillhub_mcp.search.freshness import LiveIndex
+from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.search.looking import Depth, View
+from skillhub_mcp.search.ranking import Hit, Reason, cut, order, scaled
+from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.registry import read_document
+from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.visibility import Visibility
+
+MAX_LIMIT = 100
+_CANDIDATES_PER_HIT = 4
+_LISTED_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How many hits a search returns by default, and which share of the best score the others need."""
+
+    limit: int
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkill:
+    """One hit: the skill, its score in 0..1, and whether text or vectors found it."""
+
+    skill: Skill
+    score: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The hits, best first, and how many skills were searched."""
+
+    hits: tuple[FoundSkill, ...]
+    searched: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    """A skill and its instructions, or one part of `parts` (counted from 1) where the body is long."""
+
+    skill: Skill
+    instructions: str
+    part: int
+    parts: int
+
+
+class SkillHub:
+    """Finds, loads and uses the skills that one server may serve. Safe to call from several threads."""
+
+    def __init__(
+        self,
+        live: LiveIndex,
+        *,
+        visibility: Visibility,
+        search: SearchOptions,
+        files: ReadLimits,
+        max_body_bytes: int,
+        commands: CommandPolicy,
+        run_limits: RunLimits,
+        embedder: Embedder | None,
+        environment: Callable[[], dict[str, str]],
+    ) -> None:
+        self._live = live
+        self._visibility = visibility
+        self._search = search
+        self._files = files
+        self._max_body_bytes = max_body_bytes
+        self._commands = commands
+        self._run_limits = run_limits
+        self._embedder = embedder
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._served: tuple[Snapshot, frozenset[str]] | None = None
+
+    def start(self) -> None:
+        """Begin reading the skills in the background."""
+        self._live.start()
+
+    def close(self) -> None:
+        """Stop the background threads."""
+        self._live.close()
+
+    def peek(self) -> View | None:
+        """Return the present view, if there is one yet, without waiting."""
+        return self._live.peek()
+
+    def refresh(self, depth: Depth = Depth.CHANGES) -> View:
+        """Look at the files now, in this thread, and bring the index in step with them."""
+        return self._live.look_now(depth)
+
+    def skills(self) -> tuple[Skill, ...]:
+        """Return the skills that are served, by name."""
+        return tuple(skill for skill in self._live.snapshot().skills if self._visibility.allows(skill))
+
+    def search(self, query: str, *, limit: int | None = None, category: str | None = None) -> SearchAnswer:
+        """Return the skills that fit `query`, best first (seed 002 §3.2, DECISIONS 18).
+
+        Raises InvalidArgument for a query without words or a limit outside 1..100, and IndexUnavailable when
+        no index can answer. An embedding provider that fails is not an error: full text answers instead.
+        """
+        text = normalise_query(query)
+        if not text:
+            raise InvalidArgument("query", "is empty", hint="describe the task in a few words")
+        wanted = self._search.limit if limit is None else limit
+        if not 1 <= wanted <= MAX_LIMIT:
+            raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
+        view, hits = self._ask(text, wanted * _CANDIDATES_PER_HIT, category)
+        kept = cut(scaled(order(hits)), threshold=self._search.threshold, limit=wanted)
+        found = ((view.snapshot.at(hit.directory), hit) for hit in kept)
+        return SearchAnswer(
+            hits=tuple(FoundSkill(skill, hit.score, hit.reason) for skill, hit in found if skill is not None),
+            searched=len(self._served_directories(view.snapshot)),
+        )
+
+    def load(self, skill_name: str, *, part: int = 1) -> LoadedSkill:
+        """Return a skill's instructions as its SKILL.md holds them now (seed 002 §3.3).
+
+        Raises SkillNotFound, SkillDisabled, SkillUnreadable, or InvalidArgument for a part that is not there.
+        """
+        skill = self.skill(skill_name)
+        document = read_document(skill)
+        parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
+        if not 1 <= part <= len(parts):
+            raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {skill.name!r}")
+        return LoadedSkill(skill, parts[part - 1], part, len(parts))
+
+    def read_file(self, skill_name: str, file_path: str, *, offset: int = 0) -> FileContent:
+        """Return a file of the skill, from byte `offset` on (seed 002 §3.4, DECISIONS 24).
+
+        Raises SkillNotFound, SkillDisabled, SkillFileNotFound, PathNotAllowed or InvalidArgument.
+        """
+        skill = self.skill(skill_name)
+        return read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+
+    def files(self, skill_name: str) -> tuple[tuple[FileEntry, ...], bool]:
+        """Return the files of the skill that can be read, and whether there are more than are listed."""
+        return list_files(self.skill(skill_name).directory, limits=self._files)
+
+    def run_command(self, skill_name: str, command: str, args: Sequence[str] = ()) -> CommandResult:
+        """Run an allowed command in the skill's directory, without a shell (seed 002 §3.5).
+
+        Raises SkillNotFound, SkillDisabled, CommandNotAllowed, CommandUnavailable or InvalidArgument.
+        """
+        skill = self.skill(skill_name)
+        cwd = Path(skill.directory)
+        environment = self._environment()
+        argv = self._commands.resolve(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
+        return run(argv, cwd=cwd, limits=self._run_limits, environment=environment)
+
+    def skill(self, skill_name: str) -> Skill:
+        """Return the served skill of that name or safe alias. Raises SkillNotFound or SkillDisabled."""
+        name = unicodedata.normalize("NFKC", skill_name).strip()
+        snapshot = self._live.snapshot()
+        skill = snapshot.named(name)
+        if skill is None:
+            raise self._not_found(name, snapshot)
+        if not self._visibility.allows(skill):
+            raise SkillDisabled(skill.name, setting=self._visibility.setting)
+        return skill
+
+    def _ask(self, text: str, candidates: int, category: str | None) -> tuple[View, list[Hit]]:
+        view, index = self._live.searchable()
+        try:
+            return view, self._candidates(index, text, candidates, self._among(view.snapshot, category))
+        except IndexDamaged:
+            # Another process may have cleaned this version away: what it published since can answer.
+            self._live.forget_index(index)
+        view, index = self._live.searchable()
+        try:
+            return view, self._candidates(index, text, candidates, self._among(view.snapshot, category))
+        except IndexDamaged as error:
+            self._live.forget_index(index)
+            raise IndexUnavailable(
+                f"The index failed to answer: {error}", hint="call again; if it fails again, run skillhub --reindex"
+            ) from error
+
+    def _candidates(self, index: LanceIndex, text: str, limit: int, among: Collection[str]) -> list[Hit]:
+        """Ask the vectors first where there are any, and the text where they fail (seed 002 §3.2)."""
+        if self._embedder is not None and index.dimension is not None:
+            try:
+                vector = self._embedder.embed_query(text)
+            except EmbeddingError:
+                return index.search_text(text, limit=limit, among=among)
+            if len(vector) == index.dimension:
+                return index.search_vector(vector, limit=limit, among=among)
+        return index.search_text(text, limit=limit, among=among)
+
+    def _among(self, snapshot: Snapshot, category: str | None) -> Collection[str]:
+        served = self._served_directories(snapshot)
+        if category is None:
+            return served
+        wanted = category.strip().lower()
+        return frozenset(s.directory for s in snapshot.skills if s.category == wanted and s.directory in served)
+
+    def _served_directories(self, snapshot: Snapshot) -> frozenset[str]:
+        with self._lock:
+            if self._served is None or self._served[0] is not snapshot:
+                allowed = frozenset(s.directory for s in snapshot.skills if self._visibility.allows(s))
+                self._served = (snapshot, allowed)
+            return self._served[1]
+
+    def _not_found(self, name: str, snapshot: Snapshot) -> SkillHubError:
+        names = [skill.name for skill in snapshot.skills if self._visibility.allows(skill)]
+        near = near_names(name, names)
+        if near:
+            hint = "did you mean " + " or ".join(repr(found) for found in near) + "?"
+        elif 0 < len(names) <= _LISTED_NAMES:
+            hint = "available skills: " + ", ".join(names)
+        else:
+            hint = "find the name with search_skills" if names else "available skills: (none)"
+        return SkillNotFound(name, near=near, hint=hint)

@@ -1,0 +1,16 @@
+"""What is the query, once written the one way that the index understands? Pure text in, text out."""
+
+from __future__ import annotations
+
+import unicodedata
+
+MAX_QUERY_CHARACTERS = 2_000
+
+
+def normalise_query(text: str) -> str:
+    """Return `text` in NFKC with blanks collapsed, each word once, at most 2,000 characters (seed 002 §3.2).
+
+    A word said twice asks for nothing more, yet would count twice in a full-text score.
+    """
+    words = unicodedata.normalize("NFKC", text[:MAX_QUERY_CHARACTERS]).replace("\0", " ").split()
+    return " ".join(dict.fromkeys(words))

@@ -1,0 +1,187 @@
+"""When must we look again? Keeps one view fresh while others ask from it.
+
+The rules of this module:
+1. A caller gets one `View` and keeps it for its whole answer; a look replaces the view, it never changes one.
+2. One thread looks. It is asked by a starting server, by the watcher, or by a caller who finds the last look too
+   old; nobody who has a view waits for it, unless looking is cheap.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.search.lance import LanceIndex
+from skillhub_mcp.search.looking import Depth, Looker, View
+from skillhub_mcp.search.watch import RootWatcher
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+_CHEAP_SECONDS = 0.05
+_LOOK_AGAIN_SECONDS = 1.0
+_POLL_SECONDS = 2.0
+# Looking takes at most about a tenth of one processor, however large the library is.
+_REST_FACTOR = 10
+_FIRST_ANSWER_SECONDS = 120.0
+_CLOSING_SECONDS = 2.0
+
+
+class LiveIndex:
+    """The snapshot and the index of `roots`. The thread starts with `start` or with the first question.
+
+    With `background` off there is no thread: each question is answered from one look, made when it is first needed.
+    """
+
+    def __init__(
+        self, roots: tuple[SkillRoot, ...], looker: Looker, *, automatic: bool, background: bool = True
+    ) -> None:
+        self._looker = looker
+        self._automatic = automatic
+        self._background = background
+        self._snapshot: Snapshot | None = None
+        self._changed = threading.Condition()
+        self._view: View | None = None
+        self._wanted = True
+        self._closing = False
+        self._looks = 0
+        self._looked_at = 0.0
+        self._look_seconds = 0.0
+        self._thread: threading.Thread | None = None
+        self._watcher = RootWatcher(roots, self._ask)
+
+    def start(self) -> None:
+        """Begin the first look in the background, so that the first question finds an answer ready."""
+        with self._changed:
+            if self._background and self._thread is None and not self._closing:
+                self._thread = threading.Thread(target=self._run, name="skillhub-look", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Stop both threads. An index that is being written is given up: the published one stays as it is."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._looker.cancel()
+        self._watcher.stop()
+        if self._thread is not None:
+            self._thread.join(_CLOSING_SECONDS)
+
+    def peek(self) -> View | None:
+        """Return the present view, if there is one, without waiting or looking."""
+        return self._view
+
+    def snapshot(self) -> Snapshot:
+        """Return the present snapshot, waiting only for the very first. Raises IndexUnavailable if none comes."""
+        if not self._background and self._view is None:
+            if self._snapshot is None:
+                self._snapshot = self._looker.see()
+            return self._snapshot
+        return self._current(lambda _: True).snapshot
+
+    def searchable(self) -> tuple[View, LanceIndex]:
+        """Return a view and its index. Raises IndexUnavailable when there is none and none came in time."""
+        view = self._current(lambda view: view.index is not None or view.problem is not None)
+        if view.index is None:
+            raise view.problem or IndexUnavailable(
+                "The first index is still being built", hint="call again in a few seconds"
+            )
+        return view, view.index
+
+    def look_now(self, depth: Depth = Depth.CHANGES) -> View:
+        """Look in the caller's thread and return the view: for a shell command, which starts no thread."""
+        self._look(depth)
+        return self._require_view()
+
+    def forget_index(self, failed: LanceIndex) -> None:
+        """Give up an index that failed to answer; the next question waits for another."""
+        with self._changed:
+            if self._view is not None and self._view.index is failed:
+                self._view = replace(self._view, index=None, problem=None)
+            self._wanted = True
+            self._changed.notify_all()
+
+    def _current(self, enough: Callable[[View], bool]) -> View:
+        if not self._background:
+            return self._view or self.look_now()
+        self.start()
+
+        def answered() -> bool:
+            return self._closing or (self._view is not None and enough(self._view))
+
+        with self._changed:
+            if self._view is not None and enough(self._view):
+                self._freshen()
+            self._changed.wait_for(answered, _FIRST_ANSWER_SECONDS)
+        return self._require_view()
+
+    def _freshen(self) -> None:
+        """Ask for a look when the last is too old, and wait for it where that is cheap. Holds the condition."""
+        age = time.monotonic() - self._looked_at
+        if not self._automatic or age < max(_LOOK_AGAIN_SECONDS, self._look_seconds * _REST_FACTOR):
+            return
+        looks = self._looks
+        self._wanted = True
+        self._changed.notify_all()
+        if self._look_seconds < _CHEAP_SECONDS:
+            self._changed.wait_for(lambda: self._closing or self._looks > looks, _LOOK_AGAIN_SECONDS)
+
+    def _require_view(self) -> View:
+        view = self._view
+        if view is None:
+            raise IndexUnavailable("The skills are still being read", hint="call again in a few seconds")
+        return view
+
+    def _ask(self) -> None:
+        with self._changed:
+            self._wanted = True
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._wanted or self._closing, self._poll_seconds())
+                if self._closing:
+                    return
+                self._wanted = False
+            try:
+                self._look(Depth.CHANGES)
+            except Exception:  # the edge of a thread: what nobody foresaw is reported, and answers go on
+                log.exception("A look at the skills failed unexpectedly; the last good index goes on answering")
+                self._show_failure()
+            if self._automatic:
+                self._watcher.start()
+
+    def _poll_seconds(self) -> float | None:
+        if not self._automatic or self._watcher.healthy:
+            return None
+        return max(_POLL_SECONDS, self._look_seconds * _REST_FACTOR)
+
+    def _look(self, depth: Depth) -> None:
+        began = time.monotonic()
+        view = self._looker.look(self._view, depth, on_snapshot=self._show_skills)
+        with self._changed:
+            self._view = view
+            self._looks += 1
+            self._looked_at = time.monotonic()
+            self._look_seconds = self._looked_at - began
+            self._changed.notify_all()
+
+    def _show_failure(self) -> None:
+        failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
+        with self._changed:
+            if self._view is not None and self._view.index is None:
+                self._view = replace(self._view, problem=failure)
+            self._looks += 1
+            self._looked_at = time.monotonic()
+            self._changed.notify_all()
+
+    def _show_skills(self, snapshot: Snapshot) -> None:
+        with self._changed:
+            self._view = View(snapshot, None) if self._view is None else replace(self._view, snapshot=snapshot)
+            self._changed.notify_all()

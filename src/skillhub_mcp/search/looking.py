@@ -1,0 +1,180 @@
+"""One look at the files, and the view that comes of it. Knows nothing of threads; `freshness` decides when to look."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.search.indexing import Indexer, SyncReport
+from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.search.state import IndexState, state_path
+from skillhub_mcp.skills.registry import Memory, Scan, recall, scan
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one answer is given from. `index` is None until one can be asked; `problem` is the last failure.
+
+    `report` says what the last sync did, or is None when there was nothing to do.
+    """
+
+    snapshot: Snapshot
+    index: LanceIndex | None
+    report: SyncReport | None = None
+    problem: IndexUnavailable | None = None
+
+
+class Depth(Enum):
+    """How closely to look. CHANGES trusts mtime and size, VERIFY reads every file and row, REBUILD writes all anew."""
+
+    CHANGES = "changes"
+    VERIFY = "verify"
+    REBUILD = "rebuild"
+
+
+class Looker:
+    """Looks at the skills below `roots`, and brings the index in step where `automatic` allows it.
+
+    Whatever fails, the last good index goes on answering, and `View.problem` says what failed. Where there is
+    none, `make_spare` makes one that needs no disk.
+    """
+
+    def __init__(
+        self,
+        roots: tuple[SkillRoot, ...],
+        indexer: Indexer,
+        *,
+        make_spare: Callable[[], Indexer],
+        automatic: bool,
+        strict: bool,
+    ) -> None:
+        self._roots = roots
+        self._indexer = indexer
+        self._make_spare = make_spare
+        self._spare: Indexer | None = None
+        self._automatic = automatic
+        self._strict = strict
+        self._state: IndexState | None = None
+        self._state_stamp: tuple[int, int] | None = None
+
+    def see(self) -> Snapshot:
+        """Return the skills alone, without a thought for the index; loads no database."""
+        self._load_state()
+        memory: Memory = {} if self._state is None else self._state.memory
+        if self._automatic:
+            return self._scan(memory, reread=False).snapshot
+        return recall(self._roots, memory=memory, strict=self._strict)
+
+    def look(
+        self, before: View | None, depth: Depth = Depth.CHANGES, *, on_snapshot: Callable[[Snapshot], None]
+    ) -> View:
+        """Return the view after one look; `on_snapshot` hears of the skills before the index is in step with them.
+
+        Never raises IndexUnavailable: it is the view's `problem`.
+        """
+        reopened = self._load_state()
+        if not self._automatic and depth is Depth.CHANGES:
+            return self._as_published(before, reopened=reopened)
+        reread = depth is not Depth.CHANGES
+        seen = self._scan({} if self._state is None else self._state.memory, reread=reread)
+        on_snapshot(seen.snapshot)
+        try:
+            if depth is Depth.REBUILD:
+                return self._synced(reread=reread, force="asked for")
+            if self._state is None or self._indexer.stale(self._state, seen) is not None:
+                return self._synced(reread=reread)
+            view = self._unchanged(self._state, seen, before, reopened=reopened)
+            if depth is Depth.VERIFY and not self._holds(view, seen):
+                return self._synced(reread=reread, force="its rows are not the files'")
+        except IndexUnavailable as problem:
+            return self._without_writing(seen, before, problem)
+        else:
+            return view
+
+    def cancel(self) -> None:
+        """Let an index that is being written in another thread be given up."""
+        self._indexer.cancel()
+
+    def _holds(self, view: View, seen: Scan) -> bool:
+        """Whether the index holds exactly the skills that were seen."""
+        own = {root.path for root in self._roots}
+        try:
+            stored = {} if view.index is None else view.index.stored()
+        except IndexDamaged:
+            return False
+        held = {path: row.content_hash for path, row in stored.items() if row.root in own}
+        return held == {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
+
+    def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
+        if before is not None and before.index is not None and before.problem is None and not reopened:
+            return replace(before, snapshot=seen.snapshot, report=None)
+        if seen.opened:
+            self._indexer.remember(seen)
+        try:
+            return View(seen.snapshot, self._indexer.open(state))
+        except IndexDamaged as error:
+            log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
+            return self._synced(reread=False)
+
+    def _synced(self, *, reread: bool, force: str | None = None) -> View:
+        seen, published = self._indexer.sync(lambda memory: self._scan(memory, reread=reread), force=force)
+        self._load_state()
+        return View(seen.snapshot, published.index, published.report)
+
+    def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
+        if before is None or before.problem is None or before.problem.message != problem.message:
+            log.error("%s; %s", problem.message, problem.hint)
+        if self._state is not None:
+            try:
+                return View(seen.snapshot, self._indexer.open(self._state), problem=problem)
+            except IndexDamaged as error:
+                log.debug("The published index cannot be opened either: %s", error)
+        if self._spare is None:
+            self._spare = self._make_spare()
+        try:
+            _, published = self._spare.sync(lambda memory: self._scan(memory, reread=False))
+        except IndexUnavailable as second:
+            log.warning("There is no index in memory either: %s", second.message)
+            return View(seen.snapshot, None, problem=problem)
+        return View(seen.snapshot, published.index, published.report, problem)
+
+    def _as_published(self, before: View | None, *, reopened: bool) -> View:
+        if before is not None and before.index is not None and not reopened:
+            return before
+        memory: Memory = {} if self._state is None else self._state.memory
+        snapshot = recall(self._roots, memory=memory, strict=self._strict)
+        problem = IndexUnavailable(
+            f"There is no usable index at {self._indexer.db_path}, and looking for changes is switched off",
+            hint="run skillhub --reindex",
+        )
+        if self._state is None:
+            return View(snapshot, None, problem=problem)
+        try:
+            return View(snapshot, self._indexer.open(self._state))
+        except IndexDamaged as error:
+            log.warning("The index at %s is damaged: %s", self._indexer.db_path, error)
+            return View(snapshot, None, problem=problem)
+
+    def _scan(self, memory: Memory, *, reread: bool) -> Scan:
+        return scan(self._roots, memory=memory, strict=self._strict, reread=reread)
+
+    def _load_state(self) -> bool:
+        """Read the state again if its file was replaced; return whether it was."""
+        try:
+            status = os.stat(state_path(self._indexer.db_path))
+            stamp = (status.st_ino, status.st_mtime_ns)
+        except OSError:
+            stamp = None
+        if stamp is not None and stamp == self._state_stamp:
+            return False
+        self._state_stamp = stamp
+        self._state = self._indexer.state()
+        return True

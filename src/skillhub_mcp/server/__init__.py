@@ -1,0 +1,1 @@
+"""MCP only: the hub's verbs as tools, over stdio and Streamable HTTP."""

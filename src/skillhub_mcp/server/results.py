@@ -1,0 +1,125 @@
+"""What do results look like on the wire? Seed 002 §3's schemas, and the JSON text that carries them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from skillhub_mcp.execution.runner import CommandResult
+from skillhub_mcp.hub import LoadedSkill, SearchAnswer
+from skillhub_mcp.skills.files import FileContent
+
+_SHOWN_DESCRIPTION = 1_024
+
+NO_SKILLS_NOTE = "This hub has no skills yet. Its owner adds one by putting a folder with a SKILL.md into SKILLS_DIR."
+NO_HITS_NOTE = "Nothing fits. Try other words, or go on without a skill."
+
+
+class SkillSummary(BaseModel):
+    """One hit of a search."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    description: str
+    score: Annotated[float, Field(ge=0, le=1)]
+    category: str | None = None
+
+
+class SearchResult(BaseModel):
+    """The hits of a search, best first; `note` says what to do when there are none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    skills: list[SkillSummary]
+    note: str | None = None
+
+
+class Truncated(BaseModel):
+    """Which of a command's outputs were cut."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stdout: bool
+    stderr: bool
+
+
+class RunResult(BaseModel):
+    """What a command came to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    timeout: bool
+    truncated: Truncated
+
+
+def search_result(answer: SearchAnswer) -> SearchResult:
+    """Return the wire form of `answer`; a description beyond the specification's 1,024 characters is shortened."""
+    skills = [
+        SkillSummary(
+            name=hit.skill.name,
+            description=_shortened(hit.skill.description),
+            score=round(hit.score, 4),
+            category=hit.skill.category,
+        )
+        for hit in answer.hits
+    ]
+    if skills:
+        return SearchResult(skills=skills)
+    return SearchResult(skills=[], note=NO_HITS_NOTE if answer.searched else NO_SKILLS_NOTE)
+
+
+def loaded_json(loaded: LoadedSkill, *, with_path: bool) -> str:
+    """Return seed 002 §3.3's JSON. The body stands in it once; `path` only where the client shares the disk."""
+    skill = loaded.skill
+    result: dict[str, object] = {"name": skill.name, "instructions": loaded.instructions}
+    if with_path:
+        result["path"] = skill.directory
+    if skill.allowed_tools:
+        result["allowed_tools"] = list(skill.allowed_tools)
+    if loaded.parts > 1:
+        result["part"] = f"{loaded.part} of {loaded.parts}"
+        if loaded.part < loaded.parts:
+            result["next_part"] = loaded.part + 1
+    return compact_json(result)
+
+
+def file_json(content: FileContent) -> str:
+    """Return seed 002 §3.4's JSON; where there is more of the file, `next_offset` is where it goes on."""
+    result: dict[str, object] = {
+        "content": content.content,
+        "encoding": content.encoding,
+        "truncated": content.truncated,
+    }
+    if content.truncated:
+        result |= {"next_offset": content.next_offset, "size": content.size}
+    if content.encoding == "base64":
+        result["media_type"] = content.media_type
+    return compact_json(result)
+
+
+def run_result(result: CommandResult) -> RunResult:
+    """Return the wire form of what a command came to."""
+    return RunResult(
+        stdout=result.stdout,
+        stderr=result.stderr,
+        exit_code=result.exit_code,
+        timeout=result.timeout,
+        truncated=Truncated(stdout=result.stdout_truncated, stderr=result.stderr_truncated),
+    )
+
+
+def compact_json(value: object) -> str:
+    """Return JSON without blanks that cost tokens and without escapes of what is readable."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shortened(description: str) -> str:
+    if len(description) <= _SHOWN_DESCRIPTION:
+        return description
+    return description[: _SHOWN_DESCRIPTION - 1].rstrip() + "…"

@@ -1,0 +1,363 @@
+"""Every setting, once: its name, default, meaning and form. Read from the environment, and from nowhere else.
+
+Nothing else in the program reads an environment variable, and no `.env` file is read. `Settings` is handed to
+`bootstrap` only; everything below gets the narrow options that it needs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from skillhub_mcp.errors import InvalidSetting
+
+T = TypeVar("T")
+
+Provider = Literal["none", "openai", "gemini"]
+ErrorStyle = Literal["result", "jsonrpc"]
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """One setting. `read` turns its text into a value, or raises ValueError with what would be allowed."""
+
+    name: str
+    field: str
+    default: str
+    meaning: str
+    read: Callable[[str], T]
+    aliases: tuple[str, ...] = ()
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings as values. `skills_dirs` and `db_path` have `~` expanded."""
+
+    skills_dirs: tuple[str, ...]
+    db_path: str
+    embedding_provider: Provider
+    embedding_model: str
+    embedding_base_url: str
+    openai_api_key: str
+    gemini_api_key: str
+    search_limit: int
+    search_threshold: float
+    max_file_bytes: int
+    max_body_bytes: int
+    allowed_commands: tuple[str, ...]
+    exec_timeout_seconds: float
+    exec_max_output_bytes: int
+    log_level: LogLevel
+    enabled_skills: frozenset[str]
+    enabled_categories: frozenset[str]
+    skip_auto_reindex: bool
+    strict: bool
+    enable_run: bool
+    enable_run_over_http: bool
+    expose_paths: bool
+    serve_dotfiles: bool
+    error_style: ErrorStyle
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a setting's value came from: an option of the command line, a variable, or the default."""
+
+    setting: Setting[object]
+    written: str
+    source: str
+
+
+def _text(written: str) -> str:
+    return written
+
+
+def _directories(written: str) -> tuple[str, ...]:
+    found = tuple(os.path.expanduser(part) for part in written.split(os.pathsep) if part.strip())
+    if not found:
+        raise ValueError("must name at least one directory")
+    return found
+
+
+def _path(written: str) -> str:
+    if not written.strip() or "\0" in written:
+        raise ValueError("must be a path")
+    return os.path.abspath(os.path.expanduser(written))
+
+
+def _choice(*allowed: str, upper: bool = False) -> Callable[[str], str]:
+    def read(written: str) -> str:
+        value = written.strip().upper() if upper else written.strip().lower()
+        if value not in allowed:
+            raise ValueError("must be one of " + ", ".join(allowed))
+        return value
+
+    return read
+
+
+def _log_level(written: str) -> str:
+    value = _choice("DEBUG", "INFO", "WARN", "WARNING", "ERROR", upper=True)(written)
+    return "WARNING" if value == "WARN" else value
+
+
+def _switch(written: str) -> bool:
+    value = written.strip().lower()
+    if value not in (*_TRUE, *_FALSE):
+        raise ValueError("must be 1 or 0 (or true/false, yes/no, on/off)")
+    return value in _TRUE
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(written: str) -> int:
+        sentence = f"must be a whole number from {low:,} to {high:,}".replace(",", "")
+        try:
+            value = int(written.strip())
+        except ValueError:
+            raise ValueError(sentence) from None
+        if not low <= value <= high:
+            raise ValueError(sentence)
+        return value
+
+    return read
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def read(written: str) -> float:
+        sentence = f"must be a number from {low:g} to {high:g}"
+        try:
+            value = float(written.strip())
+        except ValueError:
+            raise ValueError(sentence) from None
+        if not (math.isfinite(value) and low <= value <= high):
+            raise ValueError(sentence)
+        return value
+
+    return read
+
+
+def _list(written: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in written.split(",") if part.strip()))
+
+
+def _names(written: str) -> frozenset[str]:
+    return frozenset(_list(written))
+
+
+def _lower_names(written: str) -> frozenset[str]:
+    return frozenset(part.lower() for part in _list(written))
+
+
+def _setting(
+    name: str,
+    field: str,
+    default: str,
+    meaning: str,
+    read: Callable[[str], object],
+    *,
+    aliases: tuple[str, ...] = (),
+    secret: bool = False,
+) -> Setting[object]:
+    return Setting(name, field, default, meaning, read, aliases, secret)
+
+
+_MEBIBYTES_64 = 64 * 1024 * 1024
+
+SETTINGS: tuple[Setting[object], ...] = (
+    _setting(
+        "SKILLS_DIR",
+        "skills_dirs",
+        "~/.skillhub/skills",
+        "Directories that hold skills, separated as in PATH; an earlier one wins a name",
+        _directories,
+    ),
+    _setting("DB_PATH", "db_path", "~/.skillhub/skills.lancedb", "Where the index is kept", _path),
+    _setting(
+        "EMBEDDING_PROVIDER",
+        "embedding_provider",
+        "none",
+        "Whose embeddings search uses: none sends nothing anywhere; openai and gemini are sent names, "
+        "descriptions, tags, categories and queries, never bodies",
+        _choice("none", "openai", "gemini"),
+    ),
+    _setting("EMBEDDING_MODEL", "embedding_model", "", "The provider's model; empty takes its usual one", _text),
+    _setting(
+        "EMBEDDING_BASE_URL",
+        "embedding_base_url",
+        "",
+        "Another address that speaks the provider's protocol; empty takes the provider's own",
+        _text,
+    ),
+    _setting("OPENAI_API_KEY", "openai_api_key", "", "Needed with EMBEDDING_PROVIDER=openai", _text, secret=True),
+    _setting(
+        "GEMINI_API_KEY",
+        "gemini_api_key",
+        "",
+        "Needed with EMBEDDING_PROVIDER=gemini",
+        _text,
+        aliases=("GOOGLE_API_KEY",),
+        secret=True,
+    ),
+    _setting("SEARCH_LIMIT", "search_limit", "10", "Hits a search returns at most", _whole(1, 100)),
+    _setting(
+        "SEARCH_THRESHOLD",
+        "search_threshold",
+        "0.2",
+        "Of more than five hits, those below this share of the best score are left out",
+        _number(0, 1),
+    ),
+    _setting(
+        "MAX_FILE_BYTES",
+        "max_file_bytes",
+        "65536",
+        "Bytes that one read_skill_file returns at most",
+        _whole(4, _MEBIBYTES_64),
+    ),
+    _setting(
+        "SKILLHUB_MAX_BODY_BYTES",
+        "max_body_bytes",
+        "131072",
+        "Bytes of instructions that one load_skill returns at most; a longer body comes in parts",
+        _whole(1024, _MEBIBYTES_64),
+    ),
+    _setting(
+        "ALLOWED_COMMANDS",
+        "allowed_commands",
+        "python,uv,node,cat,ls,grep",
+        "Commands that run_skill_command may run, by bare name",
+        _list,
+    ),
+    _setting(
+        "EXEC_TIMEOUT_SECONDS",
+        "exec_timeout_seconds",
+        "60",
+        "Seconds after which a command and its children are killed",
+        _number(0.1, 86_400),
+    ),
+    _setting(
+        "EXEC_MAX_OUTPUT_BYTES",
+        "exec_max_output_bytes",
+        "65536",
+        "Bytes of stdout, and of stderr, that a command returns at most",
+        _whole(1, _MEBIBYTES_64),
+    ),
+    _setting("LOG_LEVEL", "log_level", "INFO", "How much is logged to stderr: DEBUG, INFO, WARN or ERROR", _log_level),
+    _setting(
+        "SKILLHUB_ENABLED_SKILLS",
+        "enabled_skills",
+        "",
+        "Names of the only skills to serve, separated by commas; decides alone when set",
+        _names,
+    ),
+    _setting(
+        "SKILLHUB_ENABLED_CATEGORIES",
+        "enabled_categories",
+        "",
+        "Categories of the only skills to serve, separated by commas",
+        _lower_names,
+    ),
+    _setting(
+        "SKILLHUB_SKIP_AUTO_REINDEX",
+        "skip_auto_reindex",
+        "0",
+        "1 serves the index as it was last written and looks for no changes",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_STRICT", "strict", "0", "1 refuses every skill that breaks a rule of the specification", _switch
+    ),
+    _setting("SKILLHUB_ENABLE_RUN", "enable_run", "0", "1 offers run_skill_command over stdio", _switch),
+    _setting(
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP",
+        "enable_run_over_http",
+        "0",
+        "1, together with SKILLHUB_ENABLE_RUN, offers run_skill_command over HTTP too",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_EXPOSE_PATHS",
+        "expose_paths",
+        "0",
+        "1 returns the skill's absolute path over HTTP too; over stdio it is always returned",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_SERVE_DOTFILES", "serve_dotfiles", "0", "1 lets files whose names begin with a dot be read", _switch
+    ),
+    _setting(
+        "SKILLHUB_ERROR_STYLE",
+        "error_style",
+        "result",
+        "result answers a failed call with an error result, as MCP asks; jsonrpc with a JSON-RPC error",
+        _choice("result", "jsonrpc"),
+    ),
+    _setting(
+        "SKILLHUB_ALLOWED_HOSTS",
+        "allowed_hosts",
+        "",
+        "Host names, besides those of this machine, that HTTP requests may be addressed to, separated by commas",
+        _list,
+    ),
+    _setting(
+        "SKILLHUB_ALLOWED_ORIGINS",
+        "allowed_origins",
+        "",
+        "Origins, besides those of this machine, whose pages may call over HTTP, separated by commas",
+        _list,
+    ),
+)
+
+
+def read_settings(
+    environment: Mapping[str, str], options: Mapping[str, str] | None = None
+) -> tuple[Settings, tuple[Origin, ...]]:
+    """Return the settings and where each value came from; `options` (by setting name) beat the environment.
+
+    An empty variable counts as unset. Raises InvalidSetting, which names the setting, the value and what is
+    allowed, for the first value that cannot be used or that misses its partner (seed 002 §8).
+    """
+    values: dict[str, object] = {}
+    origins: list[Origin] = []
+    for setting in SETTINGS:
+        origin = _origin(setting, environment, options or {})
+        try:
+            values[setting.field] = setting.read(origin.written)
+        except ValueError as error:
+            shown = "***" if setting.secret else origin.written
+            raise InvalidSetting(setting.name, shown, str(error)) from error
+        origins.append(origin)
+    settings = Settings(**values)  # type: ignore[arg-type]  # the table has one row per field; a test holds that
+    _check_partners(settings)
+    return settings, tuple(origins)
+
+
+def _origin(setting: Setting[object], environment: Mapping[str, str], options: Mapping[str, str]) -> Origin:
+    if setting.name in options:
+        return Origin(setting, options[setting.name], "option")
+    for name in (setting.name, *setting.aliases):
+        if environment.get(name):
+            return Origin(setting, environment[name], f"environment ({name})")
+    return Origin(setting, setting.default, "default")
+
+
+def _check_partners(settings: Settings) -> None:
+    for provider, key, name in (
+        ("openai", settings.openai_api_key, "OPENAI_API_KEY"),
+        ("gemini", settings.gemini_api_key, "GEMINI_API_KEY"),
+    ):
+        if settings.embedding_provider == provider and not key:
+            raise InvalidSetting(
+                "EMBEDDING_PROVIDER",
+                provider,
+                f"needs {name}, which is not set",
+                hint=f"set {name}, or EMBEDDING_PROVIDER=none to search without embeddings",
+            )

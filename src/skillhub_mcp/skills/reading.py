@@ -1,0 +1,174 @@
+"""Which skill does a SKILL.md describe? Frontmatter values become a `Skill`, or a reason why not. No I/O."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.skills.frontmatter import Document, Value, parse
+from skillhub_mcp.skills.model import FileStamp, Skill, is_specified_name
+from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, breach
+
+SPECIFIED_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+MAX_NAME = 256
+MAX_SPECIFIED_DESCRIPTION = 1_024
+
+_TRUE_WORDS = frozenset({"true", "yes", "on", "1"})
+_BLANKS = re.compile(r"\s+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one SKILL.md came to: a skill with its diagnostics, or no skill and the diagnostics that say why."""
+
+    skill: Skill | None
+    diagnostics: tuple[Diagnostic, ...]
+    body: str
+
+
+def read_skill(content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> Reading:
+    """Read a SKILL.md's bytes as the skill in `directory` (seed 002 §5.2). Never raises on bad content."""
+    document = parse(content)
+    found = list(document.diagnostics)
+    if document.values is None:
+        return Reading(None, tuple(found), document.body)
+    name = _name(document, directory_name, found)
+    description = _description(document, found)
+    found.extend(_unknown_keys(document))
+    metadata = _metadata(document, found)
+    category, tags, always_apply = _skillhub_metadata(metadata, document, found)
+    skill = Skill(
+        name=name,
+        description=description,
+        directory=directory,
+        root=root,
+        category=category,
+        tags=tags,
+        always_apply=always_apply,
+        allowed_tools=allowed_tools(document.values.get("allowed-tools")),
+        license=_text(document, "license", found),
+        compatibility=_text(document, "compatibility", found),
+        metadata=metadata,
+        diagnostics=tuple(found),
+        stamp=stamp,
+    )
+    return Reading(None if refused(found, strict=False) else skill, tuple(found), document.body)
+
+
+def refused(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
+    """Whether these breaches keep a skill from being served; with `strict`, any breach of the specification does."""
+    return any(RULES[d.rule].refuses or (strict and d.severity is Severity.ERROR) for d in diagnostics)
+
+
+def allowed_tools(value: Value) -> tuple[str, ...]:
+    """Return `allowed-tools` as a list: text is split at blanks and commas outside parentheses (DECISIONS 14)."""
+    if isinstance(value, list):
+        return tuple(text for item in value if isinstance(item, str) and (text := item.strip()))
+    return tuple(_split_outside_parentheses(value)) if isinstance(value, str) else ()
+
+
+def _split_outside_parentheses(text: str) -> Iterator[str]:
+    depth, word = 0, ""
+    for character in text:
+        if depth == 0 and (character.isspace() or character == ","):
+            if word:
+                yield word
+            word = ""
+            continue
+        depth = max(0, depth + (character == "(") - (character == ")"))
+        word += character
+    if word:
+        yield word
+
+
+def _one_line(text: str) -> str:
+    return _BLANKS.sub(" ", _CONTROLS.sub(" ", text)).strip()
+
+
+def _name(document: Document, directory_name: str, found: list[Diagnostic]) -> str:
+    line = document.lines.get("name")
+    written = _text(document, "name", found)
+    name = _one_line(unicodedata.normalize("NFKC", written or ""))
+    if not name:
+        found.append(breach("name-missing", f"there is no name; {directory_name!r} is used", line=line))
+        return _one_line(directory_name)
+    if len(name) > MAX_NAME:
+        found.append(breach("name-unusable", f"the name has {len(name):,} characters", line=line))
+    elif not is_specified_name(name):
+        found.append(breach("name-form", f"the name is {name!r}", line=line))
+    if name != directory_name:
+        found.append(breach("name-directory", f"the directory is named {directory_name!r}", line=line))
+    return name
+
+
+def _description(document: Document, found: list[Diagnostic]) -> str:
+    line = document.lines.get("description")
+    description = (_text(document, "description", found) or "").strip()
+    if not description:
+        found.append(breach("description-missing", "there is no description", line=line))
+    elif len(description) > MAX_SPECIFIED_DESCRIPTION:
+        found.append(breach("description-length", f"the description has {len(description):,} characters", line=line))
+    return description
+
+
+def _text(document: Document, key: str, found: list[Diagnostic]) -> str | None:
+    value = (document.values or {}).get(key)
+    if value is None or isinstance(value, str):
+        return value
+    line = document.lines.get(key)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        found.append(breach("key-type", f"{key} is a list; its items were joined", line=line))
+        return " ".join(str(item) for item in value)
+    found.append(breach("key-type", f"{key} is not text", line=line))
+    return None
+
+
+def _unknown_keys(document: Document) -> Iterator[Diagnostic]:
+    for key in document.values or {}:
+        if key not in SPECIFIED_KEYS:
+            yield breach("key-unknown", f"{key!r} is not a specified key", line=document.lines.get(key))
+
+
+def _metadata(document: Document, found: list[Diagnostic]) -> Mapping[str, Value]:
+    metadata = (document.values or {}).get("metadata")
+    line = document.lines.get("metadata")
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        found.append(breach("key-type", "metadata is not a map", line=line))
+        return {}
+    nested = [key for key, value in metadata.items() if not isinstance(value, str)]
+    if nested:
+        found.append(breach("metadata-nested", f"metadata.{nested[0]} is not text", line=line))
+    return metadata
+
+
+def _skillhub_metadata(
+    metadata: Mapping[str, Value], document: Document, found: list[Diagnostic]
+) -> tuple[str | None, tuple[str, ...], bool]:
+    """Read category, tags and alwaysApply in the flat form, else in seed 002's nested form (DECISIONS 13)."""
+    nested = metadata.get("skillhub")
+    inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
+
+    def own(key: str) -> Value:
+        return metadata.get(f"skillhub.{key}", inner.get(key))
+
+    category = own("category")
+    if category is not None and not isinstance(category, str):
+        found.append(breach("key-type", "the category is not text", line=document.lines.get("metadata")))
+        category = None
+    always = own("alwaysApply")
+    return (
+        (_one_line(category).lower() or None) if category else None,
+        _tags(own("tags")),
+        isinstance(always, str) and always.strip().lower() in _TRUE_WORDS,
+    )
+
+
+def _tags(value: Value) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    tags = (_one_line(item).lower() for item in items if isinstance(item, str))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))

@@ -1,0 +1,122 @@
+"""What can be wrong with a SKILL.md, as a table: one rule, its severity, its sentence, and what mends it.
+
+This module decides wording and severity only; `frontmatter` and `registry` find the breaches. Loading is
+lenient (DECISIONS 11): a breach is reported, and only a rule marked `refuses` keeps a skill from being served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """How bad a breach is: an `error` breaks the Agent Skills specification, a `note` is only worth knowing."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that a SKILL.md should keep to. `refuses` means that a breach cannot be served around."""
+
+    id: str
+    severity: Severity
+    sentence: str
+    mend: str
+    refuses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One breach of one rule. `line` is 1-based within SKILL.md, where a line can be named."""
+
+    rule: str
+    severity: Severity
+    message: str
+    hint: str
+    line: int | None = None
+
+
+_ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+RULES: dict[str, Rule] = {
+    rule.id: rule
+    for rule in (
+        Rule("file-unreadable", _ERROR, "SKILL.md can be read", "check the file's permissions", refuses=True),
+        Rule(
+            "file-too-large",
+            _ERROR,
+            "SKILL.md is at most 16 MiB",
+            "move detail into references/",
+            refuses=True,
+        ),
+        Rule("file-binary", _ERROR, "SKILL.md is text", "save it as UTF-8 text", refuses=True),
+        Rule("file-encoding", _WARNING, "SKILL.md is UTF-8", "save it as UTF-8"),
+        Rule(
+            "frontmatter-missing",
+            _ERROR,
+            "SKILL.md begins with a line of three hyphens",
+            "begin the file with ---, name and description, and a closing ---",
+            refuses=True,
+        ),
+        Rule(
+            "frontmatter-unclosed",
+            _ERROR,
+            "the frontmatter is closed by a line of three hyphens within 64 KiB",
+            "close it with a line that is exactly ---",
+            refuses=True,
+        ),
+        Rule("frontmatter-late", _WARNING, "nothing stands before the frontmatter", "remove the blank lines"),
+        Rule("yaml-invalid", _ERROR, "the frontmatter is YAML", "mend the YAML at the line named", refuses=True),
+        Rule(
+            "yaml-repaired",
+            _ERROR,
+            "the frontmatter is YAML as written",
+            "quote values that hold ': ' or ' #'",
+        ),
+        Rule(
+            "yaml-not-mapping",
+            _ERROR,
+            "the frontmatter is a map of keys",
+            "write 'key: value' lines",
+            refuses=True,
+        ),
+        Rule("yaml-too-complex", _ERROR, "the frontmatter stays small and flat", "flatten it", refuses=True),
+        Rule("yaml-alias", _WARNING, "the frontmatter has no YAML aliases", "write the value out"),
+        Rule("yaml-duplicate-key", _WARNING, "each key stands once", "remove one; the last one counts"),
+        Rule("name-missing", _ERROR, "there is a name", "add name: the directory's name is used meanwhile"),
+        Rule(
+            "name-unusable",
+            _ERROR,
+            "the name is at most 256 characters of text",
+            "shorten the name",
+            refuses=True,
+        ),
+        Rule(
+            "name-form",
+            _ERROR,
+            "the name is 1-64 lower-case letters, digits and single hyphens",
+            "rename the skill; meanwhile it answers to its safe alias too",
+        ),
+        Rule("name-directory", _NOTE, "the name equals the directory's name", "rename one of the two"),
+        Rule("description-missing", _ERROR, "there is a description", "say what it does and when", refuses=True),
+        Rule("description-length", _ERROR, "the description is at most 1,024 characters", "shorten it"),
+        Rule("key-unknown", _ERROR, "only the specification's keys stand at the top", "move it under metadata"),
+        Rule("key-type", _ERROR, "each key has its specified type", "use the type the specification names"),
+        Rule(
+            "metadata-nested",
+            _WARNING,
+            "metadata maps text to text",
+            'write it flat: skillhub.category: "x", skillhub.tags: "a, b"',
+        ),
+    )
+}
+
+
+def breach(rule_id: str, what: str, *, line: int | None = None) -> Diagnostic:
+    """Return the diagnostic for a breach of `rule_id`; `what` says what was found instead."""
+    rule = RULES[rule_id]
+    return Diagnostic(rule=rule.id, severity=rule.severity, message=what, hint=rule.mend, line=line)

@@ -1,0 +1,92 @@
+"""What every test may use: a builder of skills, a clean environment, and the corpus where it is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillhub_mcp.settings import SETTINGS
+
+SkillWriter = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No setting of the person who runs the tests reaches them, and nothing is written to their home."""
+    for setting in SETTINGS:
+        for name in (setting.name, *setting.aliases):
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture
+def skills_dir(tmp_path: Path) -> Path:
+    """An empty skills directory."""
+    directory = tmp_path / "skills"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def write_skill(skills_dir: Path) -> SkillWriter:
+    """Write a skill below `skills_dir` and return its directory.
+
+    `files` are further files by relative path; `frontmatter` replaces the generated one whole.
+    """
+
+    def write(
+        name: str,
+        description: str = "Does one thing well. Use when that thing is wanted.",
+        *,
+        body: str = "# How\n\nDo it.\n",
+        category: str | None = None,
+        tags: str | None = None,
+        extra: str = "",
+        frontmatter: str | None = None,
+        files: dict[str, str | bytes] | None = None,
+        root: Path | None = None,
+        directory: str | None = None,
+    ) -> Path:
+        folder = (root or skills_dir) / (directory or name)
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"name: {name}", f"description: {description}"]
+        if category or tags:
+            lines.append("metadata:")
+            lines += [f'  skillhub.category: "{category}"'] if category else []
+            lines += [f'  skillhub.tags: "{tags}"'] if tags else []
+        header = frontmatter if frontmatter is not None else "\n".join([*lines, extra]).rstrip("\n")
+        (folder / "SKILL.md").write_text(f"---\n{header}\n---\n{body}", encoding="utf-8")
+        for path, content in (files or {}).items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode() if isinstance(content, str) else content)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def hub_environment(tmp_path: Path, skills_dir: Path) -> dict[str, str]:
+    """The environment for a `skillhub` process that serves `skills_dir` with a database of its own."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],
+        "SKILLS_DIR": str(skills_dir),
+        "DB_PATH": str(tmp_path / "db" / "skills.lancedb"),
+        "PYTHONWARNDEFAULTENCODING": "1",
+    }
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The real skills that lie beside the project on the machines of its founders."""
+    directory = Path(__file__).parents[2] / "shared" / "corpus" / "skills"
+    if not directory.is_dir():
+        pytest.skip("the corpus of real skills is not beside this checkout")
+    return directory
+
+
