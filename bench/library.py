@@ -1,0 +1,31 @@
+"""Libraries of made-up skills, of any size, the same on every machine."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+_VERBS = ("extract", "review", "deploy", "translate", "summarise", "profile", "convert", "plan", "test", "draw")
+_THINGS = ("invoices", "pull requests", "containers", "meeting notes", "tables", "queries", "charts", "logs", "forms")
+_TOOLS = ("pandas", "kubectl", "pytest", "ffmpeg", "terraform", "sqlite", "nginx", "latex", "react", "spark")
+_CATEGORIES = ("development", "documents", "data", "operations", "writing")
+
+
+def write_library(directory: Path, count: int, *, seed: int = 7) -> Path:
+    """Write `count` skills below `directory`, each about 2 KB with one reference file, and return it."""
+    choose = random.Random(seed)
+    for number in range(count):
+        name = f"skill-{number:06d}"
+        verb, thing, tool = choose.choice(_VERBS), choose.choice(_THINGS), choose.choice(_TOOLS)
+        folder = directory / name
+        (folder / "references").mkdir(parents=True)
+        body = "\n".join(f"{step}. Use {tool} to {verb} the {thing}, then check it." for step in range(1, 41))
+        (folder / "SKILL.md").write_text(
+            f"---\nname: {name}\n"
+            f"description: {verb.capitalize()} {thing} with {tool}. Use when number {number} is due.\n"
+            f'metadata:\n  skillhub.category: "{choose.choice(_CATEGORIES)}"\n  skillhub.tags: "{tool}, {verb}"\n'
+            f"---\n# {name}\n\n{body}\n",
+            encoding="utf-8",
+        )
+        (folder / "references" / "guide.md").write_text(f"# Guide to {name}\n", encoding="utf-8")
+    return directory

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run
+
+RunPython = Callable[..., CommandResult]
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    directory = tmp_path / "skills" / "runner-skill"
+    directory.mkdir(parents=True)
+    return directory
+
+
+@pytest.fixture
+def run_python(skill: Path) -> RunPython:
+    """Run Python source in the skill's directory, with this interpreter and a reduced environment."""
+
+    def run_source(
+        source: str,
+        *args: str,
+        timeout: float = 30.0,
+        limit: int = 65_536,
+        environment: Mapping[str, str] | None = None,
+    ) -> CommandResult:
+        return run(
+            (sys.executable, "-c", source, *args),
+            cwd=skill,
+            limits=RunLimits(timeout_seconds=timeout, max_output_bytes=limit),
+            environment=reduced_environment(os.environ) if environment is None else environment,
+        )
+
+    return run_source

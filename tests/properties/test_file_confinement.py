@@ -1,0 +1,116 @@
+"""Whatever path is asked for, only the skill's own files come back; whatever a file holds, its parts make it up."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
+
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.skills.files import (
+    FileContent,
+    Opener,
+    ReadLimits,
+    list_files,
+    open_by_descriptors,
+    open_by_resolved_path,
+    read_file,
+)
+
+OWN = {"# Guide\n", "---\nname: a\ndescription: The first skill\n---\n# A\n"}
+
+ODD_NAMES = ("", " ", "\0", ".", "..", "~", "C:", ".env", ".git", "secret.md", "to-b", "parent", "evil", "chain.md")
+NAMES = st.sampled_from(
+    (*ODD_NAMES, "references", "guide.md", "SKILL.md", "config", "a", "b", "a-evil", "skills", "skills-evil")
+)
+SEPARATORS = st.sampled_from(["/", "\\", "//", "/./", "/../"])
+JOINED = st.lists(st.tuples(NAMES, SEPARATORS), max_size=8).map(lambda pairs: "".join(a + b for a, b in pairs)[:-1])
+ANYTHING = st.text(st.characters(), max_size=80)
+KNOWN = st.sampled_from([hostile.path for hostile in (*REFUSED, *NEVER_DECODED, *LINKS_OUT)])
+
+
+@pytest.fixture(scope="module")
+def skill(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp("confinement"))
+
+
+@pytest.mark.acceptance("S2-28", "S2-29", "S2-30", "S2-31")
+@given(
+    path=JOINED | ANYTHING | KNOWN | st.tuples(KNOWN, JOINED).map("/".join),
+    opener=st.sampled_from([open_by_descriptors, open_by_resolved_path]),
+)
+def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(skill: Path, path: str, opener: Opener) -> None:
+    try:
+        answer = read_file(skill, path, skill="a", limits=ReadLimits(max_bytes=1_000), opener=opener)
+    except SkillHubError as error:
+        told = f"{error.message} {error.hint} {error.facts}"
+    else:
+        assert answer.content in OWN
+        return
+    assert SECRET not in told
+
+
+@given(path=JOINED | ANYTHING)
+def test_serving_dotfiles_gives_nothing_that_the_listing_does_not_hold(skill: Path, path: str) -> None:
+    limits = ReadLimits(max_bytes=1_000, serve_dotfiles=True)
+    sizes = {entry.size for entry in list_files(skill, limits=limits)[0]}
+    secrets = [p for p in skill.rglob(".*") if p.is_file()] + [skill / ".git" / "config"]
+    try:
+        answer = read_file(skill, path, skill="a", limits=limits)
+    except SkillHubError:
+        return
+    assert answer.size in sizes
+    asked = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+    assert answer.content in OWN or skill.joinpath(*asked) in secrets
+
+
+def parts_of(content: bytes, max_bytes: int) -> list[FileContent]:
+    parts: list[FileContent] = []
+    with TemporaryDirectory() as directory:
+        Path(directory, "file").write_bytes(content)
+        offset: int | None = 0
+        while offset is not None:
+            part = read_file(directory, "file", skill="a", limits=ReadLimits(max_bytes=max_bytes), offset=offset)
+            assert part.truncated == (part.next_offset is not None)
+            assert (part.offset, part.size) == (offset, len(content))
+            assert part.next_offset is None or part.next_offset > offset, "every part makes progress"
+            parts.append(part)
+            offset = part.next_offset
+    return parts
+
+
+def stored(part: FileContent) -> bytes:
+    if part.encoding == "utf-8":
+        return part.content.encode()
+    return base64.b64decode(part.content, validate=True)
+
+
+@pytest.mark.acceptance("S2-32")
+@given(
+    text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from("aé見🎌")),
+    max_bytes=st.integers(1, 40),
+)
+def test_the_parts_of_a_text_make_it_up(text: str, max_bytes: int) -> None:
+    parts = parts_of(text.encode(), max_bytes)
+    assert {part.encoding for part in parts} == {"utf-8"}
+    assert "".join(part.content for part in parts) == text
+    for part in parts:
+        assert len(part.content.encode()) <= (max_bytes if max_bytes >= 4 else max_bytes + 3)
+
+
+@pytest.mark.acceptance("S2-32", "S2-34")
+@given(
+    pieces=st.lists(st.binary(max_size=6) | st.sampled_from([b"\0", "見積".encode(), "é".encode(), b"\x81", b"\xe3"])),
+    max_bytes=st.integers(1, 20),
+)
+def test_the_parts_of_any_bytes_make_them_up(pieces: list[bytes], max_bytes: int) -> None:
+    content = b"".join(pieces)
+    parts = parts_of(content, max_bytes)
+    assert b"".join(stored(part) for part in parts) == content
+    for part in parts:
+        assert len(stored(part)) <= (max_bytes if max_bytes >= 4 else max_bytes + 3)

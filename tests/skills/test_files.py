@@ -1,0 +1,623 @@
+"""Reading and listing a skill's files: real files, real links, real neighbours that must stay out of reach."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, Hostile, plant
+
+from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, SkillFileNotFound, SkillHubError
+from skillhub_mcp.skills.files import (
+    MAX_DEPTH,
+    FileContent,
+    FileEntry,
+    Opener,
+    ReadLimits,
+    list_files,
+    open_by_descriptors,
+    open_by_resolved_path,
+    read_file,
+    read_whole,
+)
+
+LIMITS = ReadLimits(max_bytes=65_536)
+WITH_DOTFILES = ReadLimits(max_bytes=65_536, serve_dotfiles=True)
+
+both_openers = pytest.mark.parametrize("opener", [open_by_descriptors, open_by_resolved_path])
+
+
+def words(hostile: Hostile) -> str:
+    return hostile.why.replace(" ", "-")
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    return plant(tmp_path)
+
+
+def read(
+    directory: Path,
+    file_path: str,
+    *,
+    limits: ReadLimits = LIMITS,
+    offset: int = 0,
+    opener: Opener | None = None,
+) -> FileContent:
+    return read_file(directory, file_path, skill="a", limits=limits, offset=offset, opener=opener)
+
+
+def parts_of(directory: Path, file_path: str, *, max_bytes: int) -> Iterator[FileContent]:
+    offset: int | None = 0
+    while offset is not None:
+        part = read(directory, file_path, limits=ReadLimits(max_bytes=max_bytes), offset=offset)
+        yield part
+        offset = part.next_offset
+
+
+# What is served
+
+
+@pytest.mark.acceptance("S2-27")
+@both_openers
+@pytest.mark.parametrize(
+    "path", ["references/guide.md", "references\\guide.md", "./references/guide.md", "references/./guide.md"]
+)
+def test_a_file_in_a_subdirectory_is_read_whole(skill: Path, path: str, opener: Opener) -> None:
+    assert read(skill, path, opener=opener) == FileContent(
+        content="# Guide\n",
+        encoding="utf-8",
+        truncated=False,
+        size=8,
+        offset=0,
+        next_offset=None,
+        media_type="text/markdown",
+    )
+
+
+def test_an_empty_file_is_empty_text(skill: Path) -> None:
+    (skill / "empty.txt").touch()
+    content = read(skill, "empty.txt")
+    assert (content.content, content.encoding, content.truncated, content.size) == ("", "utf-8", False, 0)
+
+
+def test_line_ends_and_a_byte_order_mark_stay_as_stored(skill: Path) -> None:
+    (skill / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert read(skill, "dos.txt").content == "\ufeffone\r\ntwo\r\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["見積 テンプレート.md", "naïve.md", "a b.md", "a~b.md", "x..y.md", "$HOME.md", "-.md"]
+)
+def test_unusual_but_plain_names_are_read(skill: Path, name: str) -> None:
+    (skill / name).write_text("here", encoding="utf-8")
+    assert read(skill, name).content == "here"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "media_type"),
+    [
+        ("a.json", b"{}", "application/json"),
+        ("a.ts", b"let a", "text/x-typescript"),
+        ("a.yaml", b"a: 1", "application/yaml"),
+        ("LICENSE", b"free", "text/plain"),
+        ("a.unheard-of", b"\0", "application/octet-stream"),
+        ("a.png", b"\x89PNG\r\n\x1a\n\0", "image/png"),
+        ("a.tar.gz", b"\x1f\x8b\0", "application/octet-stream"),
+        ("data:image,x.PNG", b"\x89PNG\0", "image/png"),
+    ],
+)
+def test_the_media_type_comes_from_the_name(skill: Path, name: str, content: bytes, media_type: str) -> None:
+    (skill / name).write_bytes(content)
+    assert read(skill, name).media_type == media_type
+
+
+# What is refused
+
+
+@pytest.mark.acceptance("S2-28", "S2-29", "S2-31")
+@both_openers
+@pytest.mark.parametrize("hostile", REFUSED, ids=words)
+def test_a_hostile_path_is_refused(skill: Path, hostile: Hostile, opener: Opener) -> None:
+    with pytest.raises(PathNotAllowed) as refusal:
+        read(skill, hostile.path, opener=opener)
+    told = json.dumps([refusal.value.message, dict(refusal.value.facts)], ensure_ascii=False)
+    assert told.encode("utf-8")
+    assert len(told) < 1_000
+    assert SECRET not in told
+
+
+@pytest.mark.acceptance("S2-29")
+@both_openers
+@pytest.mark.parametrize("hostile", NEVER_DECODED, ids=words)
+def test_a_path_is_never_decoded_or_expanded(skill: Path, hostile: Hostile, opener: Opener) -> None:
+    with pytest.raises(SkillFileNotFound):
+        read(skill, hostile.path, opener=opener)
+
+
+@pytest.mark.acceptance("S2-30", "S2-31")
+@both_openers
+@pytest.mark.parametrize("hostile", LINKS_OUT, ids=words)
+def test_a_link_out_of_the_skill_is_refused(skill: Path, hostile: Hostile, opener: Opener) -> None:
+    assert (skill / hostile.path).read_text(encoding="utf-8") == SECRET, "the link works without confinement"
+    with pytest.raises(PathNotAllowed):
+        read(skill, hostile.path, opener=opener)
+
+
+@pytest.mark.acceptance("S2-30")
+def test_whether_a_link_out_of_the_skill_dangles_is_not_told(skill: Path) -> None:
+    os.symlink("../b/absent.md", skill / "dangling.md")
+    with pytest.raises(PathNotAllowed) as dangling:
+        read(skill, "dangling.md")
+    with pytest.raises(PathNotAllowed) as leading:
+        read(skill, "to-file.md")
+    assert dangling.value.message.split(" ", 1)[1] == leading.value.message.split(" ", 1)[1]
+
+
+@both_openers
+@pytest.mark.parametrize(
+    ("link", "target", "path"),
+    [
+        ("latest.md", "references/guide.md", "latest.md"),
+        ("docs", "references", "docs/guide.md"),
+        ("references/back.md", "../references/guide.md", "references/back.md"),
+        ("references/here", ".", "references/here/here/guide.md"),
+        ("top", "references/..", "top/references/guide.md"),
+    ],
+)
+def test_a_link_that_stays_inside_is_followed(skill: Path, link: str, target: str, path: str, opener: Opener) -> None:
+    os.symlink(target, skill / link)
+    assert read(skill, path, opener=opener).content == "# Guide\n"
+
+
+@both_openers
+def test_a_parent_within_a_link_counts_from_where_the_link_before_it_led(skill: Path, opener: Opener) -> None:
+    (skill / "deep" / "er").mkdir(parents=True)
+    (skill / "deep" / "note.md").write_text("deep", encoding="utf-8")
+    os.symlink("deep/er", skill / "short")
+    os.symlink("short/../note.md", skill / "around.md")
+    assert read(skill, "around.md", opener=opener).content == "deep"
+
+
+@both_openers
+def test_a_ring_of_links_ends(skill: Path, opener: Opener) -> None:
+    os.symlink("pong", skill / "ping")
+    os.symlink("ping", skill / "pong")
+    with pytest.raises(SkillFileNotFound):
+        read(skill, "ping", opener=opener)
+
+
+def test_links_that_grow_the_path_without_end_are_given_up(skill: Path) -> None:
+    os.symlink("/".join(["grow"] * 30), skill / "grow")
+    with pytest.raises(SkillFileNotFound):
+        read(skill, "grow")
+
+
+def test_a_link_far_deeper_than_any_path_is_given_up(skill: Path) -> None:
+    deep = "/".join(["d"] * 2 * MAX_DEPTH)
+    (skill / deep).mkdir(parents=True)
+    (skill / deep / "f.md").touch()
+    os.symlink(f"{deep}/f.md", skill / "far.md")
+    with pytest.raises(SkillFileNotFound, match="too deep"):
+        read(skill, "far.md", opener=open_by_descriptors)
+
+
+def test_a_skill_reached_through_a_link_is_confined_to_its_real_directory(skill: Path, tmp_path: Path) -> None:
+    os.symlink(skill, tmp_path / "linked")
+    assert read(tmp_path / "linked", "references/guide.md").content == "# Guide\n"
+    with pytest.raises(PathNotAllowed):
+        read(tmp_path / "linked", "to-b/secret.md")
+
+
+@pytest.mark.parametrize("path", [".env", ".git/config", "references/.env", "./.env"])
+def test_dotfiles_are_withheld_unless_served(skill: Path, path: str) -> None:
+    with pytest.raises(PathNotAllowed, match="SKILLHUB_SERVE_DOTFILES"):
+        read(skill, path)
+    assert read(skill, path, limits=WITH_DOTFILES).content == SECRET
+
+
+@both_openers
+@pytest.mark.parametrize(("target", "path"), [(".env", "plain.md"), (".git", "plain.md/config")])
+def test_a_plain_name_that_links_to_a_dotfile_is_withheld_too(
+    skill: Path, target: str, path: str, opener: Opener
+) -> None:
+    os.symlink(target, skill / "plain.md")
+    with pytest.raises(PathNotAllowed, match="SKILLHUB_SERVE_DOTFILES"):
+        read(skill, path, opener=opener)
+    assert read(skill, path, limits=WITH_DOTFILES, opener=opener).content == SECRET
+
+
+@pytest.mark.acceptance("S2-29")
+@both_openers
+@pytest.mark.parametrize("hostile", [h for h in REFUSED if ".." in re.split(r"[/\\]", h.path)], ids=words)
+def test_serving_dotfiles_opens_no_way_up(skill: Path, hostile: Hostile, opener: Opener) -> None:
+    with pytest.raises(PathNotAllowed):
+        read(skill, hostile.path, limits=WITH_DOTFILES, opener=opener)
+
+
+def test_an_empty_path_is_an_unusable_argument(skill: Path) -> None:
+    with pytest.raises(InvalidArgument, match="file_path is empty"):
+        read(skill, "")
+
+
+def test_a_hard_link_is_read(skill: Path) -> None:
+    os.link(skill / "references" / "guide.md", skill / "hard.md")
+    assert read(skill, "hard.md").content == "# Guide\n"
+
+
+# What is not there
+
+
+@pytest.mark.acceptance("S2-33")
+@both_openers
+@pytest.mark.parametrize("path", ["absent.md", "absent/guide.md", "SKILL.md/guide.md", "references/absent.md"])
+def test_a_file_that_does_not_exist_is_said_so(skill: Path, path: str, opener: Opener) -> None:
+    with pytest.raises(SkillFileNotFound, match="does not exist") as error:
+        read(skill, path, opener=opener)
+    assert error.value.facts == {"skill_name": "a", "file_path": path}
+
+
+@pytest.mark.acceptance("S2-33")
+@both_openers
+@pytest.mark.parametrize("path", ["references", "references/", "references\\", ".", "./"])
+def test_a_directory_is_no_file_and_its_files_are_named(skill: Path, path: str, opener: Opener) -> None:
+    with pytest.raises(SkillFileNotFound, match="is a directory") as error:
+        read(skill, path, opener=opener)
+    assert error.value.hint is not None
+    assert "'references/guide.md'" in error.value.hint
+
+
+def test_a_misspelt_path_is_answered_with_the_near_one(skill: Path) -> None:
+    with pytest.raises(SkillFileNotFound) as error:
+        read(skill, "reference/giude.md")
+    assert error.value.hint == "did you mean 'references/guide.md'?"
+
+
+def test_a_path_like_no_file_is_answered_with_a_few_of_the_files(skill: Path) -> None:
+    for number in range(20):
+        (skill / f"{number:02}.txt").touch()
+    with pytest.raises(SkillFileNotFound) as error:
+        read(skill, "@@@@")
+    assert error.value.hint == "files of the skill: '00.txt', '01.txt', '02.txt', '03.txt', '04.txt', …"
+
+
+def test_a_skill_whose_directory_is_gone_has_no_files(tmp_path: Path) -> None:
+    with pytest.raises(SkillFileNotFound, match="does not exist"):
+        read(tmp_path / "gone", "SKILL.md")
+    assert list_files(tmp_path / "gone", limits=LIMITS) == ((), True)
+
+
+@both_openers
+def test_a_fifo_is_neither_read_nor_waited_for(skill: Path, opener: Opener) -> None:
+    os.mkfifo(skill / "pipe")
+    with pytest.raises(SkillFileNotFound, match="is not a regular file"):
+        read(skill, "pipe", opener=opener)
+
+
+def test_a_fifo_that_takes_a_files_place_at_the_last_moment_is_not_waited_for(skill: Path) -> None:
+    os.mkfifo(skill / "pipe")
+
+    def late(_directory: str, _wanted: object) -> int:
+        return os.open(skill / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+    with pytest.raises(SkillFileNotFound, match="is not a regular file"):
+        read(skill, "pipe", opener=late)
+
+
+@both_openers
+def test_a_socket_is_not_read(skill: Path, opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(skill)  # a socket's path is short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("sock")
+        with pytest.raises(SkillFileNotFound, match="is not a regular file"):
+            read(skill, "sock", opener=opener)
+
+
+@both_openers
+def test_a_link_to_a_device_is_refused(skill: Path, opener: Opener) -> None:
+    os.symlink("/dev/zero", skill / "zero")
+    with pytest.raises(PathNotAllowed):
+        read(skill, "zero", opener=opener)
+
+
+def test_an_unreadable_file_is_said_to_be_so(skill: Path) -> None:
+    locked = skill / "locked.md"
+    locked.write_text(SECRET, encoding="utf-8")
+    locked.chmod(0)
+    program = (
+        "import os, sys\n"
+        "from skillhub_mcp.errors import SkillHubError\n"
+        "from skillhub_mcp.skills.files import ReadLimits, read_file\n"
+        "descriptor = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "os.chdir(descriptor)\n"
+        "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"
+        "try: print(read_file('.', 'locked.md', skill='a', limits=ReadLimits(max_bytes=9)))\n"
+        "except SkillHubError as error: print(error.code, error.message)\n"
+    )
+    skill.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(skill)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "FILE_NOT_FOUND 'locked.md' cannot be read (Permission denied) in skill 'a'\n"
+
+
+# How much is served
+
+
+@pytest.mark.acceptance("S2-32")
+def test_a_large_file_is_cut_to_the_limit_on_a_character_boundary(skill: Path) -> None:
+    (skill / "large.md").write_text("a" + "あ" * 40_000, encoding="utf-8")
+    part = read(skill, "large.md")
+    assert part.content == "a" + "あ" * 21_845
+    assert (part.truncated, part.size, part.next_offset) == (True, 120_001, 65_536)
+    smaller = read(skill, "large.md", limits=ReadLimits(max_bytes=65_535))
+    assert smaller.content == "a" + "あ" * 21_844
+    assert smaller.next_offset == 65_533
+
+
+@pytest.mark.acceptance("S2-32")
+def test_a_file_of_exactly_the_limit_is_not_truncated(skill: Path) -> None:
+    (skill / "exact.md").write_text("x" * 65_536, encoding="utf-8")
+    part = read(skill, "exact.md")
+    assert (len(part.content), part.truncated, part.next_offset) == (65_536, False, None)
+
+
+def test_next_offset_leads_through_the_whole_text(skill: Path) -> None:
+    text = "naïve 見積 🎌 ends\n" * 50
+    (skill / "text.md").write_text(text, encoding="utf-8")
+    for max_bytes in (1, 2, 3, 4, 5, 7, 64):
+        assert "".join(part.content for part in parts_of(skill, "text.md", max_bytes=max_bytes)) == text
+
+
+def test_an_offset_at_the_end_gives_an_empty_part(skill: Path) -> None:
+    part = read(skill, "references/guide.md", offset=8)
+    assert (part.content, part.truncated, part.next_offset) == ("", False, None)
+
+
+@pytest.mark.parametrize("offset", [-1, 9, 2**80])
+def test_an_offset_outside_the_file_is_an_unusable_argument(skill: Path, offset: int) -> None:
+    with pytest.raises(InvalidArgument, match="offset"):
+        read(skill, "references/guide.md", offset=offset)
+
+
+@pytest.mark.parametrize(("offset", "begin"), [(2, 1), (3, 1), (6, 4), (8, 7), (9, 7), (10, 7)])
+def test_an_offset_within_a_character_is_an_unusable_argument(skill: Path, offset: int, begin: int) -> None:
+    (skill / "text.md").write_text("aあい🎌", encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="within a character") as error:
+        read(skill, "text.md", offset=offset)
+    assert f"begins at {begin}" in str(error.value.hint)
+    assert read(skill, "text.md", offset=begin).content == "aあい🎌".encode()[begin:].decode()
+
+
+def test_a_gigabyte_is_read_only_as_far_as_the_limit(skill: Path) -> None:
+    with (skill / "sparse.bin").open("wb") as file:
+        file.truncate(2**30)
+    reads: list[int] = []
+    real = os.read
+
+    def counted(descriptor: int, count: int) -> bytes:
+        content = real(descriptor, count)
+        reads.append(len(content))
+        return content
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "read", counted)
+        part = read(skill, "sparse.bin", offset=2**29)
+    assert (part.encoding, part.size, part.truncated) == ("base64", 2**30, True)
+    assert len(base64.b64decode(part.content)) == 65_535
+    assert sum(reads) < 65_536 + 16
+
+
+@pytest.mark.parametrize("change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"y" * 500_000)])
+def test_a_file_that_changes_its_size_meanwhile_is_still_answered(
+    skill: Path, change: Callable[[Path], object]
+) -> None:
+    path = skill / "log.txt"
+    path.write_bytes(b"x" * 100_000)
+    real = os.lseek
+
+    def seek(descriptor: int, offset: int, whence: int) -> int:
+        change(path)
+        return real(descriptor, offset, whence)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "lseek", seek)
+        part = read(skill, "log.txt", offset=70_000)
+    assert (part.content, part.size, part.next_offset) in [("", 0, None), ("y" * 65_536, 500_000, 135_536)]
+
+
+@pytest.mark.parametrize("max_bytes", [0, -1])
+def test_a_limit_below_one_byte_is_a_programming_error(max_bytes: int) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        ReadLimits(max_bytes=max_bytes)
+
+
+# What is not text
+
+
+@pytest.mark.acceptance("S2-34")
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe\x00\x01",
+        "テスト".encode("shift_jis"),
+        b"text with\0NUL",
+        b"cut \xe3\x81",
+        b"\xed\xa0\x80",
+        b"\xc0\xae",
+    ],
+)
+def test_what_is_not_utf_8_comes_as_base64(skill: Path, content: bytes) -> None:
+    (skill / "file.bin").write_bytes(content)
+    part = read(skill, "file.bin")
+    assert part.encoding == "base64"
+    assert base64.b64decode(part.content, validate=True) == content
+
+
+@pytest.mark.acceptance("S2-34")
+def test_base64_parts_can_be_joined_as_they_are(skill: Path) -> None:
+    content = bytes(range(256)) * 40
+    (skill / "file.bin").write_bytes(b"\0".join([content[i : i + 50] for i in range(0, len(content), 50)]))
+    parts = list(parts_of(skill, "file.bin", max_bytes=100))
+    assert {part.encoding for part in parts} == {"base64"}
+    joined = "".join(part.content for part in parts)
+    assert base64.b64decode(joined, validate=True) == (skill / "file.bin").read_bytes()
+
+
+def test_text_after_a_binary_part_is_not_split_within_a_character(skill: Path) -> None:
+    # From byte 1 on, every third byte is the middle of a character: no multiple of three will do.
+    content = b"\0" + ("あ" * 400).encode()
+    (skill / "mixed.bin").write_bytes(content)
+    parts = list(parts_of(skill, "mixed.bin", max_bytes=300))
+    assert [part.encoding for part in parts] == ["base64", "utf-8", "utf-8", "utf-8", "utf-8"]
+
+
+# The whole file
+
+
+def test_a_whole_file_is_read_up_to_its_limit(skill: Path) -> None:
+    assert read_whole(skill, "references/guide.md", skill="a", max_bytes=8) == b"# Guide\n"
+    with pytest.raises(SkillFileNotFound, match="has more than 7 bytes"):
+        read_whole(skill, "references/guide.md", skill="a", max_bytes=7)
+
+
+@pytest.mark.parametrize("path", [hostile.path for hostile in LINKS_OUT])
+def test_a_whole_file_is_confined_too(skill: Path, path: str) -> None:
+    with pytest.raises(PathNotAllowed):
+        read_whole(skill, path, skill="a", max_bytes=1_000)
+
+
+# Listing
+
+
+def test_the_listing_holds_what_can_be_read_and_nothing_else(skill: Path) -> None:
+    os.symlink("references/guide.md", skill / "latest.md")
+    os.symlink("references", skill / "docs")
+    os.symlink(".env", skill / "plain.md")
+    os.symlink("absent.md", skill / "dangling.md")
+    os.mkfifo(skill / "pipe")
+    for left_out in ("__pycache__/a.pyc", "node_modules/a.js", "~home.md", "back\\slash.md", "line\nfeed.md", "C:x.md"):
+        (skill / left_out).parent.mkdir(exist_ok=True)
+        (skill / left_out).touch()
+    (Path(os.fsdecode(os.fsencode(skill) + b"/\xff.md"))).touch()
+    files, more = list_files(skill, limits=LIMITS)
+    assert [entry.path for entry in files] == ["SKILL.md", "latest.md", "references/guide.md"]
+    assert files[-1] == FileEntry("references/guide.md", 8)
+    assert not more
+    assert [read(skill, entry.path).size for entry in files] == [entry.size for entry in files]
+
+
+def test_the_listing_shows_dotfiles_where_they_are_served(skill: Path) -> None:
+    files, _ = list_files(skill, limits=WITH_DOTFILES)
+    assert [entry.path for entry in files] == [
+        ".env",
+        ".git/config",
+        "SKILL.md",
+        "references/.env",
+        "references/guide.md",
+    ]
+
+
+def test_a_listing_that_is_cut_keeps_what_is_near_the_top_and_says_that_there_is_more(skill: Path) -> None:
+    (skill / "assets").mkdir()
+    for number in range(10):
+        (skill / "assets" / f"{number}.txt").touch()
+    (skill / "z.md").touch()
+    files, more = list_files(skill, limits=LIMITS, max_files=3)
+    assert ([entry.path for entry in files], more) == (["SKILL.md", "assets/0.txt", "z.md"], True)
+    assert list_files(skill, limits=LIMITS, max_files=13)[1] is False
+    assert list_files(skill, limits=LIMITS, max_files=12)[1] is True
+
+
+def test_a_very_deep_tree_is_listed_as_far_as_it_can_be_read(skill: Path) -> None:
+    deep = skill.joinpath(*["d"] * 40)
+    deep.mkdir(parents=True)
+    for directory in [deep, *deep.parents]:
+        if directory.name == "d":
+            (directory / "f.md").touch()
+    files, more = list_files(skill, limits=LIMITS)
+    assert max(entry.path.count("/") for entry in files) == 31
+    assert more
+    for entry in files:
+        read(skill, entry.path)
+
+
+# Races
+
+
+def flipping(place: Path, one: Path, other: Path, stop: threading.Event) -> None:
+    """Let `place` be now `one`, now `other`, until told to stop."""
+    while not stop.is_set():
+        for current in (one, other):
+            os.rename(current, place)
+            os.rename(place, current)
+
+
+@pytest.mark.acceptance("S2-30")
+def test_a_directory_that_turns_into_a_link_during_reads_never_leads_out(skill: Path) -> None:
+    inside, outside = skill / "real", skill / "link"
+    inside.mkdir()
+    (inside / "secret.md").write_text("mine", encoding="utf-8")
+    os.symlink("../b", outside)
+    stop = threading.Event()
+    flipper = threading.Thread(target=flipping, args=(skill / "place", inside, outside, stop))
+    flipper.start()
+    seen: set[str] = set()
+    reads = 0
+    try:
+        # On a machine that hardly switches threads, go on until both sides of the race were met.
+        while reads < 2_000 or (len(seen) < 2 and reads < 200_000):
+            reads += 1
+            try:
+                seen.add(read(skill, "place/secret.md").content)
+            except PathNotAllowed:
+                seen.add("refused")
+            except SkillFileNotFound:
+                pass
+            listed = {entry.path: entry.size for entry in list_files(skill, limits=LIMITS)[0]}
+            assert listed.get("place/secret.md", len("mine")) == len("mine")
+    finally:
+        stop.set()
+        flipper.join(timeout=60)
+    assert seen == {"mine", "refused"}
+
+
+@pytest.mark.acceptance("S2-30")
+def test_a_directory_exchanged_between_the_look_and_the_opening_is_not_followed(skill: Path) -> None:
+    (skill / "place").mkdir()
+    (skill / "place" / "secret.md").write_text("mine", encoding="utf-8")
+    real = os.stat
+
+    def stat_then_exchange(name: str, **options: object) -> os.stat_result:
+        status = real(name, **options)  # type: ignore[arg-type]  # passed on as they came
+        if name == "place":
+            os.rename(skill / "place", skill / "moved")
+            os.symlink("../b", skill / "place")
+        return status
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "stat", stat_then_exchange)
+        with pytest.raises(SkillFileNotFound):
+            read(skill, "place/secret.md", opener=open_by_descriptors)
+    assert (skill / "place" / "secret.md").read_text(encoding="utf-8") == SECRET
+
+
+def test_no_descriptor_is_left_open(skill: Path) -> None:
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("needs /proc to count descriptors")
+    before = len(os.listdir("/proc/self/fd"))
+    for hostile in (*REFUSED, *NEVER_DECODED, *LINKS_OUT, Hostile("fine", "references/guide.md")):
+        with contextlib.suppress(SkillHubError):
+            read(skill, hostile.path)
+    list_files(skill, limits=WITH_DOTFILES)
+    assert len(os.listdir("/proc/self/fd")) == before
