@@ -39,6 +39,10 @@ _KEPT_VERSIONS = dt.timedelta(minutes=10)
 _LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 
 
+# Read when LanceDB is first imported. Its own warnings go to stderr: "no table yet" is no news to anyone here.
+os.environ.setdefault("LANCEDB_LOG", "error")
+
+
 class IndexDamaged(Exception):
     """The table cannot be opened, read or written; the message is LanceDB's own first line."""
 
@@ -204,8 +208,6 @@ class LanceStore:
 
     def _connect(self) -> Any:
         if self._connection is None:
-            # Lance writes its own warnings to stderr unless told not to: "no table yet" is no news to anyone here.
-            os.environ.setdefault("LANCE_LOG", "error")
             import lancedb
 
             if self.db_path != IN_MEMORY:
