@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -88,5 +87,3 @@ def corpus() -> Path:
     if not directory.is_dir():
         pytest.skip("the corpus of real skills is not beside this checkout")
     return directory
-
-

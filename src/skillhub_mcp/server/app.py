@@ -20,9 +20,8 @@ from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.server.boundary import ErrorBoundary
+from skillhub_mcp.server.boundary import ErrorBoundary, ErrorStyle
 from skillhub_mcp.server.tools.core import add_core_tools
-from skillhub_mcp.settings import ErrorStyle
 from skillhub_mcp.version import version
 
 Transport = Literal["stdio", "http"]

@@ -6,7 +6,7 @@ Tools contain no `try`: what they raise arrives here as the cause of FastMCP's o
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types
 from fastmcp.exceptions import FastMCPError
@@ -16,9 +16,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
-from skillhub_mcp.settings import ErrorStyle
 
 log = logging.getLogger(__name__)
+
+ErrorStyle = Literal["result", "jsonrpc"]
 
 ERROR_META_KEY = "io.skillhub/error"
 

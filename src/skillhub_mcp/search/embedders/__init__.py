@@ -1,4 +1,6 @@
-"""Placeholder by the lead so that imports work; helper-2 replaces this file whole."""
+"""Texts to vectors. Only the texts passed in leave the machine; callers pass names, descriptions, tags, categories
+and queries, never a body (seed 002 §6.3). A provider's SDK is imported with its first request.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +10,20 @@ __all__ = ["Embedder", "EmbedderOptions", "Vector", "make_embedder"]
 
 
 def make_embedder(options: EmbedderOptions) -> Embedder:
-    raise RuntimeError(options)
+    """Return the embedder that `options` describe. Loads no SDK and calls nobody."""
+    from skillhub_mcp.search.embedders import gemini, openai
+    from skillhub_mcp.search.embedders.remote import EmbeddingRequest, RemoteEmbedder
+
+    request: EmbeddingRequest
+    if options.provider == "openai":
+        model = options.model or openai.DEFAULT_MODEL
+        request = openai.OpenAIRequest(model=model, api_key=options.api_key, base_url=options.base_url)
+    else:
+        model = options.model or gemini.DEFAULT_MODEL
+        request = gemini.GeminiRequest(model=model, api_key=options.api_key, base_url=options.base_url)
+    return RemoteEmbedder(
+        f"{options.provider}:{model}",
+        request,
+        query_seconds=options.query_seconds,
+        index_seconds=options.index_seconds,
+    )

@@ -1,4 +1,4 @@
-"""Placeholder by the lead so that imports work; helper-2 replaces this file whole."""
+"""What an embedder promises, and the values it deals in."""
 
 from __future__ import annotations
 
@@ -10,15 +10,29 @@ Vector = list[float]
 
 
 class Embedder(Protocol):
+    """Turns texts into vectors of length 1 and one dimension. Both verbs raise EmbeddingError, and nothing else."""
+
     @property
-    def identity(self) -> str: ...
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]: ...
-    def embed_query(self, text: str) -> Vector: ...
+    def identity(self) -> str:
+        """Provider and model, such as `openai:text-embedding-3-small`: part of the index's freshness."""
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector a text, in their order. No text, no request."""
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query; quick to fail, because a person waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderOptions:
+    """Whose embeddings, and the bounds of a call. The seconds hold for one call with all its retries.
+
+    `model` and `base_url` of None take the provider's own.
+    """
+
     provider: Literal["openai", "gemini"]
     model: str | None
     api_key: str
     base_url: str | None
+    query_seconds: float = 5.0
+    index_seconds: float = 120.0

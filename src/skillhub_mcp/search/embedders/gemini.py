@@ -1,0 +1,60 @@
+"""One embedding request to Google's Gemini API, or to a server that speaks its protocol."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import Any
+
+from skillhub_mcp.search.embedders.base import Vector
+from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, status_failure
+
+DEFAULT_MODEL = "gemini-embedding-001"
+
+_TASK_TYPES: dict[Purpose, str] = {"document": "RETRIEVAL_DOCUMENT", "query": "RETRIEVAL_QUERY"}
+
+
+class GeminiRequest:
+    """Calls `batchEmbedContents` through Google's SDK, which is imported with the first request."""
+
+    def __init__(self, *, model: str, api_key: str, base_url: str | None) -> None:
+        self._model = model
+        self._api_key = api_key
+        self._base_url = base_url
+        self._client: Any = None
+
+    def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
+        """Return the vectors, in the texts' order. Raises RequestFailed."""
+        from google import genai
+        from google.genai import errors, types
+
+        # Milliseconds; and retries are RemoteEmbedder's, within one deadline for both providers.
+        limits = types.HttpOptions(
+            timeout=max(1, int(timeout * 1000)), retry_options=types.HttpRetryOptions(attempts=1)
+        )
+        if self._client is None:
+            self._client = genai.Client(
+                api_key=self._api_key, vertexai=False, http_options=types.HttpOptions(base_url=self._base_url)
+            )
+        try:
+            answer = self._client.models.embed_content(
+                model=self._model,
+                contents=list(texts),
+                config=types.EmbedContentConfig(task_type=_TASK_TYPES[purpose], http_options=limits),
+            )
+            return [list(embedding.values) for embedding in answer.embeddings]
+        except errors.APIError as error:
+            headers = getattr(error.response, "headers", None) or {}
+            raise status_failure(error.code, retry_after=headers.get("retry-after")) from error
+        except _transport_failures() as error:
+            raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
+        except (ValueError, TypeError, AttributeError) as error:
+            # The SDK fails in all these ways on an answer that is not what the protocol says.
+            raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error
+
+
+def _transport_failures() -> tuple[type[Exception], ...]:
+    """The errors of whichever HTTP library the SDK found: it lets them through as they are."""
+    installed = [name for name in ("httpx", "httpx2") if importlib.util.find_spec(name) is not None]
+    return (OSError, *(importlib.import_module(name).HTTPError for name in installed))

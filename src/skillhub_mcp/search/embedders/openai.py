@@ -1,0 +1,41 @@
+"""One embedding request to OpenAI, or to a server that speaks its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from skillhub_mcp.search.embedders.base import Vector
+from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, status_failure
+
+DEFAULT_MODEL = "text-embedding-3-small"
+
+
+class OpenAIRequest:
+    """Calls `POST /embeddings` through OpenAI's SDK, which is imported with the first request."""
+
+    def __init__(self, *, model: str, api_key: str, base_url: str | None) -> None:
+        self._model = model
+        self._api_key = api_key
+        self._base_url = base_url
+        self._client: Any = None
+
+    def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
+        """Return the vectors, in the texts' order. OpenAI knows no purposes. Raises RequestFailed."""
+        del purpose
+        import openai
+
+        if self._client is None:
+            # Retries are RemoteEmbedder's, within one deadline for both providers.
+            self._client = openai.OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
+        try:
+            answer = self._client.embeddings.create(model=self._model, input=list(texts), timeout=timeout)
+            ordered = sorted(answer.data, key=lambda item: item.index)
+            return [list(item.embedding) for item in ordered]
+        except openai.APIStatusError as error:
+            raise status_failure(error.status_code, retry_after=error.response.headers.get("retry-after")) from error
+        except openai.APIConnectionError as error:
+            raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            # The SDK fails in all these ways on an answer that is not what the protocol says.
+            raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error

@@ -1,0 +1,151 @@
+"""A local server that speaks OpenAI's and Gemini's embedding protocols, for the real SDKs to talk to."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import struct
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+DIMENSION = 64
+
+
+def embed(text: str) -> list[float]:
+    """Return a vector in which each word of `text` has a place: texts that share words are near."""
+    vector = [0.0] * DIMENSION
+    for word in re.findall(r"\w+", text.lower()):
+        vector[int.from_bytes(hashlib.sha256(word.encode()).digest()[:2], "big") % DIMENSION] += 1.0
+    return vector if any(vector) else [1.0, *vector[1:]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(slots=True)
+class _Trouble:
+    statuses: list[tuple[int, str | None]] = field(default_factory=list)
+    answer: Any = None
+    hang: threading.Event | None = None
+
+
+class EmbeddingApi:
+    """The server; use it as a context manager. It binds 127.0.0.1 and ends with the block."""
+
+    def __init__(self) -> None:
+        self.requests: list[Recorded] = []
+        self._trouble = _Trouble()
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                api.requests.append(Recorded(self.path, dict(self.headers), body))
+                if api._trouble.hang is not None:
+                    api._trouble.hang.wait(30)
+                    self.close_connection = True
+                    return
+                status, retry_after = api._trouble.statuses.pop(0) if api._trouble.statuses else (200, None)
+                if status == 200:
+                    answer = api._trouble.answer if api._trouble.answer is not None else _answer(self.path, body)
+                else:
+                    answer = {"error": {"message": f"trouble with {self.headers}", "code": status, "status": "X"}}
+                content = json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(content)))
+                if retry_after is not None:
+                    self.send_header("retry-after", retry_after)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._trouble.hang is not None:
+            self._trouble.hang.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def base_url(self) -> str:
+        """The address without a path, as the Gemini SDK wants it."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def url_for(self, provider: str) -> str:
+        """The base address to configure for `provider`."""
+        return f"{self.base_url}/v1" if provider == "openai" else self.base_url
+
+    @property
+    def texts(self) -> list[str]:
+        """Every text that arrived, in order."""
+        return [text for request in self.requests for text in _texts(request.body)]
+
+    def fail(self, *statuses: int, retry_after: str | None = None) -> None:
+        """Answer the next requests with these statuses; 200 is a good answer."""
+        self._trouble.statuses = [(status, retry_after) for status in statuses]
+
+    def answer_with(self, answer: object) -> None:
+        """Answer every request with this instead."""
+        self._trouble.answer = answer
+
+    def hang(self) -> None:
+        """Answer nothing any more."""
+        self._trouble.hang = threading.Event()
+
+
+def openai_answer(vectors: list[list[float]], *, as_base64: bool = False) -> Any:
+    """The body of OpenAI's answer."""
+    encoded: list[Any] = vectors
+    if as_base64:
+        encoded = [base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode() for v in vectors]
+    data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(encoded)]
+    # The protocol orders by index, not by place.
+    return {"object": "list", "data": data[::-1], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+
+def gemini_answer(vectors: list[list[float]]) -> Any:
+    """The body of Gemini's answer."""
+    return {"embeddings": [{"values": vector} for vector in vectors]}
+
+
+def _texts(body: Any) -> list[str]:
+    if "input" in body:
+        return list(body["input"])
+    return ["".join(part["text"] for part in request["content"]["parts"]) for request in body["requests"]]
+
+
+def _answer(path: str, body: Any) -> Any:
+    vectors = [embed(text) for text in _texts(body)]
+    if path.endswith("/embeddings"):
+        return openai_answer(vectors, as_base64=body.get("encoding_format") == "base64")
+    assert path.endswith(":batchEmbedContents"), path
+    return gemini_answer(vectors)
