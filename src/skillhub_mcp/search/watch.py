@@ -26,25 +26,27 @@ class RootWatcher:
         self._roots = roots
         self._on_change = on_change
         self._stop = threading.Event()
+        self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self.healthy = False
 
     def start(self) -> None:
         """Begin watching the roots that exist; does nothing while already watching."""
-        if self._thread is not None and self._thread.is_alive():
-            return
         paths = [root.path for root in self._roots if os.path.isdir(root.path)]
-        if not paths:
-            return
-        self.healthy = True
-        self._thread = threading.Thread(target=self._watch, args=(paths,), name="skillhub-watch", daemon=True)
-        self._thread.start()
+        with self._starting:
+            if not paths or self._stop.is_set() or (self._thread is not None and self._thread.is_alive()):
+                return
+            self.healthy = True
+            self._thread = threading.Thread(target=self._watch, args=(paths,), name="skillhub-watch", daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
         """End the thread and wait for it."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        with self._starting:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
 
     def _watch(self, paths: list[str]) -> None:
         from watchfiles import watch

@@ -21,6 +21,7 @@ from skillhub_mcp.hub import SkillHub
 log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5
+_BACKLOG = 2_048
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        # From here on a client that was told the address waits to be served, and is not turned away.
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise InvalidSetting(

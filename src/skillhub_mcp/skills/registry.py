@@ -27,6 +27,7 @@ MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 # A file written again within its clock's tick keeps its mtime: within these spans "unchanged" is not believed.
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_000_000_000
+_HALF_WRITTEN_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def scan(roots: tuple[SkillRoot, ...], *, memory: Memory, strict: bool = False, 
         known = memory.get(found.directory)
         if reread or known is None or not _as_remembered(found, known):
             opened += 1
-            before, known = known, _read(found)
+            before, known = known, _settled(known, _read(found))
             changed = changed or before is None or _differ(before, known)
         remembered[found.directory] = known
     own = {root.path for root in roots}
@@ -114,6 +115,14 @@ def read_document(skill: Skill) -> SkillDocument:
     if document.values is None:
         raise SkillUnreadable(skill.name, path=path, reason=document.diagnostics[-1].message)
     return SkillDocument(skill, document.body)
+
+
+def _settled(before: Remembered | None, after: Remembered) -> Remembered:
+    """Keep to what was read before while a file that was good is perhaps only half written; a later look decides."""
+    just_written = after.stamp.read_at_ns - after.stamp.mtime_ns < _HALF_WRITTEN_NS
+    if before is not None and before.skill is not None and after.skill is None and just_written:
+        return before
+    return after
 
 
 def _differ(before: Remembered, after: Remembered) -> bool:

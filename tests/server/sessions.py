@@ -1,0 +1,114 @@
+"""Ways to talk to a server in tests: within this process, over stdio, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.server.app import ServerOptions, make_server
+from skillhub_mcp.server.boundary import ERROR_META_KEY
+from skillhub_mcp.settings import read_settings
+
+COMMAND = (sys.executable, "-m", "skillhub_mcp")
+Journey = Callable[[Client[Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A tool's answer: its text, its structured content, and the error's data where it failed."""
+
+    text: str
+    blocks: int
+    structured: Any
+    error: dict[str, Any] | None
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str | None:
+        return None if self.error is None else self.error["code"]
+
+
+@asynccontextmanager
+async def in_process(environment: Mapping[str, str], **options: Any) -> AsyncIterator[Client[Any]]:
+    """A client of a server in this process."""
+    settings, _ = read_settings(environment)
+    chosen: dict[str, Any] = {
+        "transport": "stdio",
+        "enable_run": settings.enable_run,
+        "expose_paths": True,
+        "error_style": settings.error_style,
+        "run_timeout_seconds": settings.exec_timeout_seconds,
+    }
+    server = make_server(make_hub(settings), ServerOptions(**{**chosen, **options}))
+    async with Client(server) as client:
+        yield client
+
+
+@asynccontextmanager
+async def over_stdio(environment: Mapping[str, str], *arguments: str) -> AsyncIterator[Client[Any]]:
+    """A client of a server process, over stdio."""
+    transport = StdioTransport(COMMAND[0], [*COMMAND[1:], *arguments], env=dict(environment), keep_alive=False)
+    async with Client(transport) as client:
+        yield client
+
+
+@contextmanager
+def http_server(environment: Mapping[str, str], *arguments: str) -> Iterator[str]:
+    """The address of a server process over HTTP, on a port of its own."""
+    process = subprocess.Popen(
+        [*COMMAND, "--transport", "http", "--port", "0", *arguments],
+        env={**environment, "LOG_LEVEL": "INFO"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    assert process.stderr is not None
+    try:
+        seen = []
+        for line in process.stderr:
+            seen.append(line)
+            found = re.search(r"Serving MCP at (http://\S+)/mcp", line)
+            if found:
+                break
+        else:
+            raise AssertionError("".join(seen))
+        yield found[1]
+    finally:
+        process.terminate()
+        with contextlib.suppress(ValueError):
+            process.communicate(timeout=30)
+
+
+async def call(client: Client[Any], tool: str, **arguments: Any) -> Answer:
+    """Call a tool and return its answer, failed or not."""
+    result = await client.call_tool(tool, arguments, raise_on_error=False)
+    error = (result.meta or {}).get(ERROR_META_KEY)
+    assert result.is_error == (error is not None), result
+    texts = [getattr(block, "text", "") for block in result.content]
+    return Answer(texts[0], len(texts), result.structured_content, error)
+
+
+def ask(environment: Mapping[str, str], tool: str, **arguments: Any) -> Answer:
+    """Call one tool of a server in this process."""
+
+    async def go() -> Answer:
+        async with in_process(environment) as client:
+            return await call(client, tool, **arguments)
+
+    return asyncio.run(go())

@@ -1,0 +1,159 @@
+"""load_skill as a client sees it (seed 002 §3.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.sessions import ask, call, in_process
+
+Environment = dict[str, str]
+
+BODY = "\n# Title\r\n\r\n---\n\ttab\n\n| a | b |\n|---|---|\n```\n---\n```\n"
+
+
+@pytest.mark.acceptance("S2-22", "S2-23")
+def test_the_body_comes_untouched_with_the_absolute_directory(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    directory = write_skill("one", body="")
+    skill_file = directory / "SKILL.md"
+    skill_file.write_bytes(skill_file.read_bytes() + BODY.encode())
+    answer = ask(hub_environment, "load_skill", skill_name="one")
+    assert answer.json == {"name": "one", "instructions": BODY, "path": str(directory)}
+
+
+def test_no_reply_holds_a_body_twice(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("one", body="a body that is unmistakable\n", files={"a.md": "a file that is unmistakable"})
+    loaded = ask(hub_environment, "load_skill", skill_name="one")
+    read = ask(hub_environment, "read_skill_file", skill_name="one", file_path="a.md")
+    for answer in (loaded, read):
+        assert answer.blocks == 1
+        assert answer.structured is None
+        assert answer.text.count("unmistakable") == 1
+
+
+@pytest.mark.acceptance("S2-24", "S2-6")
+def test_an_unknown_name_says_which_are_near_or_there(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    none = ask(hub_environment, "load_skill", skill_name="pdf-reader")
+    assert none.text == "SKILL_NOT_FOUND: No skill is named 'pdf-reader'. Available skills: (none)."
+    write_skill("pdf-reader")
+    near = ask(hub_environment, "load_skill", skill_name="pdf-raeder")
+    assert near.text == "SKILL_NOT_FOUND: No skill is named 'pdf-raeder'. Did you mean 'pdf-reader'?"
+    assert near.error == {
+        "code": "SKILL_NOT_FOUND",
+        "skill_name": "pdf-raeder",
+        "near": ["pdf-reader"],
+        "hint": "did you mean 'pdf-reader'?",
+    }
+    assert "Available skills: pdf-reader." in ask(hub_environment, "load_skill", skill_name="zzz").text
+
+
+@pytest.mark.acceptance("S2-6")
+def test_the_jsonrpc_style_carries_the_same_code(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    from mcp.shared.exceptions import MCPError
+
+    write_skill("pdf-reader")
+
+    async def go() -> MCPError:
+        async with in_process({**hub_environment, "SKILLHUB_ERROR_STYLE": "jsonrpc"}) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("load_skill", {"skill_name": "nope"})
+            return caught.value
+
+    error = asyncio.run(go())
+    assert error.error.data["code"] == "SKILL_NOT_FOUND"
+    assert not -32_768 <= error.error.code <= -32_000
+
+
+@pytest.mark.acceptance("S2-26")
+def test_the_body_is_the_one_on_disk_now(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    async def go() -> None:
+        async with in_process(hub_environment) as client:
+            write_skill("one", body="first\n")
+            assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "first\n"
+            write_skill("one", body="second\n")
+            assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "second\n"
+
+    asyncio.run(go())
+
+
+@pytest.mark.acceptance("S2-57")
+@pytest.mark.parametrize("written", ["Read, Bash(git add *)", "[Read, 'Bash(git add *)']", "Read Bash(git add *)"])
+def test_allowed_tools_are_shown_as_a_list(
+    hub_environment: Environment, write_skill: SkillWriter, written: str
+) -> None:
+    write_skill("one", extra=f"allowed-tools: {written}")
+    assert ask(hub_environment, "load_skill", skill_name="one").json["allowed_tools"] == ["Read", "Bash(git add *)"]
+
+
+@pytest.mark.acceptance("S2-61")
+def test_the_readme_of_a_skill_is_not_part_of_the_instructions(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("one", body="Do.\n", files={"README.md": "For people."})
+    assert ask(hub_environment, "load_skill", skill_name="one").json["instructions"] == "Do.\n"
+
+
+def test_a_wild_name_answers_to_its_safe_alias_too(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("Chat with PDF", directory="chat")
+    for name in ("Chat with PDF", "chat-with-pdf"):
+        assert ask(hub_environment, "load_skill", skill_name=name).json["name"] == "Chat with PDF"
+
+
+def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    body = "".join(f"{number} ラインの本文 {'x' * 50}\n" for number in range(200))
+    write_skill("long-one", body=body)
+    environment = {**hub_environment, "SKILLHUB_MAX_BODY_BYTES": "4096"}
+
+    async def go() -> str:
+        async with in_process(environment) as client:
+            joined, part = "", 1
+            while True:
+                answer = (await call(client, "load_skill", skill_name="long-one", part=part)).json
+                assert len(answer["instructions"].encode()) <= 4096
+                joined += answer["instructions"]
+                if "next_part" not in answer:
+                    return joined
+                assert answer["part"].startswith(f"{part} of ")
+                part = answer["next_part"]
+
+    assert asyncio.run(go()) == body
+    beyond = ask(environment, "load_skill", skill_name="long-one", part=99)
+    assert beyond.code == "INVALID_ARGUMENT"
+
+
+def test_a_skill_file_that_broke_since_is_named_as_unreadable(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    directory = write_skill("one")
+
+    async def go() -> None:
+        async with in_process(hub_environment) as client:
+            await call(client, "search_skills", query="thing")
+            (directory / "SKILL.md").write_bytes(b"\0")
+            assert (await call(client, "load_skill", skill_name="one")).code == "SKILL_UNREADABLE"
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("load_skill", {}, "INVALID_ARGUMENT: skill_name is missing."),
+        ("load_skill", {"skill_name": "a", "x": 1}, "INVALID_ARGUMENT: x is not an argument of this tool."),
+        ("load_skill", {"skill_name": "a" * 257}, "INVALID_ARGUMENT: skill_name cannot be used"),
+        ("search_skills", {"query": "a" * 4001}, "INVALID_ARGUMENT: query cannot be used"),
+        ("search_skills", {"query": "a", "limit": 0}, "INVALID_ARGUMENT: limit cannot be used"),
+        ("search_skills", {"query": "a", "limit": 101}, "INVALID_ARGUMENT: limit cannot be used"),
+        ("read_skill_file", {"skill_name": "a", "file_path": "a" * 1025}, "INVALID_ARGUMENT: file_path cannot"),
+    ],
+)
+def test_arguments_out_of_bounds_are_refused_in_plain_words(
+    hub_environment: Environment, tool: str, arguments: dict[str, object], says: str
+) -> None:
+    answer = ask(hub_environment, tool, **arguments)
+    assert answer.text.startswith(says)
+    assert "pydantic" not in json.dumps([answer.text, answer.error])

@@ -1,0 +1,121 @@
+"""read_skill_file as a client sees it (seed 002 §3.4, DECISIONS 24)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.sessions import Answer, ask, call, in_process
+from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
+
+Environment = dict[str, str]
+
+
+def read(environment: Environment, path: str, **arguments: Any) -> Answer:
+    return ask(environment, "read_skill_file", skill_name="one", file_path=path, **arguments)
+
+
+@pytest.mark.acceptance("S2-27")
+def test_a_file_of_a_subdirectory_is_returned(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("one", files={"templates/deep/a.txt": "Grüße, 世界\n"})
+    expected = {"content": "Grüße, 世界\n", "encoding": "utf-8", "truncated": False}
+    assert read(hub_environment, "templates/deep/a.txt").json == expected
+    assert read(hub_environment, "templates\\deep\\a.txt").json == expected
+
+
+@pytest.mark.acceptance("S2-28", "S2-29", "S2-30", "S2-31")
+def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path: Path) -> None:
+    directory = plant(tmp_path / "planted")
+    (directory / "SKILL.md").write_text("---\nname: a\ndescription: d\n---\n", encoding="utf-8")
+    environment = {**hub_environment, "SKILLS_DIR": str(directory.parent)}
+
+    expected = [
+        *((hostile.path, "PATH_NOT_ALLOWED") for hostile in (*REFUSED, *LINKS_OUT)),
+        *((hostile.path, "FILE_NOT_FOUND") for hostile in NEVER_DECODED),
+    ]
+
+    async def go() -> None:
+        async with in_process(environment) as client:
+            for path, code in expected:
+                answer = await call(client, "read_skill_file", skill_name="a", file_path=path)
+                assert SECRET not in answer.text
+                # Too long, or half a character: such an argument does not even reach the hub.
+                beyond_the_schema = len(path) > 1024 or any("\ud800" <= letter <= "\udfff" for letter in path)
+                assert answer.code == ("INVALID_ARGUMENT" if beyond_the_schema else code), path
+
+    asyncio.run(go())
+
+
+@pytest.mark.acceptance("S2-28")
+@pytest.mark.parametrize("path", ["/etc/passwd", "C:\\Windows\\x", "C:x", "\\\\server\\share", "~/.ssh/id_rsa"])
+def test_an_absolute_path_of_any_system_is_refused(
+    hub_environment: Environment, write_skill: SkillWriter, path: str
+) -> None:
+    write_skill("one")
+    assert read(hub_environment, path).code == "PATH_NOT_ALLOWED"
+
+
+@pytest.mark.acceptance("S2-31")
+def test_neither_a_neighbour_nor_a_look_alike_directory_is_reachable(
+    hub_environment: Environment, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("one")
+    write_skill("other", files={"secret.md": SECRET})
+    evil = skills_dir.parent / "skills-evil"
+    evil.mkdir()
+    (evil / "secret.md").write_text(SECRET, encoding="utf-8")
+    for path in ("../other/secret.md", "../../skills-evil/secret.md", "x/../../other/secret.md"):
+        assert read(hub_environment, path).code == "PATH_NOT_ALLOWED"
+
+
+def test_a_dotfile_is_withheld_until_asked_for(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("one", files={".env": "KEY=1"})
+    refused = read(hub_environment, ".env")
+    assert refused.code == "PATH_NOT_ALLOWED"
+    assert "SKILLHUB_SERVE_DOTFILES" in refused.text
+    assert read({**hub_environment, "SKILLHUB_SERVE_DOTFILES": "1"}, ".env").json["content"] == "KEY=1"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_without_waiting_for_it(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    directory = write_skill("one")
+    os.mkfifo(directory / "pipe")
+    assert read(hub_environment, "pipe").code == "FILE_NOT_FOUND"
+
+
+@pytest.mark.acceptance("S2-32")
+def test_a_long_file_is_cut_between_characters_and_goes_on_from_the_offset(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    text = "世界" * 30_000
+    write_skill("one", files={"long.txt": text})
+    first = read(hub_environment, "long.txt").json
+    assert first["truncated"] is True
+    assert 65_536 - 3 <= len(first["content"].encode()) <= 65_536
+    assert text.startswith(first["content"])
+    joined, answer = first["content"], first
+    while answer["truncated"]:
+        answer = read(hub_environment, "long.txt", offset=answer["next_offset"]).json
+        joined += answer["content"]
+    assert joined == text
+
+
+@pytest.mark.acceptance("S2-33", "S2-6")
+@pytest.mark.parametrize("path", ["nope.md", "references", "references/nope.md"])
+def test_what_is_not_a_file_is_not_found(hub_environment: Environment, write_skill: SkillWriter, path: str) -> None:
+    write_skill("one", files={"references/guide.md": "x"})
+    assert read(hub_environment, path).code == "FILE_NOT_FOUND"
+
+
+@pytest.mark.acceptance("S2-34")
+def test_a_file_that_is_not_text_comes_as_base64(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    picture = b"\x89PNG\r\n\x1a\n\x00\xff\xfe"
+    write_skill("one", files={"a.png": picture})
+    answer = read(hub_environment, "a.png").json
+    assert (answer["encoding"], answer["media_type"]) == ("base64", "image/png")
+    assert base64.b64decode(answer["content"]) == picture

@@ -1,0 +1,146 @@
+"""run_skill_command as a client sees it (seed 002 §3.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.sessions import Answer, ask, http_server, in_process, over_stdio
+
+Environment = dict[str, str]
+
+
+@pytest.fixture
+def running(hub_environment: Environment) -> Environment:
+    return {**hub_environment, "SKILLHUB_ENABLE_RUN": "1"}
+
+
+def run(environment: Environment, command: str, *args: str, skill: str = "one") -> Answer:
+    return ask(environment, "run_skill_command", skill_name=skill, command=command, args=list(args))
+
+
+async def tool_names(session: Any) -> set[str]:
+    async with session as client:
+        return {tool.name for tool in await client.list_tools()}
+
+
+@pytest.mark.acceptance("S2-3", "S2-36")
+def test_it_is_offered_only_when_asked_for(hub_environment: Environment, running: Environment) -> None:
+    three = {"search_skills", "load_skill", "read_skill_file"}
+    assert asyncio.run(tool_names(over_stdio(hub_environment))) == three
+    assert asyncio.run(tool_names(over_stdio(hub_environment, "--enable-run"))) == {*three, "run_skill_command"}
+    assert asyncio.run(tool_names(in_process(running))) == {*three, "run_skill_command"}
+
+
+def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> None:
+    from fastmcp import Client
+
+    with http_server(running) as url:
+        assert "run_skill_command" not in asyncio.run(tool_names(Client(f"{url}/mcp")))
+    with http_server(running, "--enable-run-over-http") as url:
+        assert "run_skill_command" in asyncio.run(tool_names(Client(f"{url}/mcp")))
+
+
+@pytest.mark.acceptance("S2-37", "S2-6")
+@pytest.mark.parametrize("command", ["rm", "/bin/cat", "./cat", "cat ", "../cat", ""])
+def test_a_command_off_the_list_is_refused(running: Environment, write_skill: SkillWriter, command: str) -> None:
+    write_skill("one", files={"cat": "#!/bin/sh\necho no\n"})
+    answer = run(running, command, "SKILL.md")
+    assert answer.code == "COMMAND_NOT_ALLOWED"
+    assert answer.error is not None
+    assert answer.error["allowed"] == ["python", "uv", "node", "cat", "ls", "grep"]
+
+
+@pytest.mark.acceptance("S2-38")
+def test_python_runs_through_uv_where_it_is_installed(
+    running: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one", files={"scripts/x.py": "print(1 + 1)"})
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "python3").symlink_to(sys.executable)
+    only_python = {**running, "PATH": str(tools)}
+    assert run_in_child(only_python)["stdout"] == "2\n"
+    uv = tools / "uv"
+    uv.write_text('#!/bin/sh\necho "uv $*"\n', encoding="utf-8")
+    uv.chmod(0o755)
+    shutil.copy("/bin/sh", tools / "sh")
+    said = run_in_child(only_python)["stdout"]
+    assert said.startswith("uv run ")
+    assert said.endswith(" python scripts/x.py\n")
+
+
+def run_in_child(environment: Environment) -> Any:
+    """Run the script in a server process of its own, because the server's PATH decides what is found."""
+    import json
+
+    async def go() -> Any:
+        async with over_stdio(environment) as client:
+            result = await client.call_tool(
+                "run_skill_command", {"skill_name": "one", "command": "python", "args": ["scripts/x.py"]}
+            )
+            return json.loads(getattr(result.content[0], "text", ""))
+
+    return asyncio.run(go())
+
+
+@pytest.mark.acceptance("S2-39", "S2-40")
+def test_arguments_are_plain_text_and_the_directory_is_the_skills(
+    running: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("one", files={"a.txt": "hello\n"})
+    expected = {"stderr": "", "exit_code": 0, "timeout": False, "truncated": {"stdout": False, "stderr": False}}
+    answer = run(running, "cat", "a.txt")
+    assert answer.json == {"stdout": "hello\n", **expected}
+    assert answer.structured == answer.json
+    shelly = run(running, "cat", "a.txt; echo $HOME")
+    assert shelly.json["exit_code"] == 1
+    assert shelly.json["stdout"] == ""
+
+
+@pytest.mark.acceptance("S2-41")
+def test_output_over_the_limit_is_cut_and_flagged(running: Environment, write_skill: SkillWriter) -> None:
+    write_skill("one", files={"big.txt": "x" * 100_000})
+    answer = run({**running, "EXEC_MAX_OUTPUT_BYTES": "1000"}, "cat", "big.txt").json
+    assert answer["stdout"] == "x" * 1000
+    assert answer["truncated"] == {"stdout": True, "stderr": False}
+
+
+@pytest.mark.acceptance("S2-42", "S2-6")
+def test_a_command_that_takes_too_long_is_killed_and_says_so_in_both_ways(
+    running: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    import json
+
+    waiting = tmp_path / "waiting"
+    import os
+
+    os.mkfifo(waiting)
+    write_skill("one")
+    answer = run({**running, "EXEC_TIMEOUT_SECONDS": "0.5"}, "cat", str(waiting))
+    assert answer.code == "EXECUTION_TIMEOUT"
+    assert answer.text.startswith("EXECUTION_TIMEOUT: 'cat' was killed after 0.5 seconds.")
+    assert answer.structured["timeout"] is True
+    assert json.dumps(answer.structured)
+
+
+@pytest.mark.acceptance("S2-43")
+def test_a_skill_outside_the_filter_cannot_be_run(running: Environment, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    assert run({**running, "SKILLHUB_ENABLED_SKILLS": "two"}, "ls").code == "SKILL_DISABLED"
+
+
+def test_no_key_of_the_servers_environment_reaches_a_command(
+    running: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-too")
+    write_skill("one", files={"e.py": "import os; print(dict(os.environ))"})
+    seen = run(running, "python", "e.py").json["stdout"]
+    assert "PATH" in seen
+    assert "secret" not in seen

@@ -1,0 +1,359 @@
+"""The server as a process: what it says at the start, over stdio and over HTTP (seed 002 §7)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+from tests.server.sessions import COMMAND, call, http_server, in_process, over_stdio
+
+from skillhub_mcp.version import version
+
+Environment = dict[str, str]
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
+HEAVY = {"lancedb", "pyarrow", "numpy", "openai", "google.genai"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "cursor-vscode", "version": "1.0.0"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def tool_call(number: int, tool: str, **arguments: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+class RawClient:
+    """A client that knows nothing but JSON lines, as a host's own code would be."""
+
+    def __init__(self, environment: Environment, *arguments: str, cwd: Path | None = None) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            env=environment,
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def send(self, message: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def answer(self, message: dict[str, Any]) -> Any:
+        self.send(message)
+        assert self.process.stdout is not None
+        while True:
+            line = self.process.stdout.readline()
+            assert line, "the server ended"
+            received = json.loads(line)
+            assert received["jsonrpc"] == "2.0"
+            if received.get("id") == message["id"]:
+                return received
+
+    def close(self) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        code = self.process.wait(timeout=20)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.mark.acceptance("S2-2", "S2-4", "S2-65")
+def test_a_client_of_plain_json_lines_completes_the_journey_on_a_clean_stdout(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("pdf-reader", "Reads PDF files.", files={"references/a.md": "A."})
+    client = RawClient({**hub_environment, "LOG_LEVEL": "DEBUG"}, "--transport", "stdio")
+    started = client.answer(INITIALIZE)["result"]
+    assert started["serverInfo"]["version"] == version()
+    assert started["protocolVersion"] == "2025-06-18"
+    client.send(INITIALIZED)
+    listed = client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})["result"]["tools"]
+    assert [tool["name"] for tool in listed] == ["search_skills", "load_skill", "read_skill_file"]
+    found = client.answer(tool_call(3, "search_skills", query="read a PDF"))["result"]
+    assert json.loads(found["content"][0]["text"])["skills"][0]["name"] == "pdf-reader"
+    loaded = client.answer(tool_call(4, "load_skill", skill_name="pdf-reader"))["result"]
+    assert json.loads(loaded["content"][0]["text"])["instructions"] == "# How\n\nDo it.\n"
+    read = client.answer(tool_call(5, "read_skill_file", skill_name="pdf-reader", file_path="references/a.md"))
+    assert json.loads(read["result"]["content"][0]["text"])["content"] == "A."
+    assert client.close() == 0
+
+
+def test_tool_schemas_are_the_golden_ones(hub_environment: Environment) -> None:
+    async def listed() -> list[dict[str, Any]]:
+        async with in_process({**hub_environment, "SKILLHUB_ENABLE_RUN": "1"}) as client:
+            tools = await client.list_tools()
+            return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+
+    tools = asyncio.run(listed())
+    for tool in tools:
+        golden = GOLDEN / f"{tool['name']}.json"
+        if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
+            golden.write_text(json.dumps(tool, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        assert tool == json.loads(golden.read_text(encoding="utf-8")), tool["name"]
+    assert {path.stem for path in GOLDEN.glob("*.json")} == {tool["name"] for tool in tools}
+
+
+@pytest.mark.acceptance("S2-5", "S2-73")
+@pytest.mark.parametrize(
+    ("tool", "required", "optional_in_the_seed"),
+    [
+        ("search_skills", ["query"], []),
+        ("load_skill", ["skill_name"], []),
+        ("read_skill_file", ["skill_name", "file_path"], []),
+        ("run_skill_command", ["skill_name", "command"], ["args"]),
+    ],
+)
+def test_the_seeds_arguments_stay_and_all_others_are_optional(
+    tool: str, required: list[str], optional_in_the_seed: list[str]
+) -> None:
+    schema = json.loads((GOLDEN / f"{tool}.json").read_text(encoding="utf-8"))["inputSchema"]
+    assert schema["required"] == required
+    assert {*required, *optional_in_the_seed} <= set(schema["properties"])
+    assert all("maxLength" in p for p in schema["properties"].values() if p["type"] == "string")
+
+
+def test_the_default_surface_is_small_and_every_tool_says_what_it_does(hub_environment: Environment) -> None:
+    client = RawClient(hub_environment)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    result = client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})["result"]
+    client.close()
+    assert len(json.dumps(result, separators=(",", ":"), ensure_ascii=False).encode()) <= 2_500
+    for tool in result["tools"]:
+        assert tool["annotations"] == {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        }
+        assert tool["title"]
+    assert [("outputSchema" in tool) for tool in result["tools"]] == [True, False, False]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no SIGUSR1")
+def test_the_first_answers_come_before_any_heavy_library_is_imported(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one")
+    seen = tmp_path / "modules.txt"
+    hook = tmp_path / "hook"
+    hook.mkdir()
+    (hook / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        f"def dump(*_): open({str(seen)!r} + '.part', 'w').write(' '.join(sys.modules)); "
+        f"import os; os.replace({str(seen)!r} + '.part', {str(seen)!r})\n"
+        "signal.signal(signal.SIGUSR1, dump)\n",
+        encoding="utf-8",
+    )
+    client = RawClient({**hub_environment, "PYTHONPATH": str(hook)})
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    client.process.send_signal(signal.SIGUSR1)
+    client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    imported = set(seen.read_text(encoding="utf-8").split())
+    client.close()
+    assert "fastmcp" in imported
+    assert not imported & HEAVY
+
+
+@pytest.mark.acceptance("S2-62")
+def test_with_no_provider_nothing_leaves_the_machine(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("pdf-reader", "Reads PDF files.")
+    calls = tmp_path / "calls.txt"
+    hook = tmp_path / "hook"
+    hook.mkdir()
+    (hook / "sitecustomize.py").write_text(
+        "import sys\n"
+        "def audit(event, args):\n"
+        "    if event in ('socket.connect', 'socket.getaddrinfo', 'socket.sendto', 'socket.gethostbyname'):\n"
+        f"        open({str(calls)!r}, 'a').write(f'{{event}} {{args}}\\n')\n"
+        "sys.addaudithook(audit)\n"
+        f"open({str(calls)!r}, 'a').close()\n",
+        encoding="utf-8",
+    )
+
+    async def journey() -> None:
+        async with over_stdio({**hub_environment, "PYTHONPATH": str(hook)}) as client:
+            assert (await call(client, "search_skills", query="PDF")).json["skills"]
+            await call(client, "load_skill", skill_name="pdf-reader")
+
+    asyncio.run(journey())
+    assert calls.read_text(encoding="utf-8") == ""
+
+
+def test_a_dotenv_file_where_the_server_starts_has_no_effect(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one")
+    (tmp_path / ".env").write_text("SKILLHUB_ENABLE_RUN=1\nFASTMCP_LOG_LEVEL=nonsense\n", encoding="utf-8")
+    client = RawClient(hub_environment, cwd=tmp_path)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    tools = client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})["result"]["tools"]
+    client.close()
+    assert len(tools) == 3
+
+
+def test_it_ends_with_its_input_even_while_the_first_index_is_built(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    for number in range(300):
+        write_skill(f"skill-{number}")
+    client = RawClient(hub_environment)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    client.send(tool_call(2, "search_skills", query="thing"))
+    assert client.close() == 0
+
+
+@pytest.mark.acceptance("S2-66", "S2-67")
+def test_http_serves_mcp_and_answers_probes(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("pdf-reader", "Reads PDF files.")
+    with http_server(hub_environment) as url, httpx2.Client(timeout=20) as http:
+        assert urlsplit(url).hostname == "127.0.0.1"
+        assert http.get(f"{url}/healthz").json() == {"status": "ok"}
+        # A probe addresses the server by its IP.
+        assert http.get(f"{url}/healthz", headers={"host": "10.0.0.5"}).status_code == 200
+        headers = {"accept": "application/json, text/event-stream"}
+        posted = http.post(f"{url}/mcp", json=INITIALIZE, headers=headers)
+        assert posted.status_code == 200
+        assert posted.headers["content-type"].split(";")[0] in ("application/json", "text/event-stream")
+        session = {"mcp-session-id": posted.headers["mcp-session-id"], **headers}
+        http.post(f"{url}/mcp", json=INITIALIZED, headers=session)
+        with http.stream("GET", f"{url}/mcp", headers=session) as stream:
+            assert stream.status_code == 200
+            assert stream.headers["content-type"].startswith("text/event-stream")
+        for _ in range(200):
+            ready = http.get(f"{url}/readyz")
+            if ready.status_code == 200:
+                break
+            assert ready.json() == {"index": "starting"}
+            time.sleep(0.05)
+        with hub_of(hub_environment) as hub:
+            assert ready.json() == {"index": "ready", "skills": 1, "digest": hub.refresh().snapshot.digest}
+
+
+def test_http_refuses_strange_hosts_and_origins_unless_told(hub_environment: Environment) -> None:
+    environment = {
+        **hub_environment,
+        "SKILLHUB_ALLOWED_HOSTS": "skills.example.com",
+        "SKILLHUB_ALLOWED_ORIGINS": "https://app.example.com",
+    }
+    headers = {"accept": "application/json, text/event-stream"}
+    with http_server(environment) as url, httpx2.Client(timeout=20) as http:
+
+        def status(**extra: str) -> int:
+            return http.post(f"{url}/mcp", json=INITIALIZE, headers={**headers, **extra}).status_code
+
+        assert status() == 200
+        assert status(host="evil.example.com") == 421
+        assert status(origin="https://evil.example.com") == 403
+        assert status(origin="null") == 403
+        assert status(host="skills.example.com") == 200
+        assert status(host="skills.example.com", origin="https://app.example.com") == 200
+
+
+def test_a_path_of_the_server_is_told_only_to_a_client_that_can_use_it(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    from fastmcp import Client
+
+    directory = write_skill("one")
+
+    async def path(url: str) -> Any:
+        async with Client(f"{url}/mcp") as client:
+            return (await call(client, "load_skill", skill_name="one")).json.get("path")
+
+    with http_server(hub_environment) as url:
+        assert asyncio.run(path(url)) is None
+    with http_server({**hub_environment, "SKILLHUB_EXPOSE_PATHS": "1"}) as url:
+        assert asyncio.run(path(url)) == str(directory)
+
+
+def test_a_port_in_use_is_a_clear_start_up_error(hub_environment: Environment) -> None:
+    with http_server(hub_environment) as url:
+        port = str(urlsplit(url).port)
+        second = subprocess.run(
+            [*COMMAND, "--transport", "http", "--port", port],
+            env=hub_environment,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+    assert second.returncode == 2
+    assert f"--port='{port}' cannot be listened on" in second.stderr
+
+
+def test_ten_servers_started_at_once_on_one_empty_database_all_answer(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    for number in range(40):
+        write_skill(f"reader-{number:02}", f"Reads PDF files, kind {number}.")
+
+    def journey(_: int) -> int:
+        client = RawClient(hub_environment)
+        client.answer(INITIALIZE)
+        client.send(INITIALIZED)
+        answer = client.answer(tool_call(2, "search_skills", query="PDF", limit=100))
+        client.close()
+        return len(json.loads(answer["result"]["content"][0]["text"])["skills"])
+
+    with ThreadPoolExecutor(10) as pool:
+        assert list(pool.map(journey, range(10))) == [40] * 10
+    program = (
+        "import lancedb, sys; t = lancedb.connect(sys.argv[1]).open_table('skills'); "
+        "print(t.count_rows(), len(set(t.to_arrow()['path'].to_pylist())))"
+    )
+    rows = subprocess.run(
+        [sys.executable, "-c", program, hub_environment["DB_PATH"]],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert rows.stdout.split() == ["40", "40"]
+
+
+@pytest.mark.acceptance("S2-52")
+def test_a_server_told_not_to_look_serves_what_was_indexed(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    async def found(*arguments: str) -> Any:
+        async with over_stdio(hub_environment, *arguments) as client:
+            return await call(client, "search_skills", query="thing PDF")
+
+    write_skill("one")
+    nothing = asyncio.run(found("--skip-auto-reindex"))
+    assert nothing.code == "INDEX_UNAVAILABLE"
+    assert "skillhub --reindex" in nothing.text
+    assert len(asyncio.run(found()).json["skills"]) == 1
+    write_skill("two", "Reads PDF files.")
+    assert len(asyncio.run(found("--skip-auto-reindex")).json["skills"]) == 1
+    assert len(asyncio.run(found()).json["skills"]) == 2
