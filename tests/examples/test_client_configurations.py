@@ -39,12 +39,20 @@ def test_a_configuration_names_the_hub(path: Path) -> None:
 @pytest.mark.skipif(shutil.which("nginx") is None or sys.platform == "win32", reason="nginx is not installed here")
 def test_nginx_accepts_its_configuration(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=skills.example.com"]
-        + ["-keyout", str(key), "-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=skills.example.com",
+    ]
+    command += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
     text = (EXAMPLES / "proxy" / "nginx.conf").read_text(encoding="utf-8")
     text = text.replace("/etc/ssl/certs/skills.example.com.pem", str(certificate))
     text = text.replace("/etc/ssl/private/skills.example.com.key", str(key))
