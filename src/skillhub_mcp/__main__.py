@@ -7,9 +7,13 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    from skillhub_mcp.cli.main import run
+    try:
+        from skillhub_mcp.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130  # interrupted before the command line could say so itself
+    sys.exit(code)
 
 
 if __name__ == "__main__":

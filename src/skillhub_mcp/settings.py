@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from skillhub_mcp.errors import InvalidSetting
@@ -46,8 +47,8 @@ class Settings:
     embedding_provider: Provider
     embedding_model: str
     embedding_base_url: str
-    openai_api_key: str
-    gemini_api_key: str
+    openai_api_key: str = field(repr=False)
+    gemini_api_key: str = field(repr=False)
     search_limit: int
     search_threshold: float
     max_file_bytes: int
@@ -74,24 +75,32 @@ class Origin:
     """Where a setting's value came from: an option of the command line, a variable, or the default."""
 
     setting: Setting[object]
-    written: str
+    written: str = field(repr=False)
     source: str
 
 
 def _text(written: str) -> str:
-    return written
+    # A key that was read from a file brings its newline along, which no header may hold.
+    return written.strip()
+
+
+def _address(written: str) -> str:
+    address = written.strip()
+    if address and not re.match(r"https?://[^\s/]", address):
+        raise ValueError("must be an address that begins with http:// or https://")
+    return address
 
 
 def _directories(written: str) -> tuple[str, ...]:
     found = tuple(os.path.expanduser(part) for part in written.split(os.pathsep) if part.strip())
-    if not found:
+    if not found or "\0" in written:
         raise ValueError("must name at least one directory")
     return found
 
 
 def _path(written: str) -> str:
-    if not written.strip() or "\0" in written:
-        raise ValueError("must be a path")
+    if not written.strip() or "\0" in written or re.match(r"\w{2,}://", written):
+        raise ValueError("must be a path on this machine")
     return os.path.abspath(os.path.expanduser(written))
 
 
@@ -119,7 +128,7 @@ def _switch(written: str) -> bool:
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def read(written: str) -> int:
-        sentence = f"must be a whole number from {low:,} to {high:,}".replace(",", "")
+        sentence = f"must be a whole number from {low} to {high}"
         try:
             value = int(written.strip())
         except ValueError:
@@ -147,6 +156,13 @@ def _number(low: float, high: float) -> Callable[[str], float]:
 
 def _list(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in written.split(",") if part.strip()))
+
+
+def _commands(written: str) -> tuple[str, ...]:
+    names = _list(written)
+    if any(re.search(r"[\s/\\]", name) for name in names):
+        raise ValueError("must be bare names of commands, without paths or arguments, separated by commas")
+    return names
 
 
 def _names(written: str) -> frozenset[str]:
@@ -195,7 +211,7 @@ SETTINGS: tuple[Setting[object], ...] = (
         "embedding_base_url",
         "",
         "Another address that speaks the provider's protocol; empty takes the provider's own",
-        _text,
+        _address,
     ),
     _setting("OPENAI_API_KEY", "openai_api_key", "", "Needed with EMBEDDING_PROVIDER=openai", _text, secret=True),
     _setting(
@@ -234,7 +250,7 @@ SETTINGS: tuple[Setting[object], ...] = (
         "allowed_commands",
         "python,uv,node,cat,ls,grep",
         "Commands that run_skill_command may run, by bare name",
-        _list,
+        _commands,
     ),
     _setting(
         "EXEC_TIMEOUT_SECONDS",

@@ -1,16 +1,20 @@
-"""What may be typed? The parts that every command's parser shares."""
+"""What may be typed? The parts that every command's parser shares, and how a misuse is worded."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
-import sys
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
-from skillhub_mcp.cli.output import EXIT_USAGE
+from skillhub_mcp.errors import InvalidArgument
 
-_INVALID_CHOICE = re.compile(r"invalid choice: '(?P<typed>[^']*)' \(choose from (?P<choices>.*)\)")
+# argparse words its complaints for itself, a little differently in each Python; these three are put in our words.
+_ABOUT_ONE = re.compile(r"argument (?P<argument>[^:]+): (?P<reason>.*)", re.DOTALL)
+_CHOICE = re.compile(r"invalid choice: '(?P<typed>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL)
+_REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)")
 
 # Options that set a setting: on the command line they beat the environment.
 _SETTING_OPTIONS = {
@@ -21,21 +25,75 @@ _SETTING_OPTIONS = {
     "enable_run": "SKILLHUB_ENABLE_RUN",
     "enable_run_over_http": "SKILLHUB_ENABLE_RUN_OVER_HTTP",
 }
+# They mean something only to a server, and one that is typed before a command would be lost in silence.
+_SERVING_OPTIONS = {
+    "transport": "--transport",
+    "host": "--host",
+    "port": "--port",
+    "reindex": "--reindex",
+    "reindex_json": "--json",
+    "enable_run": "--enable-run",
+    "enable_run_over_http": "--enable-run-over-http",
+}
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a misuse as an error line and a hint, and guesses what a mistyped word meant."""
+    """Raises InvalidArgument for a misuse instead of exiting, and guesses what a mistyped word meant.
+
+    `verbs` holds the parsers of the commands, by name.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+        self.verbs: Mapping[str, Parser] = {}
+
+    def parse(self, argv: Sequence[str]) -> argparse.Namespace:
+        """Return what was typed. Raises InvalidArgument, and SystemExit once `--help` is printed."""
+        args, unknown = self.parse_known_args(argv)
+        verb = self.verbs.get(args.command)
+        if unknown:
+            (verb or self).refuse(unknown[0])
+        if verb is not None:
+            for option, typed in _SERVING_OPTIONS.items():
+                if getattr(args, option) != self.get_default(option):
+                    raise InvalidArgument(
+                        typed, f"cannot be used with {args.command!r}", hint="leave out one of the two"
+                    )
+        return args
 
     def error(self, message: str) -> NoReturn:
-        hint = f"{self.prog} --help"
-        invalid = _INVALID_CHOICE.search(message)
-        if invalid is not None:
-            choices = re.findall(r"[\w-]+", invalid["choices"])
-            near = difflib.get_close_matches(invalid["typed"], choices, n=1)
-            message = f"{invalid['typed']!r} is not one of {', '.join(choices)}"
-            hint = f"did you mean {near[0]!r}?" if near else hint
-        print(f"error: {message}\n\nhint: {hint}", file=sys.stderr)
-        sys.exit(EXIT_USAGE)
+        required = _REQUIRED.fullmatch(message)
+        if required is not None:
+            raise InvalidArgument(required["arguments"], "must be given", hint=self._help)
+        about = _ABOUT_ONE.fullmatch(message)
+        if about is None:
+            raise InvalidArgument(self.prog, f"cannot be used so: {message}", hint=self._help)
+        choice = _CHOICE.fullmatch(about["reason"])
+        if choice is not None:
+            choices = re.findall(r"[\w-]+", choice["choices"])
+            near = difflib.get_close_matches(choice["typed"], choices, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else self._help
+            raise InvalidArgument(
+                about["argument"], f"{choice['typed']!r} is not one of {', '.join(choices)}", hint=hint
+            )
+        reason = "needs a value" if about["reason"].startswith("expected ") else about["reason"]
+        raise InvalidArgument(about["argument"], reason, hint=self._help)
+
+    @property
+    def _help(self) -> str:
+        return f"{self.prog} --help"
+
+    def refuse(self, typed: str) -> NoReturn:
+        """Raise InvalidArgument for a word or an option that this command does not take."""
+        if not typed.startswith("-"):
+            raise InvalidArgument(repr(typed), "is one word too many", hint=self._help)
+        option = typed.partition("=")[0]
+        known = re.findall(r"--[\w-]+", self.format_usage())
+        if option in known:
+            raise InvalidArgument(option, "belongs after the command", hint=f"{self.prog} {option}")
+        near = difflib.get_close_matches(option, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else self._help
+        raise InvalidArgument(option, f"is not an option of {self.prog!r}", hint=hint)
 
 
 def add_setting_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +105,20 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Add --json, which every command that prints an answer takes."""
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON, and a failure too")
+
+
+def whole_number(written: str) -> int:
+    """Return an option's number; which ones make sense, the hub decides."""
+    try:
+        return int(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {written!r}") from None
+
+
+def as_text(typed: str) -> str:
+    """Return a typed word as text: where the locale lacks its letters, Python hands on its bytes in disguise."""
+    return os.fsencode(typed).decode("utf-8", "replace")
 
 
 def setting_options(args: argparse.Namespace) -> dict[str, str]:

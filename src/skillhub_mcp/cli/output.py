@@ -1,9 +1,15 @@
-"""What does a person or a script see? stdout carries the answer, stderr all else; errors look the same everywhere."""
+"""What does a person or a script see? stdout carries the answer, stderr all else; errors look the same everywhere.
+
+What a skill's author wrote reaches a terminal only through `printable`: by `say`, `print_error` and the log.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import logging
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,29 +23,61 @@ EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 
+NO_SKILLS = "No skills. Put a folder with a SKILL.md into the skills directory, which `skillhub config` names."
+
 # These say at INFO what each request was; our own log says what matters.
 _QUIET_LIBRARIES = ("mcp", "fastmcp", "uvicorn", "httpx", "httpx2", "filelock", "watchfiles", "openai", "google_genai")
+
+# What moves a terminal's cursor, recolours, or turns text around: C0 but tab and newline, DEL, C1, the directional
+# overrides and isolates, and halves of characters, which no encoding can carry.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def prepare_streams() -> None:
+    """Let any character be printed somehow: as UTF-8 where the locale says only ASCII, else as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            only_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding="utf-8" if only_ascii else None, errors="backslashreplace")
+
+
+def printable(text: str) -> str:
+    """Return `text` with whatever would act on a terminal written as an escape; lines stay lines."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, *, width: int = 160) -> str:
+    """Return `text` as one line of at most `width` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
+
+
+def say(text: str) -> None:
+    """Print `text` for a person, on stdout."""
+    print(printable(text))
 
 
 def print_json(value: object) -> None:
     """Print `value` as indented JSON on stdout."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(_json(value, sys.stdout, indent=2))
 
 
 def print_error(error: SkillHubError, *, as_json: bool) -> None:
     """Print `error` on stderr: a line, and a hint after a blank line; with `as_json`, an object."""
     if as_json:
         failure = {"code": error.code, "message": error.message, **error.facts, "hint": error.hint}
-        print(json.dumps({"error": failure}, ensure_ascii=False), file=sys.stderr)
+        print(_json({"error": failure}, sys.stderr), file=sys.stderr)
         return
-    print(f"error: {error.message}", file=sys.stderr)
+    print(f"error: {printable(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"\nhint: {error.hint}", file=sys.stderr)
+        print(f"\nhint: {printable(error.hint)}", file=sys.stderr)
 
 
 def log_to_stderr(level: str) -> None:
     """Send the program's log to stderr: a stdio server's stdout belongs to the protocol."""
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(_PrintableFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[to_stderr])
     if level != "DEBUG":
         for name in _QUIET_LIBRARIES:
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -59,6 +97,9 @@ def terminal_progress() -> Progress:
 
     def show(step: str, done: int, total: int) -> None:
         if step not in bars:
+            # One bar at a time: a step that failed half-way never says that it is done.
+            while bars:
+                bars.popitem()[1].close()
             bars[step] = tqdm(total=total, desc=step, unit=" skills", leave=False, file=sys.stderr)
         bar = bars[step]
         bar.update(done - bar.n)
@@ -66,3 +107,18 @@ def terminal_progress() -> Progress:
             bars.pop(step).close()
 
     return show
+
+
+class _PrintableFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def _json(value: object, stream: Any, *, indent: int | None = None) -> str:
+    """Return JSON that `stream` can carry whole: an escape of Python's would not be one of JSON's."""
+    written = json.dumps(value, ensure_ascii=not _carries_everything(stream), indent=indent)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _carries_everything(stream: Any) -> bool:
+    return codecs.lookup(getattr(stream, "encoding", None) or "ascii").name.startswith("utf")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.settings import Origin, read_settings
 
 
 def add_parser(verbs: Any) -> None:
@@ -21,13 +23,11 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the settings. Raises InvalidSetting for the first that cannot be used."""
-    from skillhub_mcp.settings import read_settings
-
     _, origins = read_settings(os.environ, options)
     rows = [
         {
             "name": origin.setting.name,
-            "value": "***" if origin.setting.secret and origin.written else origin.written,
+            "value": _shown(origin),
             "from": origin.source,
             "default": origin.setting.default,
             "meaning": origin.setting.meaning,
@@ -38,8 +38,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json({"settings": rows})
         return EXIT_OK
     for row in rows:
-        print(
+        say(
             f"{row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
             f"    {row['meaning']}"
         )
     return EXIT_OK
+
+
+def _shown(origin: Origin) -> str:
+    if origin.setting.secret:
+        return "***" if origin.written else ""
+    # An address may carry a name and a password.
+    return re.sub(r"//[^/@]*@", "//***@", origin.written)

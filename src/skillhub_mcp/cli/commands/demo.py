@@ -13,15 +13,16 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.commands.search import one_line
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, log_to_stderr, one_line, print_json, say
 from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.settings import read_settings
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 DEFAULT_TASK = "extract the invoice number from a PDF"
 
 _SHOWN_LINES = 6
+# The demo sends nothing anywhere, and shows nothing but its own story, whatever its user's servers are set to.
+_SET_FOR_THE_DEMO = {
+    "EMBEDDING_PROVIDER": "none",
+    "LOG_LEVEL": "ERROR",
+    "SKILLHUB_ERROR_STYLE": "result",
+    "SKILLHUB_SKIP_AUTO_REINDEX": "0",
+}
+# Filters are meant for the user's own skills, not for the examples.
+_UNFILTERED = {"SKILLHUB_ENABLED_SKILLS": "", "SKILLHUB_ENABLED_CATEGORIES": ""}
 # A path that a skill's body mentions: folders, then a file with an ending.
 _MENTIONED_FILE = re.compile(r"(?<![\w/.:-])((?:[\w-]+/)+[\w-]+\.[A-Za-z0-9]+)")
 
@@ -65,23 +75,28 @@ def add_parser(verbs: Any) -> None:
         help="walk through one task as an agent would",
         description="Start a real server over stdio and walk search, load, read file as an agent would.",
     )
-    parser.add_argument("task", nargs="*", help=f"the task (default: {DEFAULT_TASK})")
+    parser.add_argument("task", nargs="*", metavar="WORD", help=f"the task (default: {DEFAULT_TASK})")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Walk the journey and print it. Fails when no skill fits the task."""
-    directories = options.get("SKILLS_DIR") or str(example_skills())
-    task = " ".join(args.task) or DEFAULT_TASK
+    """Walk the journey and print it. Fails when no skill fits the task. Raises InvalidSetting."""
+    own = options.get("SKILLS_DIR")
+    environment = {**os.environ, **_SET_FOR_THE_DEMO, **({} if own else _UNFILTERED)}
+    environment["SKILLS_DIR"] = own or str(example_skills())
+    task = as_text(" ".join(args.task)).strip() or DEFAULT_TASK
+    log_to_stderr("ERROR")
     with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
-        journey = asyncio.run(_walk(task, directories, Path(scratch)))
+        environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
+        settings, _ = read_settings(environment)
+        journey = asyncio.run(_walk(task, settings.skills_dirs, environment))
     if args.json:
         print_json({**asdict(journey), "tokens": journey.tokens})
     else:
-        print(_told(journey))
-    return EXIT_OK if len(journey.steps) > 1 else EXIT_FAILED
+        say(_told(journey))
+    return EXIT_OK if any(step.call.startswith("load_skill") for step in journey.steps) else EXIT_FAILED
 
 
 def example_skills() -> Path:
@@ -93,38 +108,55 @@ def example_skills() -> Path:
     return installed if installed.is_dir() else package.parent.parent / "examples" / "skills"
 
 
-async def _walk(task: str, directories: str, scratch: Path) -> Journey:
+async def _walk(task: str, directories: Sequence[str], environment: dict[str, str]) -> Journey:
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
 
     transport = StdioTransport(
         command=sys.executable,
         args=["-m", "skillhub_mcp", "--transport", "stdio"],
-        env={**os.environ, "SKILLS_DIR": directories, "DB_PATH": str(scratch / "skills.lancedb"), "LOG_LEVEL": "ERROR"},
+        env=environment,
         keep_alive=False,
     )
     steps: list[Step] = []
     async with Client(transport) as client:
+        steps.append(await _list_tools(client))
         hits, step = await _call(client, "search_skills", {"query": task})
         steps.append(_seen(step, _hits_text(hits)))
         if hits["skills"]:
             name = hits["skills"][0]["name"]
             loaded, step = await _call(client, "load_skill", {"skill_name": name})
             steps.append(_seen(step, _first_lines(loaded["instructions"])))
-            mentioned = _MENTIONED_FILE.findall(loaded["instructions"])
-            present = [file for file in mentioned if (Path(loaded["path"]) / file).is_file()]
-            if present:
-                content, step = await _call(client, "read_skill_file", {"skill_name": name, "file_path": present[0]})
+            file = _file_to_read(loaded)
+            if file is not None:
+                content, step = await _call(client, "read_skill_file", {"skill_name": name, "file_path": file})
                 steps.append(_seen(step, _first_lines(content["content"])))
     skills, upfront = _upfront_cost(directories)
     return Journey(task, tuple(steps), skills, upfront)
 
 
+async def _list_tools(client: Client[Any]) -> Step:
+    began = time.perf_counter()
+    tools = await client.list_tools()
+    elapsed = (time.perf_counter() - began) * 1000
+    written = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
+    return Step("tools/list", ", ".join(tool.name for tool in tools), elapsed, estimate_tokens(written))
+
+
+def _file_to_read(loaded: Any) -> str | None:
+    """Return the first file that the instructions name; a script is for running, so it is only the last resort."""
+    mentioned = _MENTIONED_FILE.findall(loaded["instructions"])
+    present = [file for file in mentioned if (Path(loaded["path"]) / file).is_file()]
+    return next((file for file in present if not file.startswith("scripts/")), next(iter(present), None))
+
+
 async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tuple[Any, Step]:
     began = time.perf_counter()
-    result = await client.call_tool(tool, arguments)
+    result = await client.call_tool(tool, arguments, raise_on_error=False)
     elapsed = (time.perf_counter() - began) * 1000
     text = str(getattr(result.content[0], "text", ""))
+    if result.is_error:
+        raise SkillHubError(f"{tool} failed: {text}")
     typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     return json.loads(text), Step(f"{tool}({typed})", "", elapsed, estimate_tokens(text))
 
@@ -147,12 +179,12 @@ def _first_lines(text: str) -> str:
     return "\n".join([*(one_line(line, width=100) for line in lines[:_SHOWN_LINES]), *more])
 
 
-def _upfront_cost(directories: str) -> tuple[int, int]:
+def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     from skillhub_mcp.skills.model import SKILL_FILE
     from skillhub_mcp.skills.registry import scan
     from skillhub_mcp.skills.roots import make_roots
 
-    skills = scan(make_roots(directories.split(os.pathsep)), memory={}).snapshot.skills
+    skills = scan(make_roots(directories), memory={}).snapshot.skills
     texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)
     return len(skills), sum(estimate_tokens(text) for text in texts)
 
@@ -164,6 +196,6 @@ def _told(journey: Journey) -> str:
         lines += [f"   │ {line}" for line in step.seen.splitlines()]
     lines.append(
         f"\nThe agent read about {journey.tokens:,} tokens. "
-        f"All {journey.skills:,} skills up front would have been about {journey.upfront_tokens:,}."
+        f"Every skill up front, {journey.skills:,} in all, would have been about {journey.upfront_tokens:,}."
     )
     return "\n".join(lines)

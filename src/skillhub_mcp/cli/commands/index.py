@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
 from skillhub_mcp.search.looking import Depth, View
 
 
@@ -32,20 +32,21 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return _index(options, Depth.VERIFY if args.verify else Depth.CHANGES, as_json=args.json)
 
 
-def rebuild(options: Mapping[str, str]) -> int:
+def rebuild(options: Mapping[str, str], *, as_json: bool) -> int:
     """Write the index anew, whatever changed, and print the report (`skillhub --reindex`)."""
-    return _index(options, Depth.REBUILD, as_json=False)
+    return _index(options, Depth.REBUILD, as_json=as_json)
 
 
 def _index(options: Mapping[str, str], depth: Depth, *, as_json: bool) -> int:
     began = time.perf_counter()
-    with open_hub(options) as hub:
+    # Whoever asks for the index to be updated wants the files to be looked at, whatever servers are told to do.
+    with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
         view = hub.refresh(depth)
     seconds = time.perf_counter() - began
     if as_json:
         print_json(report_json(view, seconds))
     else:
-        print(report_text(view, seconds))
+        say(report_text(view, seconds))
     if view.problem is not None:
         raise view.problem
     return EXIT_OK if view.index is not None else EXIT_FAILED
@@ -116,6 +117,8 @@ def _breaches(view: View) -> list[tuple[str, int]]:
 
 def _index_facts(view: View) -> dict[str, object]:
     done = view.report
+    if view.problem is not None:
+        return {"changed": False, "problem": view.problem.message}
     if done is None:
         return {"changed": False}
     return {
@@ -130,6 +133,8 @@ def _index_facts(view: View) -> dict[str, object]:
 
 def _index_sentence(view: View) -> str:
     done = view.report
+    if view.problem is not None:
+        return "not written; searches are answered from the last one, or from memory"
     if done is None:
         return "unchanged"
     what = "rebuilt" if done.rebuilt else "updated"

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.commands.search import one_line
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
 
 
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
     parser = verbs.add_parser("list", help="list the skills", description="List the skills that are served.")
     parser.add_argument("--core", action="store_true", help="only Core Skills: those with alwaysApply")
-    parser.add_argument("--category", help="only skills of this category")
+    parser.add_argument("--category", metavar="NAME", help="only skills of this category")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
@@ -25,9 +24,10 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skills by name."""
     with open_hub(options) as hub:
+        served = hub.skills()
         skills = [
             skill
-            for skill in hub.skills()
+            for skill in served
             if (skill.always_apply or not args.core)
             and (args.category is None or skill.category == args.category.strip().lower())
         ]
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for skill in skills:
-        print(f"{skill.name}  {one_line(skill.description, width=100)}")
+        say(f"{skill.name}  {one_line(skill.description, width=100)}")
     if not skills:
-        print("No skills. Put a folder with a SKILL.md into the skills directory, which `skillhub config` names.")
+        say(f"No skill of {len(served):,} fits." if served else NO_SKILLS)
     return EXIT_OK

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json, printable
+from skillhub_mcp.errors import InvalidArgument
 
 
 def add_parser(verbs: Any) -> None:
@@ -18,18 +19,24 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "read", help="print a file of a skill", description="Print a file of a skill, whole and byte for byte."
     )
-    parser.add_argument("name", help="the skill's name")
-    parser.add_argument("file", help="the file, relative to the skill")
-    parser.add_argument("--offset", type=int, default=0, help="first byte to print (default: 0)")
+    parser.add_argument("name", metavar="NAME", help="the skill's name")
+    parser.add_argument("file", metavar="FILE", help="the file, relative to the skill")
+    parser.add_argument(
+        "--offset", type=whole_number, metavar="BYTE", default=0, help="first byte to print (default: 0)"
+    )
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the file; with --json, the one chunk that an agent would get."""
+    """Print the file; with --json, the one chunk that an agent would get.
+
+    On a terminal, text is shown without what would act on the terminal. Raises InvalidArgument for binary there.
+    """
+    name = as_text(args.name)
     with open_hub(options) as hub:
-        chunk = hub.read_file(args.name, args.file, offset=args.offset)
+        chunk = hub.read_file(name, args.file, offset=args.offset)
         if args.json:
             print_json(
                 {
@@ -42,11 +49,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 }
             )
             return EXIT_OK
+        for_a_person = sys.stdout.isatty()
         while True:
-            as_text = chunk.encoding == "utf-8"
-            sys.stdout.buffer.write(chunk.content.encode() if as_text else base64.b64decode(chunk.content))
+            binary = chunk.encoding == "base64"
+            if for_a_person and binary:
+                raise InvalidArgument(
+                    args.file, "is binary, which a terminal cannot show", hint="write it to a file: > FILE"
+                )
+            content = printable(chunk.content) if for_a_person else chunk.content
+            sys.stdout.buffer.write(base64.b64decode(content) if binary else content.encode())
             if chunk.next_offset is None:
                 break
-            chunk = hub.read_file(args.name, args.file, offset=chunk.next_offset)
+            chunk = hub.read_file(name, args.file, offset=chunk.next_offset)
     sys.stdout.buffer.flush()
     return EXIT_OK

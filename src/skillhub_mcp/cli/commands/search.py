@@ -6,17 +6,17 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
 
 
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
     parser = verbs.add_parser("search", help="find skills for a task", description="Find skills for a task.")
-    parser.add_argument("query", nargs="+", help="the task, in a few words")
-    parser.add_argument("--limit", type=int, help="hits at most (default: SEARCH_LIMIT)")
-    parser.add_argument("--category", help="only skills of this category")
+    parser.add_argument("query", nargs="+", metavar="WORD", help="the task, in a few words")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="hits at most (default: SEARCH_LIMIT)")
+    parser.add_argument("--category", metavar="NAME", help="only skills of this category")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
@@ -25,7 +25,7 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Search and print the hits, best first. No hit is an answer too: exit code 0."""
     with open_hub(options) as hub:
-        answer = hub.search(" ".join(args.query), limit=args.limit, category=args.category)
+        answer = hub.search(as_text(" ".join(args.query)), limit=args.limit, category=args.category)
     if args.json:
         hits = [
             {
@@ -40,14 +40,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         ]
         print_json({"skills": hits, "searched": answer.searched})
     elif not answer.hits:
-        print(f"No skill of {answer.searched:,} fits.")
+        say(f"No skill of {answer.searched:,} fits." if answer.searched else NO_SKILLS)
     for hit in () if args.json else answer.hits:
         category = f"  [{hit.skill.category}]" if hit.skill.category else ""
-        print(f"{hit.score:.2f}  {hit.skill.name}{category}\n      {one_line(hit.skill.description)}")
+        say(f"{hit.score:.2f}  {hit.skill.name}{category}\n      {one_line(hit.skill.description)}")
     return EXIT_OK
-
-
-def one_line(text: str, *, width: int = 160) -> str:
-    """Return `text` as one line of at most `width` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"

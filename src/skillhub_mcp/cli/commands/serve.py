@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: 8000)"
     )
     serving.add_argument("--reindex", action="store_true", help="rebuild the index; without --transport, then exit")
+    serving.add_argument(
+        "--json", dest="reindex_json", action="store_true", help="with --reindex alone, print its report as JSON"
+    )
     serving.add_argument("--skip-auto-reindex", action="store_true", help="serve the index as it was last written")
     serving.add_argument("--enable-run", action="store_true", help="offer run_skill_command over stdio")
     serving.add_argument(
@@ -38,7 +41,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.reindex and args.transport is None:
         from skillhub_mcp.cli.commands.index import rebuild
 
-        return rebuild(options)
+        return rebuild(options, as_json=args.reindex_json)
     settings, _ = read_settings(os.environ, options)
     log_to_stderr(settings.log_level)
     from skillhub_mcp.bootstrap import make_hub

@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json, say
 
 
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
     parser = verbs.add_parser("show", help="show one skill", description="Show one skill's instructions and files.")
-    parser.add_argument("name", help="the skill's name")
+    parser.add_argument("name", metavar="NAME", help="the skill's name")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
@@ -24,10 +24,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print what is known of the skill, then its whole body."""
     from skillhub_mcp.disclosure.tokens import estimate_tokens
 
+    name = as_text(args.name)
     with open_hub(options) as hub:
-        first = hub.load(args.name)
-        rest = [hub.load(args.name, part=part) for part in range(2, first.parts + 1)]
-        files, more = hub.files(args.name)
+        first = hub.load(name)
+        rest = [hub.load(name, part=part) for part in range(2, first.parts + 1)]
+        files, more = hub.files(name)
     skill = first.skill
     body = "".join(part.instructions for part in (first, *rest))
     if args.json:
@@ -65,9 +66,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         "cost": f"about {estimate_tokens(body):,} tokens",
     }
     for label, fact in facts.items():
-        print(f"{label + ':':<15}{fact}")
+        say(f"{label + ':':<15}{fact}")
     for diagnostic in skill.diagnostics:
         line = f" (line {diagnostic.line})" if diagnostic.line else ""
-        print(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")
-    print(f"\n{body}")
+        say(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")
+    say(f"\n{body}")
     return EXIT_OK

@@ -1,0 +1,291 @@
+"""Writes docs/reference/ from the program itself: whatever would otherwise be written twice.
+
+`python docs/generate.py` writes, `python docs/generate.py --check` names what no longer agrees and fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).parents[1]
+REFERENCE = PROJECT / "docs" / "reference"
+# argparse lays its help out otherwise in other versions of Python (docs/decisions/0002).
+PYTHONS_FOR_HELP = ((3, 11), (3, 12))
+
+sys.path.insert(0, str(PROJECT))
+
+from tests.requirements import GAPS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
+
+from skillhub_mcp import errors  # noqa: E402 - as above
+from skillhub_mcp.bootstrap import make_hub  # noqa: E402 - as above
+from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
+from skillhub_mcp.settings import SETTINGS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.skills.rules import RULES, Severity  # noqa: E402 - as above
+
+
+def settings() -> str:
+    """Return the page of every environment variable."""
+    rows = [
+        (
+            " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases)),
+            f"`{setting.default}`" if setting.default else "empty",
+            setting.meaning + (". Never shown" if setting.secret else ""),
+        )
+        for setting in SETTINGS
+    ]
+    return page(
+        "Settings",
+        "settings.py",
+        "Environment variables; nothing else is read, no `.env` file either. An empty variable counts as unset, and an "
+        "option of the command line beats it. A value that cannot be used ends the program before it serves, with "
+        "exit code 2, the setting's name and what would be allowed. `skillhub config` shows every value and where it "
+        "came from.",
+        table(("variable", "default", "meaning"), rows),
+    )
+
+
+def command_line() -> str:
+    """Return the page of what every command says of itself."""
+    os.environ["COLUMNS"] = "100"
+    parser = make_parser()
+    sections = [f"## {one.prog}\n\n```\n{one.format_help()}```" for one in (parser, *parser.verbs.values())]
+    return page(
+        "The command line",
+        "the parsers in cli/",
+        "`skillhub` and `skillhub-mcp` are one command. The answer is on stdout, all else on stderr. A failure is a "
+        "line `error: …` and, after a blank line, `hint: …`; with `--json` it is an object "
+        '`{"error": {"code", "message", "hint", …}}`. '
+        "[Errors](errors.md) says which codes there are.",
+        *sections,
+    )
+
+
+def tools() -> str:
+    """Return the page of every tool, as a client is told of it."""
+    sections = []
+    for tool in asyncio.run(_listed_tools()):
+        hints = tool.get("annotations", {})
+        told = [f"`{name}`: {str(value).lower()}" for name, value in hints.items() if isinstance(value, bool)]
+        sections += [
+            f"## {tool['name']}\n\n{tool['description']}\n\n{', '.join(told)}",
+            "Arguments:\n\n" + table(("name", "type", "needed", "meaning"), _arguments(tool["inputSchema"])),
+        ]
+        output = tool.get("outputSchema")
+        if output:
+            fields = [(f"`{name}`", kind) for name, kind in _fields(output, output.get("$defs", {}))]
+            sections.append("Structured result, in the text too:\n\n" + table(("field", "type"), fields))
+        else:
+            sections.append("The result is JSON in one block of text.")
+    return page(
+        "The tools",
+        "a running server",
+        "`run_skill_command` is offered only with `--enable-run`. Within 0.x arguments and results change by optional "
+        "additions only. The complete schemas are in [tests/golden/tools](../../tests/golden/tools).",
+        *sections,
+    )
+
+
+async def _listed_tools() -> list[dict[str, Any]]:
+    from fastmcp import Client
+
+    from skillhub_mcp.server.app import ServerOptions, make_server
+
+    with tempfile.TemporaryDirectory() as empty:
+        chosen, _ = read_settings({}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb")})
+        options = ServerOptions(
+            transport="stdio",
+            enable_run=True,
+            expose_paths=True,
+            error_style=chosen.error_style,
+            run_timeout_seconds=chosen.exec_timeout_seconds,
+        )
+        async with Client(make_server(make_hub(chosen, background=False), options)) as client:
+            listed = await client.list_tools()
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
+
+
+def _arguments(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    for name, argument in schema["properties"].items():
+        needed = "yes" if name in schema.get("required", ()) else "no"
+        yield f"`{name}`", _type(argument), needed, str(argument.get("description", ""))
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"])
+    kind = str(schema.get("type", "any"))
+    if kind == "array":
+        kind = f"list of {_type(schema['items'])}"
+    bounds = [
+        words.format(schema[key])
+        for key, words in (
+            ("minimum", "at least {:,}"),
+            ("maximum", "at most {:,}"),
+            ("maxLength", "at most {:,} characters"),
+            ("maxItems", "at most {:,} items"),
+        )
+        if key in schema
+    ]
+    return kind + (f" ({', '.join(bounds)})" if bounds else "")
+
+
+def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, field in schema["properties"].items():
+        inner = definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+        item = inner.get("items", {})
+        optional = "" if name in schema.get("required", ()) else ", optional"
+        if inner.get("type") == "object":
+            yield from _fields(inner, definitions, f"{above}{name}.")
+        elif item.get("type") == "object":
+            yield f"{above}{name}", f"list{optional}"
+            yield from _fields(item, definitions, f"{above}{name}[].")
+        else:
+            yield f"{above}{name}", _type(inner) + optional
+
+
+def error_codes() -> str:
+    """Return the page of every error code."""
+    facts = _facts()
+    rows = [
+        (
+            f"`{error.code}`",
+            inspect.cleandoc(error.__doc__ or "").replace("\n", " "),
+            ", ".join(f"`{fact}`" for fact in facts.get(error.__name__, ())) or "-",
+        )
+        for error in _descendants(errors.SkillHubError)
+    ]
+    return page(
+        "Errors",
+        "errors.py",
+        "A failed tool call is a result with `isError: true`, whose text is `CODE: sentence. Hint.` and whose `_meta` "
+        "holds, under `io.skillhub/error`, the code, the facts and the hint. `SKILLHUB_ERROR_STYLE=jsonrpc` answers "
+        "with a JSON-RPC error instead, with the same object as its data. In a shell, `INVALID_ARGUMENT` and "
+        "`INVALID_SETTING` end with exit code 2, the others with 1.",
+        table(("code", "meaning", "facts"), rows),
+    )
+
+
+def _descendants(error: type[errors.SkillHubError]) -> Iterator[type[errors.SkillHubError]]:
+    for child in error.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield child
+            yield from _descendants(child)
+
+
+def _facts() -> dict[str, list[str]]:
+    """Return the keys of each error's `facts`, as written in its class."""
+    found: dict[str, list[str]] = {}
+    for node in ast.parse(inspect.getsource(errors)).body:
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(node, ast.ClassDef) and isinstance(method, ast.FunctionDef) and method.name == "facts":
+                keys = (key for one in ast.walk(method) if isinstance(one, ast.Dict) for key in one.keys)
+                found[node.name] = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
+    return found
+
+
+def diagnostics() -> str:
+    """Return the page of every rule for a SKILL.md."""
+    severities = list(Severity)
+    rows = [
+        (f"`{rule.id}`", rule.severity.value, rule.sentence, rule.mend, "refused" if rule.refuses else "served")
+        for rule in sorted(RULES.values(), key=lambda rule: (not rule.refuses, severities.index(rule.severity)))
+    ]
+    return page(
+        "Diagnostics",
+        "skills/rules.py",
+        "What `skillhub index` and `skillhub show` say of a SKILL.md. Loading is lenient: a skill that breaks a rule "
+        "is served all the same where a name and a description can be had. With `SKILLHUB_STRICT=1` every breach "
+        "whose severity is error refuses it.",
+        table(("rule", "severity", "what should hold", "what mends it", "a skill that breaks it is"), rows),
+    )
+
+
+def acceptance() -> str:
+    """Return the page of every acceptance row and the tests that prove it."""
+    proofs = claims()
+    entries = []
+    for row, sentence in REQUIREMENTS.items():
+        files: dict[str, list[str]] = {}
+        for proof in proofs.get(row, ()):
+            file, _, name = proof.partition("::")
+            files.setdefault(file, []).append(name)
+        lines = [f"**{row}** {plain(sentence)}", ""]
+        if row in GAPS:
+            lines.append(f"- not proved yet: {plain(GAPS[row])}")
+        for file, names in files.items():
+            lines.append(f"- [{file}](../../tests/{file}): " + ", ".join(f"`{name}`" for name in names))
+        entries.append("\n".join(lines))
+    proved = len(REQUIREMENTS.keys() & proofs.keys())
+    return page(
+        "Acceptance",
+        "tests/requirements.py and the marks of the tests",
+        f"What the product has to do, row by row, and the tests that show it from the outside: {proved} of "
+        f"{len(REQUIREMENTS)} rows.",
+        *entries,
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings,
+    "cli.md": command_line,
+    "tools.md": tools,
+    "errors.md": error_codes,
+    "diagnostics.md": diagnostics,
+    "acceptance.md": acceptance,
+}
+
+
+def page(title: str, source: str, opening: str, *sections: str) -> str:
+    """Return a whole page."""
+    note = f"<!-- Written by docs/generate.py from {source}; change it there. -->"
+    return "\n\n".join((note, f"# {title}", opening, *sections)) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [list(head), ["---"] * len(head), *([plain(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def plain(text: str) -> str:
+    """Return `text` such that Markdown takes none of it for its own, but for code in backticks."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the pages, or with --check compare them. Return 1 when a page does not agree."""
+    parser = argparse.ArgumentParser(description="Write docs/reference/ from the program.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page does not agree")
+    check = parser.parse_args(argv).check
+    drifted = []
+    for name, make in PAGES.items():
+        if name == "cli.md" and sys.version_info[:2] not in PYTHONS_FOR_HELP:
+            print(f"{name} is left alone: argparse of this Python lays help out otherwise", file=sys.stderr)
+            continue
+        made = make()
+        path = REFERENCE / name
+        if (path.read_text(encoding="utf-8") if path.is_file() else None) == made:
+            continue
+        if check:
+            drifted.append(name)
+        else:
+            REFERENCE.mkdir(exist_ok=True)
+            path.write_text(made, encoding="utf-8", newline="\n")
+            print(f"wrote docs/reference/{name}")
+    strangers = sorted(path.name for path in REFERENCE.glob("*") if path.name not in PAGES)
+    for name in (*drifted, *strangers):
+        print(f"docs/reference/{name} does not agree: run python docs/generate.py", file=sys.stderr)
+    return 1 if drifted or strangers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

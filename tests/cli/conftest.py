@@ -1,0 +1,78 @@
+"""Two ways to type a command: in this process, and as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from skillhub_mcp.cli.main import run
+
+SKILLHUB = (sys.executable, "-m", "skillhub_mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed, read as JSON."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The error that it printed as JSON."""
+        return json.loads(self.err)["error"]
+
+
+class Skillhub(Protocol):
+    """Runs a command line over the test's own skills; keywords are environment variables."""
+
+    def __call__(self, *arguments: str | Path, **environment: str) -> Done: ...
+
+
+@pytest.fixture
+def skillhub(
+    hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Skillhub:
+    """Run a command in this process: the quick way, for all that does not depend on being a process."""
+
+    def go(*arguments: str | Path, **environment: str) -> Done:
+        with monkeypatch.context() as patch:
+            chosen = {name: hub_environment[name] for name in ("SKILLS_DIR", "DB_PATH")}
+            for name, value in {**chosen, **environment}.items():
+                patch.setenv(name, value)
+            code = run([os.fspath(argument) for argument in arguments])
+        captured = capsysbinary.readouterr()
+        return Done(code, captured.out.decode(), captured.err.decode())
+
+    return go
+
+
+@pytest.fixture
+def process(hub_environment: dict[str, str]) -> Skillhub:
+    """Run a command as a person's shell would."""
+
+    def go(*arguments: str | Path, **environment: str) -> Done:
+        done = subprocess.run(
+            [*SKILLHUB, *arguments],
+            env={**hub_environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return go

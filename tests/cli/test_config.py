@@ -1,0 +1,52 @@
+"""`skillhub config`."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Skillhub
+
+from skillhub_mcp.settings import SETTINGS
+
+
+def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillhub: Skillhub) -> None:
+    rows = skillhub("config", "--json", "--log-level", "ERROR", SEARCH_LIMIT="7", GOOGLE_API_KEY="k").json["settings"]
+    assert [row["name"] for row in rows] == [setting.name for setting in SETTINGS]
+    by_name = {row["name"]: row for row in rows}
+    meaning = by_name["SEARCH_LIMIT"].pop("meaning")
+    assert meaning
+    assert by_name["SEARCH_LIMIT"] == {
+        "name": "SEARCH_LIMIT",
+        "value": "7",
+        "from": "environment (SEARCH_LIMIT)",
+        "default": "10",
+    }
+    assert by_name["LOG_LEVEL"]["from"] == "option"
+    assert by_name["GEMINI_API_KEY"]["from"] == "environment (GOOGLE_API_KEY)"
+    assert by_name["SEARCH_THRESHOLD"]["from"] == "default"
+
+
+def test_a_person_sees_two_lines_a_setting(skillhub: Skillhub) -> None:
+    lines = skillhub("config", SEARCH_LIMIT="7").out.splitlines()
+    assert len(lines) == 2 * len(SETTINGS)
+    assert "SEARCH_LIMIT=7   (environment (SEARCH_LIMIT); default: 10)" in lines
+    assert "EMBEDDING_MODEL=   (default; default: empty)" in lines
+
+
+def test_no_secret_is_shown(skillhub: Skillhub) -> None:
+    secrets = {
+        "OPENAI_API_KEY": "sk-very-secret",
+        "GEMINI_API_KEY": "g-very-secret",
+        "EMBEDDING_BASE_URL": "https://me:very-secret@proxy.example/v1",
+    }
+    for arguments in (["config"], ["config", "--json"]):
+        done = skillhub(*arguments, **secrets)
+        assert done.code == 0
+        assert "very-secret" not in done.out + done.err
+        assert "***@proxy.example/v1" in done.out
+
+
+def test_a_bad_value_is_named_and_nothing_else_is_printed(skillhub: Skillhub) -> None:
+    done = skillhub("config", SEARCH_LIMIT="abc")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"
+    as_json = skillhub("config", "--json", SEARCH_LIMIT="abc").error
+    assert (as_json["code"], as_json["setting"], as_json["value"]) == ("INVALID_SETTING", "SEARCH_LIMIT", "abc")

@@ -1,0 +1,84 @@
+"""`skillhub demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+from tests.fakes.embedding_api import EmbeddingApi
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    directory = tmp_path / "scratch"
+    directory.mkdir()
+    return directory
+
+
+def test_the_first_task_walks_every_tier_and_leaves_nothing_behind(process: Skillhub, scratch: Path) -> None:
+    if not (EXAMPLES / "pdf-invoice-extractor").is_dir():
+        pytest.skip("the example skills are not beside this checkout")
+    done = process("demo", "--json", TMPDIR=str(scratch), SKILLHUB_ENABLED_SKILLS="no-such-skill")
+    assert done.code == 0, done.err
+    told = done.json
+    assert [step["call"].partition("(")[0] for step in told["steps"]] == [
+        "tools/list",
+        "search_skills",
+        "load_skill",
+        "read_skill_file",
+    ]
+    assert told["steps"][2]["call"] == "load_skill(skill_name='pdf-invoice-extractor')"
+    assert told["skills"] == len(list(EXAMPLES.glob("*/SKILL.md")))
+    assert told["tokens"] == sum(step["tokens"] for step in told["steps"]) > 0
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_task_of_ones_own_over_ones_own_skills(
+    process: Skillhub, write_skill: SkillWriter, skills_dir: Path, scratch: Path
+) -> None:
+    body = "Run scripts/paint.py, and mind references/colours.md.\n"
+    write_skill("painter", "Paints walls.", body=body, files={"references/colours.md": "red\n", "scripts/paint.py": ""})
+    write_skill("carver", "Carves wood.")
+    done = process("demo", "paint", "walls", "--skills-dir", skills_dir, TMPDIR=str(scratch))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("task: paint walls\n")
+    assert "load_skill(skill_name='painter')" in done.out
+    assert "file_path='references/colours.md')" in done.out
+    assert "   │ red\n" in done.out
+    assert "Every skill up front, 2 in all, would have been about " in done.out
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_task_that_no_skill_fits_fails(process: Skillhub, write_skill: SkillWriter, skills_dir: Path) -> None:
+    write_skill("painter", "Paints walls.")
+    done = process("demo", "xyzzy", "--skills-dir", skills_dir)
+    assert done.code == 1
+    assert "Nothing fits." in done.out
+
+
+def test_a_setting_that_no_server_would_start_with_is_named(process: Skillhub) -> None:
+    done = process("demo", SEARCH_LIMIT="abc")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"
+
+
+def test_the_demo_sends_nothing_anywhere_whatever_servers_are_set_to(
+    process: Skillhub, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("painter", "Paints walls.")
+    with EmbeddingApi() as api:
+        others = {
+            "EMBEDDING_PROVIDER": "openai",
+            "OPENAI_API_KEY": "k",
+            "EMBEDDING_BASE_URL": api.url_for("openai"),
+            "SKILLHUB_SKIP_AUTO_REINDEX": "1",
+            "SKILLHUB_ERROR_STYLE": "jsonrpc",
+        }
+        done = process("demo", "paint", "--skills-dir", skills_dir, **others)
+    assert api.requests == []
+    assert (done.code, done.err) == (0, "")
+    assert "load_skill(skill_name='painter')" in done.out

@@ -1,0 +1,29 @@
+"""What `--help` says, word for word. `SKILLHUB_UPDATE_GOLDEN=1` writes the golden files anew."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
+COMMANDS = ("", "search", "list", "show", "read", "index", "demo", "config")
+
+
+@pytest.mark.skipif(
+    sys.version_info[:2] not in {(3, 11), (3, 12)}, reason="argparse lays its help out otherwise in other versions"
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_the_golden_one(skillhub: Skillhub, command: str) -> None:
+    done = skillhub(*command.split(), "--help", COLUMNS="100")
+    golden = GOLDEN / f"{command or 'skillhub'}.txt"
+    if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
+        golden.write_text(done.out, encoding="utf-8")
+    assert done.out == golden.read_text(encoding="utf-8")
+
+
+def test_every_command_has_a_golden_help() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.txt")} == {command or "skillhub" for command in COMMANDS}

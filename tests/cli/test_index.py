@@ -1,0 +1,295 @@
+"""`skillhub index`, `--reindex` and `--skip-auto-reindex`: when the index is written, and what is said of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+from tests.fakes.embedding_api import EmbeddingApi
+
+# Long ago, so that an unchanged time is believed, and not on a whole second.
+LONG_AGO = (1_700_000_000_500_000_000, 1_700_000_000_500_000_000)
+UNCHANGED = {"changed": False}
+
+
+@pytest.fixture
+def state_file(hub_environment: dict[str, str]) -> Path:
+    return Path(hub_environment["DB_PATH"]).with_name("index_state.json")
+
+
+@pytest.fixture
+def api() -> Iterator[EmbeddingApi]:
+    with EmbeddingApi() as served:
+        yield served
+
+
+def state_hash(state_file: Path) -> str:
+    (root,) = json.loads(state_file.read_text(encoding="utf-8"))["roots"].values()
+    return str(root["hash"])
+
+
+def names(done: Any) -> list[str]:
+    return [skill["name"] for skill in done.json["skills"]]
+
+
+@pytest.mark.acceptance("S2-53", "S2-54")
+def test_the_report_says_what_was_found_served_shadowed_and_refused(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("good")
+    older = write_skill("good", directory="older", body="another\n")
+    os.utime(older / "SKILL.md", ns=LONG_AGO)
+    write_skill("broken", frontmatter="name: broken\ndescription: [")
+    done = skillhub("index")
+    assert (done.code, done.err) == (0, "")
+    assert "found     3\nserved    1, of which 0 break or bend a rule\n" in done.out
+    assert "shadowed  1 by another skill of the same name\nrefused   1\n" in done.out
+    assert "index     rebuilt, 2 written, 0 removed (there is no index yet)\n" in done.out
+    assert f"{skills_dir}/broken/SKILL.md is refused:\n  line 4: " in done.out
+    assert f"shadowed:\n  {skills_dir}/older by {skills_dir}/good" in done.out
+    report = skillhub("index", "--json").json
+    assert (report["found"], report["served"], report["index"]) == (3, 1, UNCHANGED)
+    assert report["digest"] in done.out
+    (refused,) = report["refused"]
+    assert (refused["path"], refused["diagnostics"][0]["rule"]) == (str(skills_dir / "broken"), "yaml-invalid")
+    (shadowed,) = report["shadowed"]
+    assert shadowed["name"] == "good"
+    assert names(skillhub("search", "good", "--json")) == ["good"]
+
+
+@pytest.mark.acceptance("S2-56", "S2-60")
+def test_keys_that_are_not_the_specifications_are_reported_and_refused_only_when_strict(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("good", extra="license: MIT\nallowed-tools: Read\ncompatibility: any\nmetadata: {a: b}")
+    write_skill("wild", extra="runtime: python\nrequires_setup: true")
+    report = skillhub("index", "--json").json
+    assert (report["served"], report["diagnostics"]) == (2, {"key-unknown": 2})
+    assert "     2  key-unknown" in skillhub("index").out
+    strict = skillhub("index", "--json", SKILLHUB_STRICT="1").json
+    assert strict["served"] == 1
+    assert [Path(refused["path"]).name for refused in strict["refused"]] == ["wild"]
+    assert names(skillhub("list", "--json", SKILLHUB_STRICT="1")) == ["good"]
+
+
+@pytest.mark.acceptance("S2-48")
+def test_the_state_beside_the_database_describes_every_file(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, state_file: Path
+) -> None:
+    skill_file = write_skill("one", directory="group/one") / "SKILL.md"
+    skillhub("index")
+    state = json.loads(state_file.read_text(encoding="utf-8"))
+    assert isinstance(state["schema"], int)
+    assert state["embedding"] == "none"
+    ((root, own),) = state["roots"].items()
+    assert root == str(skills_dir)
+    ((directory, file),) = own["files"].items()
+    status = skill_file.stat()
+    assert directory == str(skill_file.parent)
+    assert (file["mtime_ns"], file["size"]) == (status.st_mtime_ns, status.st_size)
+    assert file["sha256"] == hashlib.sha256(skill_file.read_bytes()).hexdigest()
+
+
+@pytest.mark.acceptance("S2-48")
+def test_the_hash_changes_with_place_time_and_content_and_with_nothing_else(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, state_file: Path
+) -> None:
+    skill_file = write_skill("one", files={"notes.md": "x"}) / "SKILL.md"
+
+    def hash_after(*arguments: str) -> str:
+        skillhub("index", *arguments)
+        return state_hash(state_file)
+
+    seen = [hash_after()]
+    (skill_file.parent / "notes.md").write_text("other", encoding="utf-8")
+    assert hash_after("--verify") == seen[0]
+    os.utime(skill_file, ns=LONG_AGO)
+    seen.append(hash_after())
+    skill_file.write_text(skill_file.read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")
+    os.utime(skill_file, ns=LONG_AGO)
+    seen.append(hash_after("--verify"))
+    skill_file.parent.rename(skills_dir / "elsewhere")
+    seen.append(hash_after())
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.acceptance("S2-49")
+def test_nothing_changed_means_nothing_is_written(
+    process: Skillhub, write_skill: SkillWriter, state_file: Path
+) -> None:
+    write_skill("one")
+    first = process("index", "--log-level", "INFO")
+    assert "Indexing" in first.err
+    assert "there is no index yet" in first.err
+    before = state_file.read_bytes()
+    second = process("index", "--log-level", "INFO")
+    assert "Indexing" not in second.err
+    assert "index     unchanged\n" in second.out
+    assert json.loads(state_file.read_bytes())["table_version"] == json.loads(before)["table_version"]
+
+
+@pytest.mark.acceptance("S2-50")
+def test_a_new_an_edited_and_a_removed_skill_are_each_noticed(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    def index() -> tuple[object, ...]:
+        facts = skillhub("index", "--json").json["index"]
+        return facts["reason"], facts["written"], facts["removed"]
+
+    write_skill("one", "Reads PDF files.")
+    assert index() == ("there is no index yet", 1, 0)
+    write_skill("two")
+    assert index() == ("skills changed", 1, 0)
+    write_skill("one", "Reads CSV files.")
+    assert index() == ("skills changed", 1, 0)
+    assert names(skillhub("search", "CSV", "--json")) == ["one"]
+    (skills_dir / "two" / "SKILL.md").unlink()
+    assert index() == ("skills changed", 0, 1)
+    assert skillhub("index", "--json").json["index"] == UNCHANGED
+
+
+@pytest.mark.acceptance("S2-50")
+def test_a_missing_state_and_another_schema_rebuild(
+    skillhub: Skillhub, write_skill: SkillWriter, state_file: Path
+) -> None:
+    write_skill("one")
+    skillhub("index")
+    state = json.loads(state_file.read_text(encoding="utf-8"))
+    state_file.write_text(json.dumps({**state, "schema": 0}), encoding="utf-8")
+    facts = skillhub("index", "--json").json["index"]
+    assert (facts["rebuilt"], facts["written"]) == (True, 1)
+    assert facts["reason"].startswith("the index has schema 0")
+    state_file.unlink()
+    facts = skillhub("index", "--json").json["index"]
+    assert (facts["rebuilt"], facts["reason"]) == (True, "there is no index yet")
+
+
+@pytest.mark.acceptance("S2-50")
+def test_another_provider_or_model_rebuilds(skillhub: Skillhub, write_skill: SkillWriter, api: EmbeddingApi) -> None:
+    write_skill("one")
+    skillhub("index")
+    environment = {
+        "EMBEDDING_PROVIDER": "openai",
+        "OPENAI_API_KEY": "k",
+        "EMBEDDING_BASE_URL": api.url_for("openai"),
+    }
+    for model, reason in (("a", "the embeddings changed from none to "), ("b", "the embeddings changed from ")):
+        facts = skillhub("index", "--json", EMBEDDING_MODEL=model, **environment).json["index"]
+        assert facts["rebuilt"] is True
+        assert facts["reason"].startswith(reason)
+        assert skillhub("index", "--json", EMBEDDING_MODEL=model, **environment).json["index"] == UNCHANGED
+    assert skillhub("index", "--json").json["index"]["rebuilt"] is True
+
+
+@pytest.mark.acceptance("S2-51")
+def test_reindex_rebuilds_what_did_not_change_reports_and_exits(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    skillhub("index")
+    done = skillhub("--reindex")
+    assert done.code == 0
+    assert "index     rebuilt, 1 written, 0 removed (asked for)\n" in done.out
+
+
+def test_reindex_reports_as_json_too(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    skillhub("index")
+    report = json.loads(skillhub("--reindex", "--json").out)
+    assert (report["served"], report["index"]["rebuilt"]) == (1, True)
+
+
+@pytest.mark.acceptance("S2-51")
+def test_reindex_with_a_transport_rebuilds_and_then_serves(process: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    process("index")
+    done = process("--reindex", "--transport", "stdio")
+    assert (done.code, done.out) == (0, "")
+    assert "asked for" in done.err
+
+
+@pytest.mark.acceptance("S2-52")
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_looking_for_changes_can_be_switched_off(skillhub: Skillhub, write_skill: SkillWriter, way: str) -> None:
+    option = ["--skip-auto-reindex"] if way == "option" else []
+    environment = {} if option else {"SKILLHUB_SKIP_AUTO_REINDEX": "1"}
+    write_skill("painter", "Paints walls.")
+    skillhub("index")
+    write_skill("carver", "Carves walls.")
+    assert names(skillhub(*option, "list", "--json", **environment)) == ["painter"]
+    assert names(skillhub(*option, "search", "walls", "--json", **environment)) == ["painter"]
+    assert sorted(names(skillhub("search", "walls", "--json"))) == ["carver", "painter"]
+
+
+@pytest.mark.acceptance("S2-52")
+def test_without_an_index_a_skipped_check_says_how_to_make_one(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    done = skillhub("search", "one", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1")
+    assert (done.code, done.out, done.error["code"]) == (1, "", "INDEX_UNAVAILABLE")
+    assert done.error["hint"] == "run skillhub --reindex"
+    assert skillhub("--reindex", SKILLHUB_SKIP_AUTO_REINDEX="1").code == 0
+    assert names(skillhub("search", "one", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1")) == ["one"]
+
+
+def test_asking_for_the_index_looks_even_where_servers_do_not(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    skillhub("index")
+    write_skill("two")
+    facts = skillhub("index", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1").json["index"]
+    assert (facts["reason"], facts["written"]) == ("skills changed", 1)
+
+
+def test_verify_finds_an_edit_that_kept_size_and_time(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    skill_file = write_skill("one", "Reads PDF files.") / "SKILL.md"
+    os.utime(skill_file, ns=LONG_AGO)
+    skillhub("index")
+    skill_file.write_text(skill_file.read_text(encoding="utf-8").replace("PDF", "CSV"), encoding="utf-8")
+    os.utime(skill_file, ns=LONG_AGO)
+    assert names(skillhub("search", "CSV", "--json")) == []
+    assert skillhub("index", "--verify", "--json").json["index"]["written"] == 1
+    assert names(skillhub("search", "CSV", "--json")) == ["one"]
+    assert skillhub("index", "--verify", "--json").json["index"] == UNCHANGED
+
+
+def test_verify_finds_rows_that_are_not_the_files(
+    skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str, str], state_file: Path
+) -> None:
+    import lancedb
+
+    write_skill("one", "Reads PDF files.")
+    write_skill("two", "Reads CSV files.")
+    skillhub("index")
+    table = lancedb.connect(hub_environment["DB_PATH"]).open_table("skills")
+    table.delete("name = 'one'")
+    state = json.loads(state_file.read_text(encoding="utf-8"))
+    state_file.write_text(json.dumps({**state, "table_version": table.version}), encoding="utf-8")
+    assert names(skillhub("search", "PDF", "--json")) == []
+    assert skillhub("index", "--verify", "--json").json["index"]["changed"] is True
+    assert names(skillhub("search", "PDF", "--json")) == ["one"]
+
+
+def test_a_database_that_cannot_be_written_fails_and_claims_nothing(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one")
+    (tmp_path / "file").write_text("not a directory", encoding="utf-8")
+    database = tmp_path / "file" / "db"
+    done = skillhub("index", "--json", "--db-path", database)
+    assert (done.code, done.error["code"]) == (1, "INDEX_UNAVAILABLE")
+    assert str(database) in done.error["message"]
+    assert done.json["index"] == {"changed": False, "problem": done.error["message"]}
+    told = skillhub("index", "--db-path", database)
+    assert "index     not written" in told.out
+    assert told.err.startswith(f"error: {done.error['message']}\n\nhint: ")
+
+
+def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("index", "--skills-dir", tmp_path / "nowhere")
+    assert done.code == 0
+    assert f"{tmp_path}/nowhere: No such file or directory" in done.out
+    assert "No SKILL.md was found." in done.out

@@ -1,0 +1,177 @@
+"""The command line as a whole: where options may stand, how misuse and failure are told, and the exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SKILLHUB, Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.cli.commands import config
+from skillhub_mcp.version import version
+
+VERBS = ("search", "list", "show", "read", "index", "demo", "config")
+
+
+def test_the_version_is_one_line(skillhub: Skillhub) -> None:
+    done = skillhub("--version")
+    assert (done.code, done.out, done.err) == (0, f"skillhub-mcp {version()}\n", "")
+
+
+@pytest.mark.parametrize("option", ["--skills-dir", "--db-path", "--log-level"])
+@pytest.mark.parametrize("before", [True, False])
+def test_an_option_for_a_setting_may_stand_before_or_after_the_command(
+    skillhub: Skillhub, option: str, before: bool
+) -> None:
+    setting, value = {
+        "--skills-dir": ("SKILLS_DIR", "/elsewhere"),
+        "--db-path": ("DB_PATH", "/elsewhere/db"),
+        "--log-level": ("LOG_LEVEL", "error"),
+    }[option]
+    words = [option, value, "config"] if before else ["config", option, value]
+    rows = skillhub(*words, "--json").json["settings"]
+    assert [(row["value"], row["from"]) for row in rows if row["name"] == setting] == [(value, "option")]
+
+
+def test_the_later_of_two_options_counts(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill("here")
+    write_skill("there", root=tmp_path / "other")
+    done = skillhub("--skills-dir", skills_dir, "list", f"--skills-dir={tmp_path / 'other'}", SKILLS_DIR="/nowhere")
+    assert done.out.startswith("there  ")
+
+
+MISUSES = [
+    (
+        ["serach", "x"],
+        "COMMAND 'serach' is not one of search, list, show, read, index, demo, config",
+        "did you mean 'search'?",
+    ),
+    (
+        ["xyzzy"],
+        "COMMAND 'xyzzy' is not one of search, list, show, read, index, demo, config",
+        "skillhub --help",
+    ),
+    (["--transport", "sdtio"], "--transport 'sdtio' is not one of stdio, http", "did you mean 'stdio'?"),
+    (["--port", "99999"], "--port must be a whole number from 0 to 65535", "skillhub --help"),
+    (["--port"], "--port needs a value", "skillhub --help"),
+    (["show"], "NAME must be given", "skillhub show --help"),
+    (["read", "one"], "FILE must be given", "skillhub read --help"),
+    (["list", "one"], "'one' is one word too many", "skillhub list --help"),
+    (["list", "--jsno"], "--jsno is not an option of 'skillhub list'", "did you mean '--json'?"),
+    (["list", "--skills"], "--skills is not an option of 'skillhub list'", "did you mean '--skills-dir'?"),
+    (["--jsno=1"], "--jsno is not an option of 'skillhub'", "skillhub --help"),
+    (["--transport", "http", "list"], "--transport cannot be used with 'list'", "leave out one of the two"),
+    (["--reindex", "search", "x"], "--reindex cannot be used with 'search'", "leave out one of the two"),
+    (["--enable-run", "list"], "--enable-run cannot be used with 'list'", "leave out one of the two"),
+]
+
+
+@pytest.mark.parametrize(("typed", "message", "hint"), MISUSES, ids=[" ".join(typed) for typed, _, _ in MISUSES])
+def test_misuse_is_told_on_stderr_with_a_mend_and_code_2(
+    skillhub: Skillhub, typed: list[str], message: str, hint: str
+) -> None:
+    done = skillhub(*typed)
+    assert (done.code, done.out, done.err) == (2, "", f"error: {message}\n\nhint: {hint}\n")
+
+
+def test_misuse_is_told_as_json_to_whoever_asks_for_json(skillhub: Skillhub) -> None:
+    done = skillhub("search", "x", "--limit", "ten", "--json")
+    assert (done.code, done.out) == (2, "")
+    assert done.error == {
+        "code": "INVALID_ARGUMENT",
+        "message": "--limit must be a whole number, not 'ten'",
+        "argument": "--limit",
+        "hint": "skillhub search --help",
+    }
+    early = skillhub("--json", "list")
+    assert (early.error["message"], early.error["hint"]) == ("--json belongs after the command", "skillhub list --json")
+
+
+def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: Skillhub) -> None:
+    done = skillhub("show", "nobody", "--json")
+    assert (done.code, done.out) == (1, "")
+    assert done.error == {
+        "code": "SKILL_NOT_FOUND",
+        "message": "No skill is named 'nobody'",
+        "skill_name": "nobody",
+        "near": [],
+        "hint": "available skills: (none)",
+    }
+
+
+def test_a_bug_ends_with_code_3_and_what_a_report_needs(skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError("of \x1b[31mours")
+
+    monkeypatch.setattr(config, "print_json", broken)
+    done = skillhub("config", "--json")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: this is a bug in skillhub; please report it with what follows\n\nTraceback")
+    assert done.err.endswith("ZeroDivisionError: of \\x1b[31mours\n\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
+def test_an_interrupted_command_ends_quietly_with_code_130(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        provider = {
+            "EMBEDDING_PROVIDER": "openai",
+            "OPENAI_API_KEY": "k",
+            "EMBEDDING_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}/v1",
+        }
+        process = subprocess.Popen(
+            [*SKILLHUB, "index"],
+            env={**hub_environment, **provider},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with silent.accept()[0] as asked:
+            asked.recv(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"], ["read", "one", "big.txt"]])
+def test_a_reader_that_goes_away_is_no_failure(
+    hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
+) -> None:
+    write_skill("one", files={"big.txt": "x\n" * 200_000})
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [*SKILLHUB, *arguments], env=hub_environment, stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=60
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full")
+@pytest.mark.parametrize("arguments", [["--version"], ["read", "one", "big.txt"]])
+def test_output_that_cannot_be_written_is_told(
+    hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
+) -> None:
+    write_skill("one", files={"big.txt": "x\n" * 200_000})
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*SKILLHUB, *arguments], env=hub_environment, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert (done.returncode, done.stderr) == (1, b"error: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_takes_json_and_the_settings(skillhub: Skillhub, verb: str) -> None:
+    done = skillhub(verb, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert {"--json", "--skills-dir", "--db-path", "--log-level"} <= set(done.out.split())

@@ -1,0 +1,157 @@
+"""What reaches a terminal: every script in every locale, nothing that acts on the terminal, progress only there."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SKILLHUB, Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.cli.output import printable
+
+# Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
+HOSTILE_YAML = r'"red \e]0;owned\a \x9b2J \u202e backwards"'
+HOSTILE_BODY = "\x1b[2J\x9b31m\rover\x08\u2066 body\n"
+ACTIVE = ("\x1b", "\x9b", "\x07", "\x08", "\r", "\u202e", "\u2066")
+
+ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], *, stream: str) -> tuple[int, bytes]:
+    """Run a command with its stdout or stderr on a pseudo-terminal; return its code and what the terminal got."""
+    pty, fcntl, termios = (
+        pytest.importorskip(name, reason="this system has no pseudo-terminals") for name in ("pty", "fcntl", "termios")
+    )
+    ours, theirs = pty.openpty()
+    # Every real terminal has a width; a new pseudo-terminal has none.
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [*SKILLHUB, *arguments],
+        env={**environment, "TERM": "xterm"},
+        stdout=theirs if stream == "stdout" else subprocess.DEVNULL,
+        stderr=theirs if stream == "stderr" else subprocess.DEVNULL,
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # how Linux says that nobody has the other end any more
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    return process.wait(timeout=60), seen
+
+
+@pytest.fixture
+def hostile(write_skill: SkillWriter) -> None:
+    write_skill("evil", frontmatter=f"name: evil\ndescription: {HOSTILE_YAML}", body=HOSTILE_BODY)
+    write_skill("worse", frontmatter='name: "wor\\e[31mse"\ndescription: d', directory="wor\x1b[31mse")
+    write_skill("broken", frontmatter="name: [", directory="bro\x1b[31mken")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [["list"], ["search", "red"], ["show", "evil"], ["show", "wor [31mse"], ["index"], ["show", "no\x1b[31mne"]],
+    ids=" ".join,
+)
+def test_nothing_that_acts_on_a_terminal_is_printed(skillhub: Skillhub, hostile: None, typed: list[str]) -> None:
+    done = skillhub(*typed)
+    for character in ACTIVE:
+        assert character not in done.out + done.err
+    assert "\\x" in done.out + done.err or "[31m" in done.err
+
+
+def test_json_carries_the_same_text_in_its_own_escapes(skillhub: Skillhub, hostile: None) -> None:
+    done = skillhub("show", "evil", "--json")
+    for character in ACTIVE:
+        assert character not in done.out
+    assert done.json["instructions"] == HOSTILE_BODY
+    assert done.json["description"] == "red \x1b]0;owned\x07 \x9b2J \u202e backwards"
+
+
+def test_the_log_is_kept_from_acting_on_a_terminal(process: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+    write_skill("one")
+    database = tmp_path / "file\x1b[31m" / "db"
+    database.parent.write_text("not a directory", encoding="utf-8")
+    done = process("search", "one", "--db-path", database)
+    assert done.code == 0
+    assert "ERROR" in done.err
+    assert "\\x1b[31m" in done.err
+    assert "\x1b" not in done.err
+
+
+def test_lines_and_tabs_stay_and_the_rest_is_escaped() -> None:
+    assert printable("a\tb\r\nc\nd") == "a\tb\nc\nd"
+    assert printable("\x1b[0m\x00\x7f\x9b\ud800") == "\\x1b[0m\\x00\\x7f\\x9b\\ud800"
+    assert printable("議事録 🌍 é \u200f") == "議事録 🌍 é \u200f"
+
+
+def test_a_file_on_a_terminal_is_shown_and_does_not_act(hub_environment: dict[str, str], hostile: None) -> None:
+    code, seen = on_a_terminal(["read", "evil", "SKILL.md"], hub_environment, stream="stdout")
+    assert code == 0
+    assert b"\\x1b[2J\\x9b31m\\rover" in seen
+    assert b"\x1b" not in seen
+
+
+def test_a_binary_file_is_not_poured_on_a_terminal(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+    write_skill("one", files={"a.bin": bytes(range(256))})
+    assert on_a_terminal(["read", "one", "a.bin"], hub_environment, stream="stdout") == (2, b"")
+
+
+@pytest.mark.parametrize("locale", [ASCII_LOCALE, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}], ids=str)
+def test_every_script_is_printed_where_the_locale_names_no_other(
+    process: Skillhub, write_skill: SkillWriter, locale: dict[str, str]
+) -> None:
+    write_skill("minutes", "議事録を作成する 🌍", body="本文\n")
+    for typed in (["list"], ["search", "議事録"], ["show", "minutes"]):
+        done = process(*typed, **locale)
+        assert (done.code, done.err) == (0, "")
+        assert "議事録を作成する 🌍" in done.out
+    assert process("list", "--json", **locale).json["skills"][0]["description"] == "議事録を作成する 🌍"
+
+
+def test_a_locale_with_few_characters_gets_escapes_for_the_others(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("minutes", "café 議 🌍")
+    environment = {**hub_environment, "PYTHONIOENCODING": "latin-1"}
+
+    def printed(*typed: str) -> str:
+        done = subprocess.run([*SKILLHUB, *typed], env=environment, capture_output=True, check=True, timeout=60)
+        return done.stdout.decode("latin-1")
+
+    assert printed("list") == "minutes  café \\u8b70 \\U0001f30d\n"
+    assert json.loads(printed("list", "--json"))["skills"][0]["description"] == "café 議 🌍"
+
+
+def test_a_half_character_in_a_skill_harms_nobody(process: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one", frontmatter='name: one\ndescription: "half \\ud800 of it"')
+    write_skill("two")
+    done = process("list")
+    assert (done.code, done.err) == (0, "")
+    assert "two  " in done.out
+    done = process("search", "two")
+    assert done.code == 0, done.err
+    assert "two" in done.out
+
+
+def test_indexing_shows_progress_on_a_terminal_only(
+    hub_environment: dict[str, str], process: Skillhub, write_skill: SkillWriter
+) -> None:
+    for number in range(20):
+        write_skill(f"skill-{number}")
+    code, seen = on_a_terminal(["index"], hub_environment, stream="stderr")
+    assert code == 0
+    assert b"indexing" in seen
+    assert b"/20" in seen
+    done = process("--reindex")
+    assert (done.code, done.err) == (0, "")

@@ -1,0 +1,80 @@
+"""`skillhub show`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+
+def test_what_is_known_of_a_skill_is_printed_and_then_its_whole_body(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    body = "# Steps\n\n---\n" + "one more line\n" * 1_000
+    directory = write_skill(
+        "one", "Does\n  one thing.", body=body, category="Docs", tags="a, b", files={"notes/a.md": "x"}
+    )
+    done = skillhub("show", "one", SKILLHUB_MAX_BODY_BYTES="1024")
+    assert (done.code, done.err) == (0, "")
+    facts, _, shown = done.out.partition("\n\n")
+    assert shown == body + "\n"
+    assert dict(line.split(maxsplit=1) for line in facts.splitlines() if not line.startswith("allowed")) == {
+        "name:": "one",
+        "description:": "Does one thing.",
+        "category:": "docs",
+        "tags:": "a, b",
+        "path:": str(directory.resolve()),
+        "files:": "SKILL.md, notes/a.md",
+        "cost:": "about 3,504 tokens",
+    }
+
+
+@pytest.mark.acceptance("S2-57", "S2-60")
+def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    old = "allowed-tools: Bash(git:*), Read\nlicense: MIT\ncompatibility: any\nruntime: python\nrequires_setup: true"
+    directory = write_skill("one", "Does one thing.", body="Do it.\n", extra=old)
+    assert skillhub("show", "one", "--json").json == {
+        "name": "one",
+        "description": "Does one thing.",
+        "category": None,
+        "tags": [],
+        "always_apply": False,
+        "allowed_tools": ["Bash(git:*)", "Read"],
+        "license": "MIT",
+        "compatibility": "any",
+        "metadata": {},
+        "path": str(directory.resolve()),
+        "files": [{"path": "SKILL.md", "size": (directory / "SKILL.md").stat().st_size}],
+        "more_files": False,
+        "tokens": 2,
+        "diagnostics": [
+            {"rule": "key-unknown", "severity": "error", "line": 7, "message": "'runtime' is not a specified key"},
+            {
+                "rule": "key-unknown",
+                "severity": "error",
+                "line": 8,
+                "message": "'requires_setup' is not a specified key",
+            },
+        ],
+        "instructions": "Do it.\n",
+    }
+
+
+def test_a_broken_rule_is_shown_with_its_line_and_what_mends_it(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one", extra="author: me")
+    told = skillhub("show", "one").out
+    assert "error:         'author' is not a specified key (line 4); move it under metadata\n" in told
+
+
+def test_a_name_that_is_nearly_right_is_guessed(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("pdf-reader")
+    done = skillhub("show", "pdf-raeder")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: No skill is named 'pdf-raeder'\n\nhint: did you mean 'pdf-reader'?\n"
+
+
+def test_a_skill_that_is_not_enabled_is_not_shown(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    done = skillhub("show", "one", "--json", SKILLHUB_ENABLED_SKILLS="other")
+    assert (done.code, done.out) == (1, "")
+    assert (done.error["code"], done.error["setting"]) == ("SKILL_DISABLED", "SKILLHUB_ENABLED_SKILLS")

@@ -1,0 +1,56 @@
+"""Light commands stay light: which libraries a command loads is what its user waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tests.conftest import SkillWriter
+
+HEAVY = ("fastmcp", "mcp", "lancedb", "pyarrow", "openai", "google.genai", "numpy", "pydantic", "uvicorn")
+
+PROBE = f"""
+import sys
+from skillhub_mcp.cli.main import run
+code = run(sys.argv[1:])
+print(sorted({set(HEAVY)!r} & set(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["--help"],
+        ["list"],
+        ["list", "--json"],
+        ["show", "one"],
+        ["read", "one", "SKILL.md"],
+        ["config"],
+        ["config", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_light_command_loads_no_heavy_library(
+    hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
+) -> None:
+    write_skill("one")
+    provider = {"EMBEDDING_PROVIDER": "openai", "OPENAI_API_KEY": "k"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments],
+        env={**hub_environment, **provider},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr.decode() == "[]\n"
+
+
+def test_importing_the_package_loads_none_of_its_parts() -> None:
+    program = (
+        "import sys, skillhub_mcp; print(sorted(name for name in sys.modules if name.startswith('skillhub_mcp.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode() == "[]\n"

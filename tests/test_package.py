@@ -1,0 +1,62 @@
+"""The package as it is installed: its commands, its version in every place, what it asks of Python, its Python API."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import entry_points, metadata
+from pathlib import Path
+
+import pytest
+
+import skillhub_mcp
+from skillhub_mcp.version import version
+
+PROJECT = Path(__file__).parents[1]
+COMMANDS = ("skillhub", "skillhub-mcp")
+
+
+@pytest.mark.acceptance("S2-1")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_both_commands_are_installed_and_are_one(command: str) -> None:
+    (entry,) = entry_points(group="console_scripts", name=command)
+    assert entry.value == "skillhub_mcp.__main__:main"
+    done = subprocess.run(
+        [Path(sysconfig.get_path("scripts")) / command, "--version"],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (f"skillhub-mcp {version()}\n", "")
+
+
+@pytest.mark.acceptance("S2-1")
+def test_the_package_installs_on_python_3_10_and_newer() -> None:
+    assert metadata("skillhub-mcp")["Requires-Python"] == ">=3.10"
+    assert sys.version_info >= (3, 10)
+
+
+@pytest.mark.acceptance("S2-2")
+def test_the_version_is_the_same_everywhere() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version())
+    assert skillhub_mcp.__version__ == metadata("skillhub-mcp")["Version"] == version()
+    assert f'\nversion = "{version()}"\n' in (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.acceptance("S2-2")
+def test_the_changelogs_newest_heading_is_this_version() -> None:
+    changelog = PROJECT / "CHANGELOG.md"
+    if not changelog.is_file():
+        pytest.skip("the changelog is not beside these tests")
+    headings = re.findall(r"^## \[?(\S+?)\]?(?: .*)?$", changelog.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == version()
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in skillhub_mcp.__all__:
+        assert getattr(skillhub_mcp, name).__name__ == name
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = skillhub_mcp.no_such_name

@@ -1,0 +1,36 @@
+"""Every acceptance row has a test and every claim has a row, so that neither a promise nor a proof goes missing."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.requirements import GAPS, REQUIREMENTS, TESTS, claims
+
+
+def test_every_claimed_row_exists() -> None:
+    assert sorted(claims().keys() - REQUIREMENTS.keys()) == []
+
+
+def test_every_row_is_proved_or_a_known_gap() -> None:
+    assert sorted(REQUIREMENTS.keys() - claims().keys() - GAPS.keys()) == []
+
+
+def test_a_gap_is_a_row_without_a_test_and_has_a_reason() -> None:
+    assert sorted(GAPS.keys() - REQUIREMENTS.keys()) == []
+    assert sorted(GAPS.keys() & claims().keys()) == []
+    assert all(GAPS.values())
+
+
+def test_no_marker_stands_where_it_would_not_be_read() -> None:
+    counted = sum(len(tests) for tests in claims().values())
+    written = sum(
+        len(node.args)
+        for path in TESTS.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mark.acceptance")
+    )
+    assert counted == written
+
+
+def test_the_rows_are_in_order_and_none_is_left_out() -> None:
+    assert list(REQUIREMENTS) == [f"S2-{number}" for number in range(1, 74)]

@@ -1,0 +1,350 @@
+"""Every setting: its default, its form, its effect, and what is said of a bad value (seed 002 §8)."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+import skillhub_mcp
+from skillhub_mcp.errors import InvalidSetting, SkillDisabled
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.settings import SETTINGS, Settings, read_settings
+
+HOME = "/home/somebody"
+
+DEFAULTS: dict[str, object] = {
+    "SKILLS_DIR": (f"{HOME}/.skillhub/skills",),
+    "DB_PATH": f"{HOME}/.skillhub/skills.lancedb",
+    "EMBEDDING_PROVIDER": "none",
+    "EMBEDDING_MODEL": "",
+    "EMBEDDING_BASE_URL": "",
+    "OPENAI_API_KEY": "",
+    "GEMINI_API_KEY": "",
+    "SEARCH_LIMIT": 10,
+    "SEARCH_THRESHOLD": 0.2,
+    "MAX_FILE_BYTES": 65_536,
+    "SKILLHUB_MAX_BODY_BYTES": 131_072,
+    "ALLOWED_COMMANDS": ("python", "uv", "node", "cat", "ls", "grep"),
+    "EXEC_TIMEOUT_SECONDS": 60.0,
+    "EXEC_MAX_OUTPUT_BYTES": 65_536,
+    "LOG_LEVEL": "INFO",
+    "SKILLHUB_ENABLED_SKILLS": frozenset(),
+    "SKILLHUB_ENABLED_CATEGORIES": frozenset(),
+    "SKILLHUB_SKIP_AUTO_REINDEX": False,
+    "SKILLHUB_STRICT": False,
+    "SKILLHUB_ENABLE_RUN": False,
+    "SKILLHUB_ENABLE_RUN_OVER_HTTP": False,
+    "SKILLHUB_EXPOSE_PATHS": False,
+    "SKILLHUB_SERVE_DOTFILES": False,
+    "SKILLHUB_ERROR_STYLE": "result",
+    "SKILLHUB_ALLOWED_HOSTS": (),
+    "SKILLHUB_ALLOWED_ORIGINS": (),
+}
+
+WRITTEN: dict[str, tuple[str, object]] = {
+    "SKILLS_DIR": (f"~/a{os.pathsep}/b", (f"{HOME}/a", "/b")),
+    "DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
+    "EMBEDDING_PROVIDER": ("NONE", "none"),
+    "EMBEDDING_MODEL": ("m", "m"),
+    "EMBEDDING_BASE_URL": ("http://localhost:1/v1", "http://localhost:1/v1"),
+    "OPENAI_API_KEY": ("k\n", "k"),
+    "GEMINI_API_KEY": ("k", "k"),
+    "SEARCH_LIMIT": (" 7 ", 7),
+    "SEARCH_THRESHOLD": ("0.5", 0.5),
+    "MAX_FILE_BYTES": ("100", 100),
+    "SKILLHUB_MAX_BODY_BYTES": ("2048", 2048),
+    "ALLOWED_COMMANDS": ("node, cat,,cat", ("node", "cat")),
+    "EXEC_TIMEOUT_SECONDS": ("1.5", 1.5),
+    "EXEC_MAX_OUTPUT_BYTES": ("10", 10),
+    "LOG_LEVEL": ("warn", "WARNING"),
+    "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
+    "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
+    "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
+    "SKILLHUB_STRICT": ("yes", True),
+    "SKILLHUB_ENABLE_RUN": ("true", True),
+    "SKILLHUB_ENABLE_RUN_OVER_HTTP": ("on", True),
+    "SKILLHUB_EXPOSE_PATHS": ("1", True),
+    "SKILLHUB_SERVE_DOTFILES": ("1", True),
+    "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
+    "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
+    "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
+}
+
+SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
+BAD = [
+    ("SKILLS_DIR", os.pathsep, "must name at least one directory"),
+    ("DB_PATH", "  ", "must be a path on this machine"),
+    ("DB_PATH", "s3://bucket/skills", "must be a path on this machine"),
+    ("EMBEDDING_PROVIDER", "cohere", "must be one of none, openai, gemini"),
+    ("EMBEDDING_BASE_URL", "localhost:8080", "must be an address that begins with http:// or https://"),
+    ("SEARCH_LIMIT", "abc", "must be a whole number from 1 to 100"),
+    ("SEARCH_LIMIT", "0", "must be a whole number from 1 to 100"),
+    ("SEARCH_LIMIT", "101", "must be a whole number from 1 to 100"),
+    ("SEARCH_LIMIT", "9" * 5_000, "must be a whole number from 1 to 100"),
+    ("SEARCH_THRESHOLD", "1.5", "must be a number from 0 to 1"),
+    ("SEARCH_THRESHOLD", "nan", "must be a number from 0 to 1"),
+    ("MAX_FILE_BYTES", "1", "must be a whole number from 4 to 67108864"),
+    ("SKILLHUB_MAX_BODY_BYTES", "-1", "must be a whole number from 1024 to 67108864"),
+    ("ALLOWED_COMMANDS", "python,/bin/sh", "must be bare names of commands"),
+    ("ALLOWED_COMMANDS", r"python,bin\sh", "must be bare names of commands"),
+    ("ALLOWED_COMMANDS", "rm -rf", "must be bare names of commands"),
+    ("EXEC_TIMEOUT_SECONDS", "0", "must be a number from 0.1 to 86400"),
+    ("EXEC_TIMEOUT_SECONDS", "inf", "must be a number from 0.1 to 86400"),
+    ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
+    ("LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARN, WARNING, ERROR"),
+    ("SKILLHUB_SKIP_AUTO_REINDEX", "maybe", SWITCH),
+    ("SKILLHUB_STRICT", "2", SWITCH),
+    ("SKILLHUB_ENABLE_RUN", "maybe", SWITCH),
+    ("SKILLHUB_ENABLE_RUN_OVER_HTTP", "y", SWITCH),
+    ("SKILLHUB_EXPOSE_PATHS", "-", SWITCH),
+    ("SKILLHUB_SERVE_DOTFILES", "dot", SWITCH),
+    ("SKILLHUB_ERROR_STYLE", "xml", "must be one of result, jsonrpc"),
+]
+MISSING_KEY = """\
+error: EMBEDDING_PROVIDER='openai' needs OPENAI_API_KEY, which is not set
+
+hint: set OPENAI_API_KEY, or EMBEDDING_PROVIDER=none to search without embeddings
+"""
+# Any text can be one of these; a wrong one is found out by whoever is asked, not by its form.
+FREE = {
+    "EMBEDDING_MODEL",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "SKILLHUB_ENABLED_SKILLS",
+    "SKILLHUB_ENABLED_CATEGORIES",
+    "SKILLHUB_ALLOWED_HOSTS",
+    "SKILLHUB_ALLOWED_ORIGINS",
+}
+
+
+@pytest.fixture
+def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.setenv("USERPROFILE", HOME)
+
+
+def named(settings: Settings) -> dict[str, object]:
+    return {setting.name: getattr(settings, setting.field) for setting in SETTINGS}
+
+
+@pytest.mark.acceptance("S2-68")
+def test_without_any_variable_every_setting_has_its_default(at_home: None) -> None:
+    settings, origins = read_settings({})
+    assert named(settings) == DEFAULTS
+    assert {origin.source for origin in origins} == {"default"}
+
+
+@pytest.mark.acceptance("S2-68")
+@pytest.mark.parametrize("name", [setting.name for setting in SETTINGS])
+def test_each_variable_sets_its_own_value_and_no_other(name: str, at_home: None) -> None:
+    written, expected = WRITTEN[name]
+    settings, origins = read_settings({name: written})
+    assert named(settings) == {**DEFAULTS, name: expected}
+    assert {o.setting.name: o.source for o in origins if o.source != "default"} == {name: f"environment ({name})"}
+
+
+@pytest.mark.acceptance("S2-69")
+@pytest.mark.parametrize(("name", "written", "reason"), BAD, ids=[f"{name}={text[:20]}" for name, text, _ in BAD])
+def test_a_bad_value_is_named_with_what_would_be_allowed(name: str, written: str, reason: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        read_settings({name: written})
+    assert caught.value.message.startswith(f"{name}={written!r} {reason}")
+    assert caught.value.facts == {"setting": name, "value": written}
+
+
+def test_every_setting_that_has_a_form_has_a_bad_example() -> None:
+    assert {name for name, _, _ in BAD} == {setting.name for setting in SETTINGS} - FREE
+
+
+@pytest.mark.acceptance("S2-64")
+@pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("gemini", "GEMINI_API_KEY")])
+def test_a_provider_without_its_key_is_refused(provider: str, key: str) -> None:
+    for environment in ({}, {key: ""}, {key: " \n"}):
+        with pytest.raises(InvalidSetting, match=f"EMBEDDING_PROVIDER='{provider}' needs {key}, which is not set"):
+            read_settings({"EMBEDDING_PROVIDER": provider, **environment})
+    settings, _ = read_settings({"EMBEDDING_PROVIDER": provider, key: "k"})
+    assert settings.embedding_provider == provider
+
+
+@pytest.mark.acceptance("S2-64", "S2-69")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (
+            {"EMBEDDING_PROVIDER": "openai"},
+            MISSING_KEY,
+        ),
+        ({"SEARCH_LIMIT": "abc"}, "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"),
+    ],
+    ids=["missing-key", "bad-value"],
+)
+def test_a_server_with_unusable_settings_does_not_start(
+    hub_environment: dict[str, str], transport: str, wrong: dict[str, str], says: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "skillhub_mcp", "--transport", transport, "--port", "0"],
+        env={**hub_environment, **wrong},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", says)
+
+
+def test_googles_own_name_for_the_key_is_understood() -> None:
+    settings, origins = read_settings({"EMBEDDING_PROVIDER": "gemini", "GOOGLE_API_KEY": "k"})
+    assert settings.gemini_api_key == "k"
+    assert "environment (GOOGLE_API_KEY)" in {origin.source for origin in origins}
+    both, _ = read_settings({"GEMINI_API_KEY": "own", "GOOGLE_API_KEY": "k"})
+    assert both.gemini_api_key == "own"
+
+
+def test_an_option_beats_a_variable_which_beats_the_default() -> None:
+    settings, origins = read_settings({"SEARCH_LIMIT": "3", "LOG_LEVEL": "ERROR"}, {"SEARCH_LIMIT": "4"})
+    assert (settings.search_limit, settings.log_level) == (4, "ERROR")
+    assert {origin.setting.name: origin.source for origin in origins}["SEARCH_LIMIT"] == "option"
+
+
+@pytest.mark.parametrize("name", [setting.name for setting in SETTINGS])
+def test_an_empty_variable_counts_as_unset(name: str, at_home: None) -> None:
+    settings, _ = read_settings({name: ""})
+    assert named(settings) == DEFAULTS
+
+
+def test_an_empty_option_does_not(at_home: None) -> None:
+    with pytest.raises(InvalidSetting, match="SKILLS_DIR='' must name at least one directory"):
+        read_settings({}, {"SKILLS_DIR": ""})
+
+
+def test_keys_are_in_no_representation_of_the_settings() -> None:
+    settings, origins = read_settings({"OPENAI_API_KEY": "sk-very-secret", "GEMINI_API_KEY": "g-very-secret"})
+    assert "very-secret" not in repr(settings) + repr(origins)
+    assert {setting.name for setting in SETTINGS if setting.secret} == {"OPENAI_API_KEY", "GEMINI_API_KEY"}
+
+
+def test_the_table_has_one_row_for_each_value() -> None:
+    fields = [setting.field for setting in SETTINGS]
+    assert fields == [field.name for field in dataclasses.fields(Settings)]
+    assert len(fields) == len(set(fields))
+
+
+def test_every_value_is_used_where_the_hub_is_made_or_served() -> None:
+    package = Path(skillhub_mcp.__file__).parent
+    used: set[str] = set()
+    for place in ("bootstrap.py", "cli/commands/serve.py"):
+        for node in ast.walk(ast.parse((package / place).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "settings":
+                used.add(node.attr)
+    assert {setting.field for setting in SETTINGS} == used
+
+
+def test_no_other_module_reads_a_setting_from_the_environment() -> None:
+    names = {name for setting in SETTINGS for name in (setting.name, *setting.aliases)}
+    package = Path(skillhub_mcp.__file__).parent
+    readers = {
+        f"{path.relative_to(package).as_posix()}: {constant.value}"
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call | ast.Subscript)
+        and ast.unparse(node).startswith(("os.environ[", "os.environ.get(", "os.getenv("))
+        for constant in ast.walk(node)
+        if isinstance(constant, ast.Constant) and constant.value in names
+    }
+    assert readers == set()
+
+
+@pytest.mark.acceptance("S2-68")
+def test_by_default_all_lies_below_the_home_directory(
+    write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(os.environ["HOME"])
+    write_skill("painter", "Paints walls.", root=home / ".skillhub" / "skills")
+    with hub_of({}) as hub:
+        assert [found.skill.name for found in hub.search("paint walls").hits] == ["painter"]
+    assert (home / ".skillhub" / "skills.lancedb").is_dir()
+    assert (home / ".skillhub" / "index_state.json").is_file()
+
+
+@pytest.mark.acceptance("S2-68")
+def test_the_limits_of_a_search_are_the_settings(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
+    for number in range(12):
+        write_skill(f"skill-{number}", "Paints walls." if number < 6 else "Climbs over walls of any height.")
+
+    def hits(**environment: str) -> int:
+        with hub_of({**hub_environment, **environment}) as hub:
+            return len(hub.search("paints walls").hits)
+
+    assert hits(SEARCH_THRESHOLD="1") == 6
+    assert hits(SEARCH_THRESHOLD="0") == 10
+    assert hits(SEARCH_LIMIT="3") == 3
+    assert hits(SEARCH_THRESHOLD="0", SEARCH_LIMIT="100") == 12
+
+
+@pytest.mark.acceptance("S2-68")
+def test_the_limits_of_a_read_and_of_a_run_are_the_settings(
+    write_skill: SkillWriter, hub_environment: dict[str, str]
+) -> None:
+    write_skill("one", files={"long.txt": "x" * 70_000})
+
+    def sizes(**environment: str) -> tuple[int, int]:
+        with hub_of({**hub_environment, **environment}) as hub:
+            run = hub.run_command("one", "cat", ["long.txt"])
+            return len(hub.read_file("one", "long.txt").content), len(run.stdout)
+
+    assert sizes() == (65_536, 65_536)
+    assert sizes(MAX_FILE_BYTES="10", EXEC_MAX_OUTPUT_BYTES="20", ALLOWED_COMMANDS="cat") == (10, 20)
+    with hub_of({**hub_environment, "EXEC_TIMEOUT_SECONDS": "0.3"}) as hub:
+        assert hub.run_command("one", "python", ["-c", "while True: pass"]).timeout is True
+
+
+def visible(environment: Mapping[str, str], **filters: str) -> set[str]:
+    """What the hub lists; and what it lists it also finds and loads, and nothing else."""
+    with hub_of({**environment, **filters}) as hub:
+        listed = {skill.name for skill in hub.skills()}
+        assert {found.skill.name for found in hub.search("thing").hits} == listed
+        assert {name for name in ("first", "second", "third") if loads(hub, name)} == listed
+    return listed
+
+
+def loads(hub: SkillHub, name: str) -> bool:
+    try:
+        return hub.load(name).skill.name == name
+    except SkillDisabled:
+        return False
+
+
+@pytest.fixture
+def three(write_skill: SkillWriter) -> None:
+    write_skill("first", "Does a thing.", category="docs")
+    write_skill("second", "Does a thing.", category="data")
+    write_skill("third", "Does a thing.")
+
+
+@pytest.mark.acceptance("S2-70")
+def test_enabled_skills_are_the_only_ones(three: None, hub_environment: dict[str, str]) -> None:
+    assert visible(hub_environment, SKILLHUB_ENABLED_SKILLS="first, third,unknown") == {"first", "third"}
+
+
+@pytest.mark.acceptance("S2-71")
+def test_enabled_categories_are_the_only_ones_without_regard_to_case(
+    three: None, hub_environment: dict[str, str]
+) -> None:
+    assert visible(hub_environment, SKILLHUB_ENABLED_CATEGORIES="DOCS,other") == {"first"}
+
+
+@pytest.mark.acceptance("S2-72")
+def test_names_decide_alone_and_nothing_set_serves_all(three: None, hub_environment: dict[str, str]) -> None:
+    assert visible(hub_environment, SKILLHUB_ENABLED_SKILLS="third", SKILLHUB_ENABLED_CATEGORIES="docs") == {"third"}
+    assert visible(hub_environment) == {"first", "second", "third"}
