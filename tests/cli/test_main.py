@@ -66,7 +66,7 @@ MISUSES = [
     (["list", "one"], "'one' is one word too many", "skillhub list --help"),
     (["list", "--jsno"], "--jsno is not an option of 'skillhub list'", "did you mean '--json'?"),
     (["list", "--skills"], "--skills is not an option of 'skillhub list'", "did you mean '--skills-dir'?"),
-    (["--jsno=1"], "--jsno is not an option of 'skillhub'", "skillhub --help"),
+    (["--jsno=1"], "--jsno is not an option of 'skillhub'", "did you mean '--json'?"),
     (["--transport", "http", "list"], "--transport cannot be used with 'list'", "leave out one of the two"),
     (["--reindex", "search", "x"], "--reindex cannot be used with 'search'", "leave out one of the two"),
     (["--enable-run", "list"], "--enable-run cannot be used with 'list'", "leave out one of the two"),

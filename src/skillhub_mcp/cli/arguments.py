@@ -56,6 +56,8 @@ class Parser(argparse.ArgumentParser):
         if verb is not None:
             for option, typed in _SERVING_OPTIONS.items():
                 if getattr(args, option) != self.get_default(option):
+                    if typed in verb.format_usage():
+                        verb.refuse(typed)
                     raise InvalidArgument(
                         typed, f"cannot be used with {args.command!r}", hint="leave out one of the two"
                     )
