@@ -5,7 +5,9 @@ Every way in, the MCP tools, the shell and Python, calls these verbs, so that wh
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
 from skillhub_mcp.search.analysis import normalise_query
-from skillhub_mcp.search.embedders.base import Embedder
+from skillhub_mcp.search.embedders.base import Embedder, Vector
 from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.search.looking import Depth, View
@@ -35,9 +37,12 @@ from skillhub_mcp.skills.registry import read_document
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
 
+log = logging.getLogger(__name__)
+
 MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _LISTED_NAMES = 20
+_REST_AFTER_FAILURE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class SkillHub:
         self._run_limits = run_limits
         self._embedder = embedder
         self._environment = environment
+        self._embedder_rests_until = float("-inf")
         self._lock = threading.Lock()
         self._served: tuple[Snapshot, frozenset[str]] | None = None
 
@@ -207,14 +213,21 @@ class SkillHub:
 
     def _candidates(self, index: LanceIndex, text: str, limit: int, among: Collection[str]) -> list[Hit]:
         """Ask the vectors first where there are any, and the text where they fail (seed 002 §3.2)."""
-        if self._embedder is not None and index.dimension is not None:
-            try:
-                vector = self._embedder.embed_query(text)
-            except EmbeddingError:
-                return index.search_text(text, limit=limit, among=among)
-            if len(vector) == index.dimension:
-                return index.search_vector(vector, limit=limit, among=among)
-        return index.search_text(text, limit=limit, among=among)
+        vector = None if index.dimension is None else self._query_vector(text)
+        if vector is None or len(vector) != index.dimension:
+            return index.search_text(text, limit=limit, among=among)
+        return index.search_vector(vector, limit=limit, among=among)
+
+    def _query_vector(self, text: str) -> Vector | None:
+        if self._embedder is None or time.monotonic() < self._embedder_rests_until:
+            return None
+        try:
+            return self._embedder.embed_query(text)
+        except EmbeddingError as error:
+            # Else every search of an outage would wait for the same failure.
+            self._embedder_rests_until = time.monotonic() + _REST_AFTER_FAILURE_SECONDS
+            log.warning("Searches are answered from text for a while: %s", error.message)
+            return None
 
     def _among(self, snapshot: Snapshot, category: str | None) -> Collection[str]:
         served = self._served_directories(snapshot)

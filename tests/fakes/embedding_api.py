@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -41,6 +42,7 @@ class _Trouble:
     statuses: list[tuple[int, str | None]] = field(default_factory=list)
     answer: Any = None
     hang: threading.Event | None = None
+    drip: threading.Event | None = None
 
 
 class EmbeddingApi:
@@ -61,6 +63,9 @@ class EmbeddingApi:
                     api._trouble.hang.wait(30)
                     self.close_connection = True
                     return
+                if api._trouble.drip is not None:
+                    self._drip(api._trouble.drip)
+                    return
                 status, retry_after = api._trouble.statuses.pop(0) if api._trouble.statuses else (200, None)
                 if status == 200:
                     answer = api._trouble.answer if api._trouble.answer is not None else _answer(self.path, body)
@@ -75,12 +80,24 @@ class EmbeddingApi:
                 self.end_headers()
                 self.wfile.write(content)
 
+            def _drip(self, until: threading.Event) -> None:
+                self.close_connection = True
+                with contextlib.suppress(OSError):  # the client may have had enough
+                    self.send_response(200)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", "100000")
+                    self.end_headers()
+                    for _ in range(300):
+                        self.wfile.write(b" ")
+                        if until.wait(0.1):
+                            return
+
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -89,8 +106,9 @@ class EmbeddingApi:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._trouble.hang is not None:
-            self._trouble.hang.set()
+        for waiting in (self._trouble.hang, self._trouble.drip):
+            if waiting is not None:
+                waiting.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -120,6 +138,10 @@ class EmbeddingApi:
     def hang(self) -> None:
         """Answer nothing any more."""
         self._trouble.hang = threading.Event()
+
+    def drip(self) -> None:
+        """Answer a byte at a time for half a minute, so that no silence is ever long."""
+        self._trouble.drip = threading.Event()
 
 
 def openai_answer(vectors: list[list[float]], *, as_base64: bool = False) -> Any:

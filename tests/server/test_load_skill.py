@@ -114,7 +114,7 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
             while True:
                 answer = (await call(client, "load_skill", skill_name="long-one", part=part)).json
                 assert len(answer["instructions"].encode()) <= 4096
-                joined += answer["instructions"]
+                joined += str(answer["instructions"])
                 if "next_part" not in answer:
                     return joined
                 assert answer["part"].startswith(f"{part} of ")

@@ -1,256 +1,309 @@
-"""What a scan finds, opens, remembers and settles (DECISIONS 9, 17, 26)."""
+"""Scans: what changed is read, what did not is not opened, and every SKILL.md ends up served or accounted for."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
+from tests.skills.conftest import AN_HOUR_NS, Looker
 
 from skillhub_mcp.errors import SkillUnreadable
-from skillhub_mcp.skills.near import near_names
-from skillhub_mcp.skills.registry import Scan, read_document, recall, scan
+from skillhub_mcp.skills import registry
+from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.registry import MAX_SKILL_FILE_BYTES, Scan, read_document, recall, scan
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.visibility import Visibility
 
-LONG_AGO = 1_600_000_000_123_456_789
-
-
-def look(*directories: Path, before: Scan | None = None, **options: bool) -> Scan:
-    roots = make_roots([str(directory) for directory in directories])
-    return scan(roots, memory={} if before is None else before.memory, **options)
+MtimeSetter = Callable[[Path, int], None]
 
 
-def names(found: Scan) -> list[str]:
-    return [skill.name for skill in found.snapshot.skills]
+def names(seen: Scan) -> list[str]:
+    return [skill.name for skill in seen.snapshot.skills]
 
 
-def age(directory: Path, at: int = LONG_AGO) -> None:
-    os.utime(directory / "SKILL.md", ns=(at, at))
+def rules(seen: Scan, directory: Path) -> list[str]:
+    return [d.rule for d in seen.memory[os.path.realpath(directory)].diagnostics]
+
+
+def rewrite(skill: Path, content: bytes) -> None:
+    """Write other content of the same length, and leave no trace of it in mtime and size."""
+    file = skill / "SKILL.md"
+    before = file.stat()
+    assert len(content) <= before.st_size
+    file.write_bytes(content.ljust(before.st_size))
+    os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns))
+
+
+# What is opened
+
+
+def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+    for name in ("a", "b", "c"):
+        written_at(write_skill(name), time.time_ns() - AN_HOUR_NS)
+    first = look()
+    assert (first.opened, first.changed) == (3, True)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (0, False)
+    assert second.snapshot == first.snapshot
+
+
+def test_unchanged_means_mtime_and_size_whatever_is_inside(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    written_at(skill, time.time_ns() - AN_HOUR_NS)
+    first = look()
+    rewrite(skill, b"\0")
+    trusting = look(memory=first.memory)
+    assert (trusting.opened, trusting.changed, names(trusting)) == (0, False, ["a"])
+    verifying = look(memory=first.memory, reread=True)
+    assert (verifying.opened, verifying.changed, names(verifying)) == (1, True, [])
+
+
+def test_a_file_written_again_in_the_tick_in_which_it_was_read_is_read_again(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a", "The first words")
+    # The clock of the file runs a little ahead: no wait makes this read later than the write.
+    written_at(skill, time.time_ns() + 60_000_000_000)
+    first = look()
+    rewrite(skill, b"---\nname: a\ndescription: Other words\n---\n")
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, True)
+    assert second.snapshot.skills[0].description == "Other words"
+
+
+def test_a_new_mtime_with_the_same_content_is_opened_and_changes_nothing(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    now = time.time_ns()
+    written_at(skill, now - 2 * AN_HOUR_NS)
+    first = look()
+    written_at(skill, now - AN_HOUR_NS)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, False)
+    assert second.snapshot.digest == first.snapshot.digest
+    assert second.snapshot.skills[0].stamp.mtime_ns == now - AN_HOUR_NS
+
+
+def test_a_new_mtime_with_other_content_of_the_same_size_is_a_change(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a", "The first")
+    now = time.time_ns()
+    written_at(skill, now - 2 * AN_HOUR_NS)
+    first = look()
+    rewrite(skill, (skill / "SKILL.md").read_bytes().replace(b"The first", b"The other"))
+    written_at(skill, now - AN_HOUR_NS)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, True)
+    assert second.snapshot.skills[0].description == "The other"
+    assert second.snapshot.digest != first.snapshot.digest
+
+
+def test_new_and_gone_skills_are_changes(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+    long_ago = time.time_ns() - AN_HOUR_NS
+    written_at(write_skill("a"), long_ago)
+    one = look()
+    b = write_skill("b")
+    written_at(b, long_ago)
+    two = look(memory=one.memory)
+    assert (two.opened, two.changed, names(two)) == (1, True, ["a", "b"])
+    shutil.rmtree(b)
+    three = look(memory=two.memory)
+    assert (three.opened, three.changed, names(three)) == (0, True, ["a"])
+    assert three.snapshot.digest == one.snapshot.digest
+
+
+def test_what_other_roots_remember_is_not_gone(
+    tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    long_ago = time.time_ns() - AN_HOUR_NS
+    one, two = tmp_path / "one", tmp_path / "two"
+    written_at(write_skill("a", root=one), long_ago)
+    written_at(write_skill("b", root=two), long_ago)
+    both = look(one, two)
+    alone = look(one, memory=both.memory)
+    assert (alone.opened, alone.changed, names(alone)) == (0, False, ["a"])
+    assert [skill.name for skill in recall(make_roots([str(two)]), memory=both.memory).skills] == ["b"]
+
+
+def test_a_broken_file_is_remembered_as_broken_until_it_changes(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    long_ago = time.time_ns() - AN_HOUR_NS
+    broken = write_skill("a", frontmatter="name: [")
+    written_at(broken, long_ago)
+    first = look()
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (0, False)
+    assert second.snapshot.report == first.snapshot.report
+    write_skill("a")
+    mended = look(memory=second.memory)
+    assert (mended.changed, names(mended)) == (True, ["a"])
+
+
+def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    first = look()
+    (skill / "SKILL.md").write_bytes(b"")
+    assert names(look(memory=first.memory)) == ["a"]
+    written_at(skill, time.time_ns() - AN_HOUR_NS)
+    assert names(look(memory=first.memory)) == []
+
+
+# What is served
 
 
 @pytest.mark.acceptance("S2-55")
-def test_skills_are_found_at_any_depth_to_six_and_never_inside_a_skill(
-    write_skill: SkillWriter, skills_dir: Path
+def test_a_skill_directory_below_the_root_is_enough(
+    look: Looker, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_skill("top")
-    write_skill("inside", root=skills_dir / "top" / "assets")
-    write_skill("deep", root=skills_dir / "1/2/3/4/5")
-    write_skill("too-deep", root=skills_dir / "1/2/3/4/5/6")
-    write_skill("hidden", root=skills_dir / ".git")
-    write_skill("module", root=skills_dir / "node_modules")
-    assert names(look(skills_dir)) == ["deep", "top"]
-
-
-@pytest.mark.acceptance("S2-55")
-def test_a_relative_root_is_found_from_where_it_was_written(
-    write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("one", root=tmp_path / "project/.agent/skills")
-    monkeypatch.chdir(tmp_path / "project")
-    assert names(look(Path("./.agent/skills"))) == ["one"]
-
-
-def test_linked_skills_are_found_once_and_cycles_end(
-    write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
-) -> None:
-    outside = write_skill("outside", root=tmp_path / "elsewhere")
-    (skills_dir / "a-link").symlink_to(outside)
-    (skills_dir / "b-link").symlink_to(outside)
-    (skills_dir / "cycle").symlink_to(skills_dir)
-    found = look(skills_dir)
-    assert [skill.directory for skill in found.snapshot.skills] == [str(outside)]
-    assert found.snapshot.report.problems == ()
-
-
-def test_places_that_cannot_be_looked_into_are_reported(skills_dir: Path, tmp_path: Path) -> None:
-    (skills_dir / "directory" / "SKILL.md").mkdir(parents=True)
-    (skills_dir / "dangling").mkdir()
-    (skills_dir / "dangling" / "SKILL.md").symlink_to("nowhere")
-    problems = look(skills_dir, tmp_path / "missing").snapshot.report.problems
-    assert {(Path(problem.path).relative_to(tmp_path).as_posix(), problem.reason) for problem in problems} == {
-        ("skills/directory/SKILL.md", "is not a regular file"),
-        ("skills/dangling/SKILL.md", "No such file or directory"),
-        ("missing", "No such file or directory"),
-    }
-
-
-def test_a_skill_file_that_is_a_link_out_of_the_skill_is_refused(
-    skills_dir: Path, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    outside = write_skill("outside", root=tmp_path / "elsewhere")
-    (skills_dir / "thief").mkdir()
-    (skills_dir / "thief" / "SKILL.md").symlink_to(outside / "SKILL.md")
-    found = look(skills_dir)
-    assert names(found) == []
-    assert [d.rule for refused in found.snapshot.report.refused for d in refused.diagnostics] == ["file-unreadable"]
+    write_skill("my-skill", root=tmp_path / ".agent" / "skills")
+    monkeypatch.chdir(tmp_path)
+    seen = look(Path("./.agent/skills"))
+    assert names(seen) == ["my-skill"]
+    assert seen.snapshot.skills[0].directory == os.path.realpath(tmp_path / ".agent" / "skills" / "my-skill")
 
 
 @pytest.mark.acceptance("S2-53")
-def test_bad_files_are_reported_and_the_others_served(write_skill: SkillWriter, skills_dir: Path) -> None:
+def test_broken_files_are_reported_and_do_not_stop_the_others(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("good")
-    for name, content in {"broken": b"---\nname: [\n---\n", "binary": b"\0\1\2", "empty": b""}.items():
-        (skills_dir / name).mkdir()
-        (skills_dir / name / "SKILL.md").write_bytes(content)
-    (skills_dir / "huge").mkdir()
-    with (skills_dir / "huge" / "SKILL.md").open("wb") as file:
-        file.truncate(1 << 31)
-    found = look(skills_dir)
-    assert names(found) == ["good"]
-    refused = {Path(r.directory).name: r.diagnostics[-1].rule for r in found.snapshot.report.refused}
-    assert refused == {
-        "broken": "yaml-invalid",
+    broken = {
+        "yaml": b"---\nname: [\n---\n",
+        "binary": b"\0\1\2",
+        "empty": b"",
+        "plain": b"# Just text\n",
+        "deep": b"---\na: " + b"[" * 60_000 + b"\n---\n",
+        "no-description": b"---\nname: x\n---\n",
+    }
+    for name, content in broken.items():
+        (write_skill(name) / "SKILL.md").write_bytes(content)
+    seen = look()
+    assert names(seen) == ["good"]
+    report = seen.snapshot.report
+    assert report.found == 1 + len(broken)
+    assert {os.path.basename(refused.directory): refused.diagnostics[-1].rule for refused in report.refused} == {
+        "yaml": "yaml-invalid",
         "binary": "file-binary",
         "empty": "frontmatter-missing",
-        "huge": "file-too-large",
+        "plain": "frontmatter-missing",
+        "deep": "yaml-too-complex",
+        "no-description": "description-missing",
     }
 
 
-def test_an_unchanged_file_is_not_opened_again(write_skill: SkillWriter, skills_dir: Path) -> None:
-    for name in ("one", "two"):
-        age(write_skill(name))
-    first = look(skills_dir)
-    assert (first.opened, first.changed) == (2, True)
-    second = look(skills_dir, before=first)
-    assert (second.opened, second.changed) == (0, False)
-    assert second.snapshot == first.snapshot
-    everything = look(skills_dir, before=first, reread=True)
-    assert (everything.opened, everything.changed) == (2, False)
+@pytest.mark.acceptance("S2-56")
+def test_loading_is_lenient_unless_strict_is_asked_for(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("kept")
+    write_skill("noted", directory="elsewhere")  # a name unlike its directory's is only a note
+    unknown = write_skill("unknown-key", extra="runtime: python")
+    lenient = look()
+    assert names(lenient) == ["kept", "noted", "unknown-key"]
+    assert rules(lenient, unknown) == ["key-unknown"]
+    strict = look(strict=True)
+    assert names(strict) == ["kept", "noted"]
+    assert [refused.directory for refused in strict.snapshot.report.refused] == [os.path.realpath(unknown)]
+    # Strictness is a matter of serving, not of reading: the memory of either serves both.
+    roots = make_roots([strict.snapshot.skills[0].root])
+    assert [skill.name for skill in recall(roots, memory=lenient.memory, strict=True).skills] == names(strict)
+    assert [skill.name for skill in recall(roots, memory=strict.memory).skills] == names(lenient)
 
 
-def test_a_file_that_changed_or_went_is_noticed(write_skill: SkillWriter, skills_dir: Path) -> None:
-    for name in ("one", "two"):
-        age(write_skill(name))
-    first = look(skills_dir)
-    age(write_skill("one", "Something else."), LONG_AGO + 1)
-    changed = look(skills_dir, before=first)
-    assert (changed.opened, changed.changed) == (1, True)
-    shutil.rmtree(skills_dir / "two")
-    gone = look(skills_dir, before=changed)
-    assert (gone.opened, gone.changed, names(gone)) == (0, True, ["one"])
+def test_a_file_that_is_too_large_is_refused_unread(look: Looker, write_skill: SkillWriter) -> None:
+    skill = write_skill("a")
+    os.truncate(skill / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
+    seen = look()
+    assert names(seen) == []
+    assert rules(seen, skill) == ["file-too-large"]
 
 
-def test_a_file_that_was_only_touched_is_opened_but_not_changed(write_skill: SkillWriter, skills_dir: Path) -> None:
-    directory = write_skill("one")
-    age(directory)
-    first = look(skills_dir)
-    age(directory, LONG_AGO + 1)
-    second = look(skills_dir, before=first)
-    assert (second.opened, second.changed) == (1, False)
-
-
-def test_a_file_written_again_within_the_tick_of_its_clock_is_seen(write_skill: SkillWriter, skills_dir: Path) -> None:
-    directory = write_skill("one", "aaaa.")
-    first = look(skills_dir)
-    stamp = (directory / "SKILL.md").stat().st_mtime_ns
-    write_skill("one", "bbbb.")
-    os.utime(directory / "SKILL.md", ns=(stamp, stamp))
-    second = look(skills_dir, before=first)
-    assert second.snapshot.skills[0].description == "bbbb."
-
-
-def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(write_skill: SkillWriter, skills_dir: Path) -> None:
-    directory = write_skill("one")
-    first = look(skills_dir)
-    (directory / "SKILL.md").write_bytes(b"")
-    assert names(look(skills_dir, before=first)) == ["one"]
-    age(directory)
-    assert names(look(skills_dir, before=first)) == []
-
-
-def test_what_is_remembered_of_other_roots_is_neither_gone_nor_served(write_skill: SkillWriter, tmp_path: Path) -> None:
-    age(write_skill("a", root=tmp_path / "first"))
-    age(write_skill("b", root=tmp_path / "second"))
-    both = look(tmp_path / "first", tmp_path / "second")
-    alone = look(tmp_path / "first", before=both)
-    assert (names(alone), alone.changed) == (["a"], False)
-    assert [s.name for s in recall(make_roots([str(tmp_path / "second")]), memory=both.memory).skills] == ["b"]
-
-
-@pytest.mark.acceptance("S2-54")
-def test_of_one_name_the_earlier_root_wins_then_the_later_modified(write_skill: SkillWriter, tmp_path: Path) -> None:
-    old = write_skill("same", root=tmp_path / "second", directory="old", body="old")
-    new = write_skill("same", root=tmp_path / "second", directory="new", body="new")
-    age(old, LONG_AGO)
-    age(new, LONG_AGO + 1_000_000_000)
-    found = look(tmp_path / "second")
-    assert [skill.directory for skill in found.snapshot.skills] == [str(new)]
-    (shadowed,) = found.snapshot.report.shadowed
-    assert (shadowed.skill.directory, shadowed.winner.directory) == (str(old), str(new))
-    first = write_skill("same", root=tmp_path / "first")
-    age(first, LONG_AGO)
-    both = look(tmp_path / "first", tmp_path / "second")
-    assert [skill.directory for skill in both.snapshot.skills] == [str(first)]
-    assert len(both.snapshot.report.shadowed) == 2
-    assert len(both.snapshot.everything) == 3
-
-
-def test_an_alias_never_takes_a_real_name(write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("Chat With PDF", directory="wild")
-    write_skill("Other Wild", directory="wild2")
-    write_skill("chat-with-pdf", directory="tame")
-    snapshot = look(skills_dir).snapshot
-    found = {name: snapshot.named(name) for name in ("chat-with-pdf", "Chat With PDF", "other-wild", "nope")}
-    assert {name: skill and Path(skill.directory).name for name, skill in found.items()} == {
-        "chat-with-pdf": "tame",
-        "Chat With PDF": "wild",
-        "other-wild": "wild2",
-        "nope": None,
-    }
-
-
-def test_the_digest_is_of_places_and_contents_and_of_nothing_else(
-    write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
+    look: Looker, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
-    write_skill("one")
-    write_skill("two")
-    digest = look(skills_dir).snapshot.digest
-    shutil.copytree(skills_dir, tmp_path / "copy")
-    assert look(tmp_path / "copy").snapshot.digest == digest
-    write_skill("two", body="other\n")
-    assert look(skills_dir).snapshot.digest != digest
+    inside = write_skill("inside")
+    (inside / "SKILL.md").rename(inside / "real.md")
+    (inside / "SKILL.md").symlink_to("real.md")
+    outside = write_skill("outside")
+    (outside / "SKILL.md").rename(tmp_path / "secret.md")
+    (outside / "SKILL.md").symlink_to(tmp_path / "secret.md")
+    neighbour = write_skill("neighbour")
+    (neighbour / "SKILL.md").unlink()
+    (neighbour / "SKILL.md").symlink_to("../inside/real.md")
+    seen = look()
+    assert names(seen) == ["inside"]
+    assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
 
 
-def test_strict_scanning_refuses_what_breaks_the_specification(write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("good")
-    write_skill("loose", extra="version: 1")
-    assert names(look(skills_dir, strict=True)) == ["good"]
-    assert [Path(r.directory).name for r in look(skills_dir, strict=True).snapshot.report.refused] == ["loose"]
+def test_a_file_that_vanishes_between_walk_and_read_is_reported(write_skill: SkillWriter, skills_dir: Path) -> None:
+    skill = write_skill("a")
+    (found,) = walk_roots(make_roots([str(skills_dir)])).found
+    shutil.rmtree(skill)
+    entry = registry._read(found)
+    assert entry.skill is None
+    assert [d.rule for d in entry.diagnostics] == ["file-unreadable"]
 
 
-def test_a_document_that_went_names_its_path(write_skill: SkillWriter, skills_dir: Path) -> None:
-    directory = write_skill("one", body="b")
-    (skill,) = look(skills_dir).snapshot.skills
-    assert read_document(skill).instructions == "b"
-    (directory / "SKILL.md").unlink()
+def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
+    skill = write_skill("a")
+    (skill / "SKILL.md").unlink()
+    (skill / "SKILL.md").mkdir()
+    missing = skill / "missing"
+    seen = look(skill.parent, missing)
+    assert [(p.path, p.reason) for p in seen.snapshot.report.problems] == [
+        (os.path.realpath(skill / "SKILL.md"), "is not a regular file"),
+        (os.path.realpath(missing), "No such file or directory"),
+    ]
+
+
+# Documents
+
+
+@pytest.mark.acceptance("S2-22")
+def test_a_document_is_the_body_of_the_file_as_it_is_now(look: Looker, write_skill: SkillWriter) -> None:
+    body = "# A\r\n\r\n---\r\n\r\nname: no frontmatter\n---\n  end"
+    skill_directory = write_skill("a")
+    (skill_directory / "SKILL.md").write_bytes(b"---\r\nname: a\r\ndescription: b\r\n---\r\n" + body.encode())
+    (skill,) = look().snapshot.skills
+    assert read_document(skill).instructions == body
+    (skill_directory / "SKILL.md").write_bytes(b"---\nname: a\ndescription: b\n---\nOther")
+    assert read_document(skill).instructions == "Other"
+    assert read_document(skill).skill == skill
+
+
+@pytest.mark.acceptance("S2-61")
+def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("a", body="Do it.\n", files={"README.md": "For people.", "readme.md": "For people."})
+    write_skill("b", body="", files={"README.md": "For people."})
+    a, b = look().snapshot.skills
+    assert read_document(a).instructions == "Do it.\n"
+    assert read_document(b).instructions == ""
+    assert "people" not in a.searchable_text
+
+
+@pytest.mark.parametrize("ruin", [None, b"no frontmatter", b"\0"])
+def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
+    look: Looker, write_skill: SkillWriter, ruin: bytes | None
+) -> None:
+    directory = write_skill("a")
+    (skill,) = look().snapshot.skills
+    if ruin is None:
+        shutil.rmtree(directory)
+    else:
+        (directory / "SKILL.md").write_bytes(ruin)
     with pytest.raises(SkillUnreadable) as caught:
         read_document(skill)
-    assert caught.value.path == str(directory / "SKILL.md")
+    assert caught.value.name == "a"
+    assert caught.value.path == os.path.join(os.path.realpath(directory), "SKILL.md")
 
 
-@pytest.mark.acceptance("S2-70", "S2-71", "S2-72")
-def test_visibility_goes_by_names_else_by_categories(write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("a", category="X")
-    write_skill("b", category="y")
-    write_skill("c")
-    skills = look(skills_dir).snapshot.skills
-
-    def seen(visibility: Visibility) -> list[str]:
-        return [skill.name for skill in skills if visibility.allows(skill)]
-
-    assert seen(Visibility()) == ["a", "b", "c"]
-    assert seen(Visibility(categories=frozenset({"x"}))) == ["a"]
-    assert seen(Visibility(names=frozenset({"c"}), categories=frozenset({"x"}))) == ["c"]
-
-
-def test_near_names_are_few_and_the_nearest_first() -> None:
-    names_ = [f"skill-{number}" for number in range(1000)] + ["pdf-reader", "pdf-writer", "csv-reader"]
-    assert (
-        near_names("pdf-raeder", names_)
-        == ["pdf-reader", "pdf-writer", "csv-reader"][: len(near_names("pdf-raeder", names_))]
-    )
-    assert near_names("PDF-READER", names_)[0] == "pdf-reader"
-    assert near_names("qqqqqqqq", names_) == []
-    assert near_names("x", []) == []
+def test_a_scan_of_no_roots_is_empty() -> None:
+    seen = scan((), memory={})
+    assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)

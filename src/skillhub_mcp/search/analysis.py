@@ -12,5 +12,9 @@ def normalise_query(text: str) -> str:
 
     A word said twice asks for nothing more, yet would count twice in a full-text score.
     """
-    words = unicodedata.normalize("NFKC", text[:MAX_QUERY_CHARACTERS]).replace("\0", " ").split()
-    return " ".join(dict.fromkeys(words))
+    # Cut before, to bound the work, and after, because a character may become many.
+    normal = unicodedata.normalize("NFKC", text[:MAX_QUERY_CHARACTERS])[:MAX_QUERY_CHARACTERS]
+    words: dict[str, str] = {}
+    for word in normal.replace("\0", " ").split():
+        words.setdefault(word.casefold(), word)
+    return " ".join(words.values())

@@ -46,12 +46,15 @@ class LiveIndex:
         self._background = background
         self._snapshot: Snapshot | None = None
         self._changed = threading.Condition()
+        # A caller's own look and the thread's must not meet: they share what the looker remembers.
+        self._looking = threading.Lock()
         self._view: View | None = None
         self._wanted = True
         self._closing = False
         self._looks = 0
         self._looked_at = 0.0
         self._look_seconds = 0.0
+        self._failure: IndexUnavailable | None = None
         self._thread: threading.Thread | None = None
         self._watcher = RootWatcher(roots, self._ask)
 
@@ -100,6 +103,7 @@ class LiveIndex:
 
     def forget_index(self, failed: LanceIndex) -> None:
         """Give up an index that failed to answer; the next question waits for another."""
+        self._looker.distrust(failed)
         with self._changed:
             if self._view is not None and self._view.index is failed:
                 self._view = replace(self._view, index=None, problem=None)
@@ -108,22 +112,28 @@ class LiveIndex:
 
     def _current(self, enough: Callable[[View], bool]) -> View:
         if not self._background:
-            return self._view or self.look_now()
+            view = self._view
+            return view if view is not None and enough(view) else self.look_now()
         self.start()
 
         def answered() -> bool:
-            return self._closing or (self._view is not None and enough(self._view))
+            if self._view is None:
+                return self._closing or self._failure is not None
+            return self._closing or enough(self._view)
 
         with self._changed:
-            if self._view is not None and enough(self._view):
+            if answered():
                 self._freshen()
             self._changed.wait_for(answered, _FIRST_ANSWER_SECONDS)
         return self._require_view()
 
     def _freshen(self) -> None:
-        """Ask for a look when the last is too old, and wait for it where that is cheap. Holds the condition."""
+        """Ask for a look when the last is too old, and wait for it where that is cheap. Holds the condition.
+
+        Without `automatic` a look only finds out whether another index was published.
+        """
         age = time.monotonic() - self._looked_at
-        if not self._automatic or age < max(_LOOK_AGAIN_SECONDS, self._look_seconds * _REST_FACTOR):
+        if age < max(_LOOK_AGAIN_SECONDS, self._look_seconds * _REST_FACTOR):
             return
         looks = self._looks
         self._wanted = True
@@ -134,7 +144,9 @@ class LiveIndex:
     def _require_view(self) -> View:
         view = self._view
         if view is None:
-            raise IndexUnavailable("The skills are still being read", hint="call again in a few seconds")
+            raise self._failure or IndexUnavailable(
+                "The skills are still being read", hint="call again in a few seconds"
+            )
         return view
 
     def _ask(self) -> None:
@@ -163,10 +175,15 @@ class LiveIndex:
         return max(_POLL_SECONDS, self._look_seconds * _REST_FACTOR)
 
     def _look(self, depth: Depth) -> None:
-        began = time.monotonic()
-        view = self._looker.look(self._view, depth, on_snapshot=self._show_skills)
+        with self._looking:
+            began = time.monotonic()
+            view = self._looker.look(self._view, depth, on_snapshot=self._show_skills)
+            self._show(view, began)
+
+    def _show(self, view: View, began: float) -> None:
         with self._changed:
             self._view = view
+            self._failure = None
             self._looks += 1
             self._looked_at = time.monotonic()
             self._look_seconds = self._looked_at - began
@@ -175,6 +192,7 @@ class LiveIndex:
     def _show_failure(self) -> None:
         failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
         with self._changed:
+            self._failure = failure
             if self._view is not None and self._view.index is None:
                 self._view = replace(self._view, problem=failure)
             self._looks += 1

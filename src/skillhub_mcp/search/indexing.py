@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, SkillUnreadable
 from skillhub_mcp.search.embedders.base import Embedder, Vector
@@ -20,20 +21,22 @@ from skillhub_mcp.search.lance import IN_MEMORY, SCHEMA_VERSION, IndexDamaged, L
 from skillhub_mcp.search.state import (
     NO_EMBEDDING,
     IndexState,
+    RootState,
+    Stamp,
     load_state,
-    root_hashes,
+    root_digest,
     save_state,
     state_path,
 )
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.registry import Memory, Scan, read_document
+from skillhub_mcp.skills.registry import Memory, Remembered, Scan, read_document
 from skillhub_mcp.skills.roots import SkillRoot
 
 log = logging.getLogger(__name__)
 
 LOCK_FILE = "index.lock"
 _EMBEDDED_AT_ONCE = 256
-_REST_AFTER_FAILURE_SECONDS = 300.0
+_LOCK_STEP_SECONDS = 0.2
 
 Progress = Callable[[str, int, int], None]
 
@@ -55,22 +58,33 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
+    """A table version that is ready to be published. `touched` are the rows that are other or gone since the last."""
+
     version: int
-    missing_vectors: int
+    embedding: str
+    without_vectors: frozenset[str]
+    touched: frozenset[str]
     report: SyncReport
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The index as published: the version to ask, and the state that describes it."""
+    """The index as published: the version to ask, the state that describes it, and that file's stamp.
+
+    `report` and `stamp` are None where nothing had to be written, and the stamp where the state is in no file.
+    """
 
     index: LanceIndex
     state: IndexState
-    report: SyncReport | None
+    report: SyncReport | None = None
+    stamp: Stamp | None = None
 
 
 class Indexer:
-    """Keeps one database in step with scans of `roots`. `embedder` is None for full text alone."""
+    """Keeps one database in step with scans of `roots`. `embedder` is None for full text alone.
+
+    An embedder that failed is left alone for `rest_seconds`; a lock is waited for `lock_timeout` seconds.
+    """
 
     def __init__(
         self,
@@ -79,12 +93,14 @@ class Indexer:
         *,
         embedder: Embedder | None,
         lock_timeout: float = 600.0,
+        rest_seconds: float = 300.0,
         progress: Progress = no_progress,
     ) -> None:
         self.db_path = db_path
-        self._roots = roots
+        self._roots = tuple(root.path for root in roots)
         self._embedder = embedder
         self._lock_timeout = lock_timeout
+        self._rest_seconds = rest_seconds
         self._progress = progress
         self._store = LanceStore(db_path)
         self._memory_state: IndexState | None = None
@@ -94,7 +110,11 @@ class Indexer:
     @property
     def embedding(self) -> str:
         """Whose embeddings the index should hold now: none while a provider that failed is left to rest."""
-        return NO_EMBEDDING if self._embedder is None or self._rests else self._embedder.identity
+        return NO_EMBEDDING if self._rests else self._own_embedding
+
+    @property
+    def _own_embedding(self) -> str:
+        return NO_EMBEDDING if self._embedder is None else self._embedder.identity
 
     @property
     def _rests(self) -> bool:
@@ -114,56 +134,98 @@ class Indexer:
             return f"the index has schema {state.schema}, this version writes {SCHEMA_VERSION}"
         if state.embedding != self.embedding and not (self._rests and self._embedder is not None):
             return f"the embeddings changed from {state.embedding} to {self.embedding}"
-        if state.missing_vectors and not self._rests:
-            return f"{state.missing_vectors} skills still lack embeddings"
-        if any(root.path not in state.hashes for root in self._roots):
+        if any(root not in state.roots for root in self._roots):
             return "a skills directory is new to the index"
+        missing = sum(state.roots[root].missing_vectors for root in self._roots)
+        if missing and self._embedder is not None and not self._rests:
+            return f"{missing} skills still lack embeddings"
         return "skills changed" if scan.changed else None
 
     def open(self, state: IndexState) -> LanceIndex:
-        """Open the published version. Raises IndexDamaged."""
-        return self._store.open(state.table_version)
+        """Open the published version; another provider's vectors in it are left unused. Raises IndexDamaged."""
+        own = self._embedder is not None and state.embedding == self._embedder.identity
+        return self._store.open(state.table_version, with_vectors=own)
 
-    def sync(self, look: Callable[[Memory], Scan], *, force: str | None = None) -> tuple[Scan, Published]:
+    def sync(
+        self,
+        look: Callable[[Memory], Scan],
+        *,
+        force: str | None = None,
+        anew: bool = False,
+        failed: int | None = None,
+    ) -> tuple[Scan, Published]:
         """Bring the index in step with the files and return it with the scan it now holds.
 
         `look` scans given what is remembered; it is called under the lock, so that what is published is what was
-        seen. With `force`, the reason why, the table is written anew. Raises IndexUnavailable, naming the path,
-        when the database cannot be locked or written.
+        seen. `force`, a reason, compares every row even where nothing seems changed; with `anew` the table is
+        written anew. `failed` is a version that could not answer: where it is still the published one, it is
+        written anew too. Raises IndexUnavailable, naming the path, when the database cannot be locked or written.
         """
         if self._in_memory:
-            return self._sync_locked(look, force=force)
-        from filelock import FileLock, Timeout
+            return self._sync_locked(look, force=force, anew=anew, failed=failed)
+        from filelock import FileLock
 
         try:
             os.makedirs(os.path.dirname(self._lock_path), exist_ok=True)
             # The operating system frees the lock of a process that died, so a stale lock cannot block.
-            with FileLock(self._lock_path, timeout=self._lock_timeout):
-                return self._sync_locked(look, force=force)
-        except Timeout as error:
-            raise IndexUnavailable(
-                f"Another process has been writing the index at {self.db_path} for {self._lock_timeout:g} seconds",
-                hint="wait for it, or stop it",
-            ) from error
+            lock = FileLock(self._lock_path)
+            self._acquire(lock)
+            try:
+                return self._sync_locked(look, force=force, anew=anew, failed=failed)
+            finally:
+                lock.release()
         except OSError as error:
             raise self._unwritable(error.strerror or str(error)) from error
 
-    def remember(self, scan: Scan) -> None:
+    def remember(self, scan: Scan, published: IndexState) -> None:
         """Note the stamps of files that were opened and found unchanged, so that they are not opened again.
 
-        Only a saving: where the state cannot be written now, it is let go.
+        Only a saving: where nothing is gained by it, where the state cannot be written now, or where another was
+        published since `published` was read, it is let go.
         """
-        if self._in_memory:
+        before = published.memory_of(self._roots)
+        if self._in_memory or not any(_is_news(entry, before.get(path)) for path, entry in scan.memory.items()):
             return
         from filelock import FileLock, Timeout
 
         try:
             with FileLock(self._lock_path, timeout=0):
                 state = self.state()
-                if state is not None:
-                    self._save(replace(state, memory=self._merged(state, scan)))
+                if state is not None and state.table_version == published.table_version:
+                    self._save(replace(state, roots=self._merged(state, scan.memory)))
         except (Timeout, OSError) as error:
             log.debug("The index state was not refreshed: %s", error)
+
+    def cancel(self) -> None:
+        """Let a sync that is waiting or writing in another thread give up; what is published stays as it is."""
+        self._cancelled.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether this indexer was told to give up."""
+        return self._cancelled.is_set()
+
+    def _acquire(self, lock: Any) -> None:
+        from filelock import Timeout
+
+        deadline = time.monotonic() + self._lock_timeout
+        while True:
+            self._check_cancelled()
+            try:
+                # In steps, so that a closing server need not wait for a writer elsewhere.
+                lock.acquire(timeout=max(0.0, min(_LOCK_STEP_SECONDS, deadline - time.monotonic())))
+            except Timeout as error:
+                if time.monotonic() < deadline:
+                    continue
+                raise IndexUnavailable(
+                    f"Another process has been writing the index at {self.db_path} for {self._lock_timeout:g} seconds",
+                    hint="wait for it, or stop it",
+                ) from error
+            return
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise IndexUnavailable("Indexing was stopped before it was done", hint="start again")
 
     @property
     def _lock_path(self) -> str:
@@ -173,103 +235,140 @@ class Indexer:
     def _in_memory(self) -> bool:
         return self.db_path == IN_MEMORY
 
-    def _sync_locked(self, look: Callable[[Memory], Scan], *, force: str | None) -> tuple[Scan, Published]:
+    def _sync_locked(
+        self, look: Callable[[Memory], Scan], *, force: str | None, anew: bool, failed: int | None
+    ) -> tuple[Scan, Published]:
         # Read here, under the lock: another process may have published while this one waited.
         state = self.state()
-        scan = look({} if state is None else state.memory)
+        scan = look({} if state is None else state.memory_of(self._roots))
         reason = force or self.stale(state, scan)
+        if failed is not None and state is not None and state.table_version == failed:
+            reason, anew = "the index failed to answer", True
         if reason is None and state is not None:
             try:
-                index = self.open(state)
+                return scan, Published(self.open(state), state)
             except IndexDamaged as error:
                 reason = f"the database is damaged ({error})"
-            else:
-                return scan, Published(index, state, None)
         log.info("Indexing %s: %s", self.db_path, reason)
-        return scan, self._write(state, scan, reason or "", anew=force is not None)
+        return scan, self._write(None if anew else state, scan, reason or "", published=state)
 
-    def _write(self, state: IndexState | None, scan: Scan, reason: str, *, anew: bool) -> Published:
-        reusable = state is not None and not anew and state.schema == SCHEMA_VERSION
-        same_vectors = state is not None and (state.embedding == self.embedding or self._rests)
-        latest = self._latest() if reusable and same_vectors else None
+    def _write(self, base: IndexState | None, scan: Scan, reason: str, *, published: IndexState | None) -> Published:
+        """Write what `scan` saw upon `base`, or anew where there is no base to build upon, and publish it."""
+        skills = scan.snapshot.everything
         try:
-            if state is not None and latest is not None:
-                written = self._update(latest, scan.snapshot.everything, reason)
-                embedding = state.embedding
-                memory = self._merged(state, scan)
-            else:
-                written = self._rebuild(scan.snapshot.everything, reason)
-                embedding = NO_EMBEDDING if written.report.embedding_failure else self.embedding
-                memory = dict(scan.memory)
-            roots = {*(entry.root for entry in memory.values()), *(root.path for root in self._roots)}
-            published = IndexState(
+            accepted = {self.embedding, self._own_embedding} if self._rests else {self.embedding}
+            written = self._update(base, skills, reason, accepted)
+            if written is None:
+                vectors, failure = self._embed(skills)
+                if failure is not None:
+                    # What is there without vectors already is as good as what could be written now.
+                    written = self._update(base, skills, reason, {NO_EMBEDDING}, failure)
+                written = written or self._rebuild(skills, vectors, reason, failure, published)
+            kept = None if written.report.rebuilt else base
+            state = IndexState(
                 schema=SCHEMA_VERSION,
-                embedding=embedding,
-                missing_vectors=written.missing_vectors,
+                embedding=written.embedding,
                 table_version=written.version,
-                hashes=root_hashes(memory, roots),
-                memory=memory,
+                roots=self._merged(kept, scan.memory, written),
             )
-            self._save(published)
-            return Published(self._store.open(written.version), published, written.report)
+            index = self.open(state)
+            stamp = self._save(state)
         except IndexDamaged as error:
+            self._check_cancelled()
             raise self._unwritable(str(error)) from error
+        return Published(index, state, written.report, stamp)
 
-    def _latest(self) -> LanceIndex | None:
-        """Return the table as it is, perhaps with more than was published; None when it cannot be used."""
+    def _update(
+        self,
+        base: IndexState | None,
+        skills: Sequence[Skill],
+        reason: str,
+        accepted: Collection[str],
+        failure: str | None = None,
+    ) -> _Written | None:
+        """Write what differs from `base`. Return None where it cannot be built upon: then all is written anew.
+
+        `accepted` are the embeddings that `base` may hold; `failure` is why it gets no better ones.
+        """
+        if base is None or base.schema != SCHEMA_VERSION or base.embedding not in accepted:
+            return None
         try:
-            return self._store.open()
+            index = self._store.open(base.table_version)
+            if index.dimension is None and base.embedding != NO_EMBEDDING and skills:
+                # It was written when there was nothing to embed.
+                return None
+            return self._update_rows(base, index, skills, reason, failure)
         except IndexDamaged as error:
-            log.warning("The index at %s is damaged and is built anew: %s", self.db_path, error)
+            self._check_cancelled()
+            log.warning("The index at %s cannot be brought up to date and is built anew: %s", self.db_path, error)
             return None
 
-    def _update(self, latest: LanceIndex, skills: Sequence[Skill], reason: str) -> _Written:
-        stored = latest.stored()
-        own = {root.path for root in self._roots}
+    def _update_rows(
+        self, base: IndexState, index: LanceIndex, skills: Sequence[Skill], reason: str, failure: str | None
+    ) -> _Written:
+        stored = index.stored()
         present = {skill.directory for skill in skills}
         changed = [
             skill
             for skill in skills
-            if (row := stored.get(skill.directory)) is None
-            or (row.root, row.content_hash) != (skill.root, skill.stamp.content_hash)
+            if (row := stored.get(skill.directory)) is None or row.content_hash != skill.stamp.content_hash
         ]
-        gone = [path for path, row in stored.items() if row.root in own and path not in present]
+        claimed = base.memory_of(self._roots)
+        gone = [
+            path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
+        ]
         vectors: dict[str, Vector] = {}
-        failure = None
-        if latest.dimension is not None:
-            vectors = self._unchanged_vectors(changed, latest)
-            try:
-                vectors |= self._embed([skill for skill in changed if skill.directory not in vectors])
-            except EmbeddingError as error:
-                failure = self._note_failure(error)
-        version = latest.version
+        if index.dimension is not None:
+            vectors = self._unchanged_vectors(changed, index)
+            embedded, failure = self._embed([skill for skill in changed if skill.directory not in vectors])
+            vectors |= embedded
+        version = index.version
         if changed or gone:
-            rows = self._rows(changed, vectors, vectors_wanted=latest.dimension is not None)
-            version = self._store.update(rows, gone=gone, dimension=latest.dimension)
+            rows = self._rows(changed, vectors, vectors_wanted=index.dimension is not None)
+            version = self._store.update(rows, gone=gone, dimension=index.dimension, published=version)
+        paths = frozenset(skill.directory for skill in changed)
         return _Written(
             version=version,
-            missing_vectors=0 if latest.dimension is None else len(changed) - len(vectors),
+            embedding=base.embedding,
+            without_vectors=frozenset() if index.dimension is None else paths - vectors.keys(),
+            touched=paths.union(gone),
             report=SyncReport(reason, len(changed), len(gone), rebuilt=False, embedding_failure=failure),
         )
 
-    def _rebuild(self, skills: Sequence[Skill], reason: str) -> _Written:
-        vectors: dict[str, Vector] = {}
-        failure = None
-        try:
-            vectors = self._embed(skills)
-        except EmbeddingError as error:
-            failure = self._note_failure(error)
+    def _rebuild(
+        self,
+        skills: Sequence[Skill],
+        vectors: Mapping[str, Vector],
+        reason: str,
+        failure: str | None,
+        published: IndexState | None,
+    ) -> _Written:
         dimension = len(next(iter(vectors.values()))) if vectors else None
+        now = None if published is None else published.table_version
         try:
-            version = self._store.rebuild(self._rows(skills, vectors), dimension=dimension)
+            version = self._store.rebuild(self._rows(skills, vectors), dimension=dimension, published=now)
         except IndexDamaged as error:
-            if self._cancelled.is_set():
+            self._check_cancelled()
+            if published is not None and self._answers(published):
                 raise
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             self._store.discard()
             version = self._store.rebuild(self._rows(skills, vectors), dimension=dimension)
-        report = SyncReport(reason, len(skills), 0, rebuilt=True, embedding_failure=failure)
-        return _Written(version=version, missing_vectors=0, report=report)
+        return _Written(
+            version=version,
+            embedding=self._own_embedding if vectors or not skills else NO_EMBEDDING,
+            without_vectors=frozenset(),
+            touched=frozenset(),
+            report=SyncReport(reason, len(skills), 0, rebuilt=True, embedding_failure=failure),
+        )
+
+    def _answers(self, published: IndexState) -> bool:
+        """Whether the published version can be read: then it is not given up for one that may never be written."""
+        try:
+            self._store.open(published.table_version).stored()
+        except IndexDamaged:
+            return False
+        return True
 
     def _unchanged_vectors(self, skills: Sequence[Skill], index: LanceIndex) -> dict[str, Vector]:
         """Return the vectors of those skills whose searchable text is still the one that was embedded."""
@@ -280,32 +379,32 @@ class Indexer:
             if skill.directory in earlier and earlier[skill.directory].text == skill.searchable_text
         }
 
-    def _embed(self, skills: Sequence[Skill]) -> dict[str, Vector]:
+    def _embed(self, skills: Sequence[Skill]) -> tuple[dict[str, Vector], str | None]:
+        """Return the vectors by directory, or none and why: an index of half the vectors would hide the other half."""
         if self._embedder is None or self._rests:
-            return {}
+            return {}, None
         vectors: dict[str, Vector] = {}
-        for start in range(0, len(skills), _EMBEDDED_AT_ONCE):
-            part = skills[start : start + _EMBEDDED_AT_ONCE]
-            self._progress("embedding", start, len(skills))
-            answered = self._embedder.embed_documents([skill.searchable_text for skill in part])
-            vectors.update(zip((skill.directory for skill in part), answered, strict=True))
-        return vectors
+        try:
+            for start in range(0, len(skills), _EMBEDDED_AT_ONCE):
+                self._check_cancelled()
+                self._progress("embedding", start, len(skills))
+                part = skills[start : start + _EMBEDDED_AT_ONCE]
+                answered = self._embedder.embed_documents([skill.searchable_text for skill in part])
+                vectors.update(zip((skill.directory for skill in part), answered, strict=True))
+        except EmbeddingError as error:
+            return {}, self._note_failure(error)
+        return vectors, None
 
     def _note_failure(self, error: EmbeddingError) -> str:
-        self._rests_until = time.monotonic() + _REST_AFTER_FAILURE_SECONDS
+        self._rests_until = time.monotonic() + self._rest_seconds
         log.warning("Search answers from text alone for what could not be embedded: %s", error.message)
         return error.message
-
-    def cancel(self) -> None:
-        """Let a sync that is writing in another thread give up; what is published stays as it is."""
-        self._cancelled.set()
 
     def _rows(
         self, skills: Sequence[Skill], vectors: Mapping[str, Vector], *, vectors_wanted: bool = False
     ) -> Iterator[Row]:
         for done, skill in enumerate(skills):
-            if self._cancelled.is_set():
-                raise IndexUnavailable("Indexing was stopped before it was done")
+            self._check_cancelled()
             self._progress("indexing", done, len(skills))
             try:
                 instructions = read_document(skill).instructions
@@ -319,19 +418,42 @@ class Indexer:
             yield Row(skill, content_hash, instructions, vector)
         self._progress("indexing", len(skills), len(skills))
 
-    def _merged(self, state: IndexState, scan: Scan) -> Memory:
-        own: Collection[str] = {root.path for root in self._roots}
-        others = {path: entry for path, entry in state.memory.items() if entry.root not in own}
-        return others | dict(scan.memory)
+    def _merged(
+        self, state: IndexState | None, memory: Memory, written: _Written | None = None
+    ) -> dict[str, RootState]:
+        """Return what is remembered of every root once `memory` is what is known of this indexer's own.
 
-    def _save(self, state: IndexState) -> None:
+        Other roots keep theirs, but for directories whose rows were `written`: their servers look at those again.
+        """
+        merged: dict[str, RootState] = {}
+        for root, earlier in ({} if state is None else state.roots).items():
+            merged[root] = earlier
+            touched = frozenset() if written is None else written.touched & earlier.memory.keys()
+            if touched and root not in self._roots:
+                rest = {path: entry for path, entry in earlier.memory.items() if path not in touched}
+                merged[root] = replace(earlier, memory=rest)
+        for root in self._roots:
+            own = {path: entry for path, entry in memory.items() if entry.root == root}
+            if written is not None:
+                missing = len(own.keys() & written.without_vectors)
+            else:
+                missing = merged[root].missing_vectors if root in merged else 0
+            merged[root] = RootState(root_digest(own, root), missing, own)
+        return merged
+
+    def _save(self, state: IndexState) -> Stamp | None:
         if self._in_memory:
             self._memory_state = state
-        else:
-            save_state(state_path(self.db_path), state)
+            return None
+        return save_state(state_path(self.db_path), state)
 
     def _unwritable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(
             f"The index at {self.db_path} cannot be written: {reason}",
             hint="free space or grant access there, or set DB_PATH to another place",
         )
+
+
+def _is_news(entry: Remembered, before: Remembered | None) -> bool:
+    # A file whose time lies ahead of the clock is read again at every look: noting that saves nothing.
+    return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns

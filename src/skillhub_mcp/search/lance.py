@@ -11,6 +11,7 @@ The rules of this module:
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 import os
 import shutil
@@ -74,12 +75,16 @@ class Embedded:
 
 
 class LanceIndex:
-    """One finished version of the table, for asking. Safe to use from several threads."""
+    """One finished version of the table, for asking. Safe to use from several threads.
 
-    def __init__(self, table: Any) -> None:
+    `dimension` is None where there are no vectors to ask.
+    """
+
+    def __init__(self, table: Any, *, with_vectors: bool = True) -> None:
         self._table = table
         self.version = int(table.version)
-        self.dimension = table.schema.field("vector").type.list_size if "vector" in table.schema.names else None
+        usable = with_vectors and "vector" in table.schema.names
+        self.dimension = table.schema.field("vector").type.list_size if usable else None
 
     def count(self) -> int:
         """Return the number of rows. Raises IndexDamaged."""
@@ -160,48 +165,62 @@ class LanceStore:
     @property
     def exists(self) -> bool:
         """Whether a table's directory is there at all; says nothing of its health and loads nothing."""
-        return self._connection is not None or os.path.isdir(self._table_directory)
+        if self.db_path == IN_MEMORY:
+            return self._connection is not None
+        return os.path.isdir(self._table_directory)
 
-    def open(self, version: int | None = None) -> LanceIndex:
-        """Open a version of the table, by default the latest. Raises IndexDamaged."""
+    def open(self, version: int, *, with_vectors: bool = True) -> LanceIndex:
+        """Open a version of the table, with its vectors or as if it had none. Raises IndexDamaged."""
         try:
             table = self._connect().open_table(TABLE)
-            if version is not None:
-                table.checkout(version)
-            return LanceIndex(table)
+            table.checkout(version)
+            return LanceIndex(table, with_vectors=with_vectors)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
-    def rebuild(self, rows: Iterable[Row], *, dimension: int | None) -> int:
-        """Write a whole new table as one more version, index it, and return the version. Raises IndexDamaged."""
+    def rebuild(self, rows: Iterable[Row], *, dimension: int | None, published: int | None = None) -> int:
+        """Write a whole new table as one more version, index it, and return the version. Raises IndexDamaged.
+
+        The version `published` stays readable, for those who read it until the new one is published.
+        """
         schema = _schema(dimension)
         try:
-            return self._overwrite(schema, rows)
+            table = self._overwrite(schema, rows)
+            self._tidy(table, published, many_rows=True)
+            return int(table.version)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
     def discard(self) -> None:
         """Remove a table that cannot even be overwritten. Raises IndexDamaged. Nothing is lost: it is derived."""
         try:
-            shutil.rmtree(self._table_directory)
-        except FileNotFoundError:
-            return
+            if os.path.isdir(self._table_directory):
+                shutil.rmtree(self._table_directory)
+            elif os.path.lexists(self._table_directory):
+                os.unlink(self._table_directory)
         except OSError as error:
             raise _damaged(error) from error
 
-    def update(self, rows: Iterable[Row], *, gone: Collection[str], dimension: int | None) -> int:
-        """Write changed rows and remove those in `gone`, as further versions; return the last. Raises IndexDamaged."""
+    def update(self, rows: Iterable[Row], *, gone: Collection[str], dimension: int | None, published: int) -> int:
+        """Write changed rows upon the version `published`, remove those in `gone`, and return the last version.
+
+        What a killed writer left behind after that version is undone first. Raises IndexDamaged.
+        """
         import pyarrow as pa
 
         schema = _schema(dimension)
         try:
             table = self._connect().open_table(TABLE)
+            if int(table.version) != published:
+                table.checkout(published)
+                table.restore()
             for batch in _batches(rows, schema):
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
-                merge.execute(pa.Table.from_batches([batch], schema=schema))
+                # A row may have no vector yet, which LanceDB calls bad unless told that null will do.
+                merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
             for keys in _chunks(sorted(gone), _KEYS_A_STATEMENT):
                 table.delete(_among(keys))
-            self._tidy(table)
+            self._tidy(table, published)
             return int(table.version)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
@@ -219,10 +238,13 @@ class LanceStore:
     def _table_directory(self) -> str:
         return os.path.join(self.db_path, f"{TABLE}.lance")
 
-    def _overwrite(self, schema: Any, rows: Iterable[Row]) -> int:
+    def _overwrite(self, schema: Any, rows: Iterable[Row]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
 
-        table = self._connect().create_table(TABLE, data=_batches(rows, schema), schema=schema, mode="overwrite")
+        batches = _batches(rows, schema)
+        # LanceDB asks for the first batch in the one thread that also answers searches: it is made before.
+        data = itertools.chain([next(batches)], batches)
+        table = self._connect().create_table(TABLE, data=data, schema=schema, mode="overwrite")
         for field in TEXT_FIELDS:
             # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese,
             # Chinese and Korean.
@@ -230,12 +252,22 @@ class LanceStore:
         table.create_index("category", config=Bitmap(), name="category_bitmap")
         table.create_index("tags", config=LabelList())
         table.create_index("path", config=BTree())
-        return int(table.version)
+        return table
 
-    def _tidy(self, table: Any) -> None:
-        unindexed = table.index_stats("description_idx").num_unindexed_rows
-        if unindexed > _MERGE_AFTER_ROWS or len(table.list_versions()) > _CLEAN_AFTER_VERSIONS:
-            table.optimize(cleanup_older_than=_KEPT_VERSIONS)
+    def _tidy(self, table: Any, published: int | None, *, many_rows: bool = False) -> None:
+        """Merge new rows into the indexes and remove old versions, where enough of either have gathered.
+
+        The published version and what is younger stay: they are read until the next one is published.
+        """
+        statistics = table.index_stats(f"{TEXT_FIELDS[0]}_idx")
+        if statistics is None:
+            raise RuntimeError("the full-text index is missing")
+        versions = {version["version"]: version["timestamp"] for version in table.list_versions()}
+        many_rows = many_rows or statistics.num_unindexed_rows > _MERGE_AFTER_ROWS
+        if not many_rows and len(versions) <= _CLEAN_AFTER_VERSIONS:
+            return
+        newest = max(versions.values())
+        table.optimize(cleanup_older_than=newest - versions.get(published, newest) + _KEPT_VERSIONS)
 
 
 def _schema(dimension: int | None) -> Any:

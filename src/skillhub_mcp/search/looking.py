@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -11,7 +10,7 @@ from enum import Enum
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.search.indexing import Indexer, SyncReport
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
-from skillhub_mcp.search.state import IndexState, state_path
+from skillhub_mcp.search.state import IndexState, Stamp, state_path, state_stamp
 from skillhub_mcp.skills.registry import Memory, Scan, recall, scan
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -63,15 +62,17 @@ class Looker:
         self._automatic = automatic
         self._strict = strict
         self._state: IndexState | None = None
-        self._state_stamp: tuple[int, int] | None = None
+        self._state_stamp: Stamp | None = None
+        # What was read since, for files that the published state cannot vouch for.
+        self._seen: Memory | None = None
+        self._failed_version: int | None = None
 
     def see(self) -> Snapshot:
         """Return the skills alone, without a thought for the index; loads no database."""
         self._load_state()
-        memory: Memory = {} if self._state is None else self._state.memory
         if self._automatic:
-            return self._scan(memory, reread=False).snapshot
-        return recall(self._roots, memory=memory, strict=self._strict)
+            return self._scan(self._memory(), reread=False).snapshot
+        return recall(self._roots, memory=self._memory(), strict=self._strict)
 
     def look(
         self, before: View | None, depth: Depth = Depth.CHANGES, *, on_snapshot: Callable[[Snapshot], None]
@@ -84,12 +85,12 @@ class Looker:
         if not self._automatic and depth is Depth.CHANGES:
             return self._as_published(before, reopened=reopened)
         reread = depth is not Depth.CHANGES
-        seen = self._scan({} if self._state is None else self._state.memory, reread=reread)
+        seen = self._scan(self._memory(), reread=reread)
         on_snapshot(seen.snapshot)
         try:
             if depth is Depth.REBUILD:
-                return self._synced(reread=reread, force="asked for")
-            if self._state is None or self._indexer.stale(self._state, seen) is not None:
+                return self._synced(reread=reread, force="asked for", anew=True)
+            if self._state is None or self._failed(self._state) or self._indexer.stale(self._state, seen) is not None:
                 return self._synced(reread=reread)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
             if depth is Depth.VERIFY and not self._holds(view, seen):
@@ -99,40 +100,57 @@ class Looker:
         else:
             return view
 
+    def distrust(self, index: LanceIndex) -> None:
+        """Note that `index` failed to answer: the next look replaces it, if it is still the published one."""
+        self._failed_version = index.version
+
     def cancel(self) -> None:
         """Let an index that is being written in another thread be given up."""
         self._indexer.cancel()
 
+    def _failed(self, state: IndexState) -> bool:
+        return state.table_version == self._failed_version
+
     def _holds(self, view: View, seen: Scan) -> bool:
         """Whether the index holds exactly the skills that were seen."""
         own = {root.path for root in self._roots}
+        wanted = {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
         try:
             stored = {} if view.index is None else view.index.stored()
         except IndexDamaged:
             return False
-        held = {path: row.content_hash for path, row in stored.items() if row.root in own}
-        return held == {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
+        held = {path: row.content_hash for path, row in stored.items() if row.root in own or path in wanted}
+        return held == wanted
 
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
+        self._seen = seen.memory if seen.opened else self._seen
         if before is not None and before.index is not None and before.problem is None and not reopened:
             return replace(before, snapshot=seen.snapshot, report=None)
         if seen.opened:
-            self._indexer.remember(seen)
+            self._indexer.remember(seen, state)
         try:
             return View(seen.snapshot, self._indexer.open(state))
         except IndexDamaged as error:
             log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
             return self._synced(reread=False)
 
-    def _synced(self, *, reread: bool, force: str | None = None) -> View:
-        seen, published = self._indexer.sync(lambda memory: self._scan(memory, reread=reread), force=force)
-        self._load_state()
+    def _synced(self, *, reread: bool, force: str | None = None, anew: bool = False) -> View:
+        seen, published = self._indexer.sync(
+            lambda memory: self._scan(memory, reread=reread), force=force, anew=anew, failed=self._failed_version
+        )
+        self._spare = None
+        if published.stamp is None:
+            self._load_state()
+        else:
+            self._take(published.state, published.stamp)
         return View(seen.snapshot, published.index, published.report)
 
     def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
+        if self._indexer.cancelled:
+            return View(seen.snapshot, None if before is None else before.index, problem=problem)
         if before is None or before.problem is None or before.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
-        if self._state is not None:
+        if self._state is not None and not self._failed(self._state):
             try:
                 return View(seen.snapshot, self._indexer.open(self._state), problem=problem)
             except IndexDamaged as error:
@@ -149,32 +167,41 @@ class Looker:
     def _as_published(self, before: View | None, *, reopened: bool) -> View:
         if before is not None and before.index is not None and not reopened:
             return before
-        memory: Memory = {} if self._state is None else self._state.memory
-        snapshot = recall(self._roots, memory=memory, strict=self._strict)
-        problem = IndexUnavailable(
-            f"There is no usable index at {self._indexer.db_path}, and looking for changes is switched off",
-            hint="run skillhub --reindex",
-        )
-        if self._state is None:
-            return View(snapshot, None, problem=problem)
+        snapshot = recall(self._roots, memory=self._memory(), strict=self._strict)
+        reason = "there is none" if self._state is None else "it failed to answer"
         try:
-            return View(snapshot, self._indexer.open(self._state))
+            if self._state is not None and not self._failed(self._state):
+                unseen = [root.given for root in self._roots if root.path not in self._state.roots]
+                if not unseen:
+                    return View(snapshot, self._indexer.open(self._state))
+                reason = f"it was never made for {unseen[0]}"
         except IndexDamaged as error:
             log.warning("The index at %s is damaged: %s", self._indexer.db_path, error)
-            return View(snapshot, None, problem=problem)
+            reason = "it is damaged"
+        problem = IndexUnavailable(
+            f"There is no usable index at {self._indexer.db_path} ({reason}), and looking for changes is switched off",
+            hint="run skillhub --reindex",
+        )
+        return View(snapshot, None, problem=problem)
+
+    def _memory(self) -> Memory:
+        if self._seen is not None:
+            return self._seen
+        return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
 
     def _scan(self, memory: Memory, *, reread: bool) -> Scan:
         return scan(self._roots, memory=memory, strict=self._strict, reread=reread)
 
     def _load_state(self) -> bool:
         """Read the state again if its file was replaced; return whether it was."""
-        try:
-            status = os.stat(state_path(self._indexer.db_path))
-            stamp = (status.st_ino, status.st_mtime_ns)
-        except OSError:
-            stamp = None
+        stamp = state_stamp(state_path(self._indexer.db_path))
         if stamp is not None and stamp == self._state_stamp:
             return False
-        self._state_stamp = stamp
-        self._state = self._indexer.state()
+        # Read after the stamp: should the file be replaced in between, the next look finds another stamp.
+        self._take(self._indexer.state(), stamp)
         return True
+
+    def _take(self, state: IndexState | None, stamp: Stamp | None) -> None:
+        self._state = state
+        self._state_stamp = stamp
+        self._seen = None

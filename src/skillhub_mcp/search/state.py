@@ -7,11 +7,12 @@ read from it, so that deciding "nothing changed" opens no file and loads no data
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,17 +24,43 @@ STATE_FORMAT = 1
 STATE_FILE = "index_state.json"
 NO_EMBEDDING = "none"
 
+# Tells one state file from the next: inode, mtime and size.
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RootState:
+    """What the index covers of one root: seed 002 §4.2's hash, and what was read from each SKILL.md.
+
+    A directory that two roots lead to is remembered by both, so that the servers of both know their own.
+    `missing_vectors` counts rows that still wait for an embedding, because the provider failed.
+    """
+
+    digest: str
+    missing_vectors: int
+    memory: Memory
+
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """One published index: its table version, its schema, whose embeddings it holds, and the files it covers."""
+    """One published index: its table version, its schema, whose embeddings it holds, and the roots it covers."""
 
     schema: int
     embedding: str
-    missing_vectors: int  # rows that still wait for an embedding, because the provider failed
     table_version: int
-    hashes: Mapping[str, str]  # by root
-    memory: Memory
+    roots: Mapping[str, RootState]
+
+    def memory_of(self, roots: Iterable[str]) -> Memory:
+        """Return what is remembered below `roots`; where two of them lead to one directory, the earlier's."""
+        known = [self.roots[root].memory for root in roots if root in self.roots]
+        if len(known) == 1:
+            return known[0]
+        return {directory: entry for memory in reversed(known) for directory, entry in memory.items()}
+
+    @property
+    def memory(self) -> Memory:
+        """What is remembered below all roots."""
+        return self.memory_of(self.roots)
 
 
 def state_path(db_path: str) -> str:
@@ -41,56 +68,84 @@ def state_path(db_path: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(db_path)), STATE_FILE)
 
 
+def state_stamp(path: str) -> Stamp | None:
+    """Return the stamp of the state file at `path`, or None where there is none."""
+    try:
+        return _stamp(os.stat(path))
+    except OSError:
+        return None
+
+
 def load_state(path: str) -> IndexState | None:
     """Return the state at `path`, or None when there is none that can be used (then the index is rebuilt)."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file, _no_collecting():
             return _from_json(json.load(file))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         # A missing, half-written or foreign file means the same: nothing is known, and a rebuild loses nothing.
         return None
 
 
-def save_state(path: str, state: IndexState) -> None:
-    """Replace the state at `path` in one step. Raises OSError, and then the old state is untouched."""
-    directory = os.path.dirname(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=".index_state-", dir=directory)
+def save_state(path: str, state: IndexState) -> Stamp:
+    """Replace the state at `path` in one step and return its stamp. Raises OSError: then the old state is untouched.
+
+    The caller holds the writer's lock, so one name will do for the new file, and a killed writer leaves but one.
+    """
+    new = f"{path}.new"
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(_to_json(state), file, ensure_ascii=False, separators=(",", ":"))
+        with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(json.dumps(_to_json(state), ensure_ascii=False, separators=(",", ":")))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            stamp = _stamp(os.fstat(file.fileno()))
+        os.replace(new, path)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(new)
         raise
+    return stamp
 
 
-def root_hashes(memory: Memory, roots: Iterable[str]) -> dict[str, str]:
-    """Return, for each root, seed 002 §4.2's hash of its sorted (relative path, mtime, size, content hash)."""
-    lines: dict[str, list[str]] = {root: [] for root in roots}
-    for directory, entry in memory.items():
-        stamp = entry.stamp
-        relative = directory.removeprefix(entry.root).lstrip(os.sep)
-        if entry.root in lines:
-            lines[entry.root].append(f"{relative}\0{stamp.mtime_ns}\0{stamp.size}\0{stamp.content_hash}")
-    return {
-        root: hashlib.sha256("\n".join(sorted(own)).encode("utf-8", "surrogateescape")).hexdigest()
-        for root, own in lines.items()
-    }
+def root_digest(memory: Memory, root: str) -> str:
+    """Return seed 002 §4.2's hash of `root`: of its sorted (relative path, mtime, size, content hash)."""
+    above = os.path.join(root, "")
+    lines = [
+        f"{directory.removeprefix(above)}\0{entry.stamp.mtime_ns}\0{entry.stamp.size}\0{entry.stamp.content_hash}"
+        for directory, entry in memory.items()
+    ]
+    return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@contextlib.contextmanager
+def _no_collecting() -> Iterator[None]:
+    # A hundred thousand objects are made here and none of them is garbage: looking for some takes a quarter of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _to_json(state: IndexState) -> dict[str, Any]:
-    roots: dict[str, dict[str, Any]] = {root: {"hash": digest, "files": {}} for root, digest in state.hashes.items()}
-    for directory, entry in state.memory.items():
-        roots[entry.root]["files"][directory] = _file_to_json(entry)
     return {
         "format": STATE_FORMAT,
         "schema": state.schema,
         "embedding": state.embedding,
-        "missing_vectors": state.missing_vectors,
         "table_version": state.table_version,
-        "roots": roots,
+        "roots": {
+            root: {
+                "hash": own.digest,
+                "missing_vectors": own.missing_vectors,
+                "files": {directory: _file_to_json(entry) for directory, entry in own.memory.items()},
+            }
+            for root, own in state.roots.items()
+        },
     }
 
 
@@ -126,44 +181,51 @@ def _skill_to_json(skill: Skill) -> dict[str, Any]:
 def _from_json(written: Any) -> IndexState | None:
     if written["format"] != STATE_FORMAT:
         return None
-    memory: dict[str, Remembered] = {}
-    hashes: dict[str, str] = {}
-    for root, own in written["roots"].items():
-        hashes[root] = str(own["hash"])
-        for directory, file in own["files"].items():
-            memory[directory] = _file_from_json(file, directory, root)
     return IndexState(
         schema=int(written["schema"]),
         embedding=str(written["embedding"]),
-        missing_vectors=int(written["missing_vectors"]),
         table_version=int(written["table_version"]),
-        hashes=hashes,
-        memory=memory,
+        roots={
+            root: RootState(
+                digest=str(own["hash"]),
+                missing_vectors=int(own["missing_vectors"]),
+                memory={directory: _file_from_json(file, directory, root) for directory, file in own["files"].items()},
+            )
+            for root, own in written["roots"].items()
+        },
     )
 
 
 def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> Remembered:
     stamp = FileStamp(file["mtime_ns"], file["size"], file["sha256"], file["read_at_ns"])
-    diagnostics = tuple(
-        Diagnostic(rule, Severity(severity), message, hint, line)
-        for rule, severity, message, hint, line in file.get("diagnostics", ())
-    )
-    written = file.get("skill")
-    if written is None:
+    # Numbers and text are held to be so here: elsewhere they are trusted, and one odd value would stop every scan.
+    if not (stamp.mtime_ns.__class__ is stamp.size.__class__ is stamp.read_at_ns.__class__ is int):
+        raise TypeError(directory)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if "diagnostics" in file:
+        diagnostics = tuple(
+            Diagnostic(rule, Severity(severity), message, hint, line)
+            for rule, severity, message, hint, line in file["diagnostics"]
+        )
+    if "skill" not in file:
         return Remembered(root, stamp, None, diagnostics)
+    written = file["skill"]
+    if not (written["name"].__class__ is written["description"].__class__ is str):
+        raise TypeError(directory)
+    given = written.get
     skill = Skill(
-        name=written["name"],
-        description=written["description"],
-        directory=directory,
-        root=root,
-        category=written.get("category"),
-        tags=tuple(written.get("tags", ())),
-        always_apply=written.get("always_apply", False),
-        allowed_tools=tuple(written.get("allowed_tools", ())),
-        license=written.get("license"),
-        compatibility=written.get("compatibility"),
-        metadata=written.get("metadata", {}),
-        diagnostics=diagnostics,
-        stamp=stamp,
+        written["name"],
+        written["description"],
+        directory,
+        root,
+        given("category"),
+        tuple(given("tags", ())),
+        given("always_apply", False),
+        tuple(given("allowed_tools", ())),
+        given("license"),
+        given("compatibility"),
+        given("metadata", {}),
+        diagnostics,
+        stamp,
     )
     return Remembered(root, stamp, skill, diagnostics)

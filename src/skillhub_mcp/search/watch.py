@@ -28,6 +28,7 @@ class RootWatcher:
         self._stop = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._refused: str | None = None
         self.healthy = False
 
     def start(self) -> None:
@@ -64,6 +65,12 @@ class RootWatcher:
             for _ in changes:
                 self._on_change()
         except (OSError, RuntimeError) as error:
-            log.info("The skills directories are polled, because they cannot be watched: %s", error)
+            # Watching is tried again after every look: the same reason is told once.
+            log.log(
+                logging.DEBUG if str(error) == self._refused else logging.INFO,
+                "The skills directories are polled, because they cannot be watched: %s",
+                error,
+            )
+            self._refused = str(error)
         finally:
             self.healthy = False

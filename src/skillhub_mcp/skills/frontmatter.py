@@ -3,7 +3,7 @@
 The rules of this module:
 1. A real YAML parser reads first; a repair is tried only after it failed, and is always noted.
 2. Scalars are the text that was written: `1.10`, `yes` and `2024-01-01` stay text (DECISIONS 15).
-3. Everything is bounded before it is parsed: bytes, depth, nodes.
+3. Everything is bounded while it is read: characters, depth, nodes.
 4. The closing fence is a line, never a substring: `---` inside a value or the body is just text.
 """
 
@@ -17,17 +17,22 @@ import yaml
 
 from skillhub_mcp.skills.rules import Diagnostic, breach
 
-MAX_FRONTMATTER_BYTES = 64 * 1024
+MAX_FRONTMATTER_CHARACTERS = 64 * 1024
 MAX_DEPTH = 32
 MAX_NODES = 10_000
 
 _FENCE = re.compile(r"-{3}[ \t]*\r?\n?")
 _NULL_WORDS = frozenset({"", "~", "null", "Null", "NULL"})
-_TOP_LEVEL_LINE = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*$")
-# A value that begins so is a structure or already quoted: quoting it would change what it means.
-_NOT_PLAIN = ("'", '"', "[", "{", "|", ">")
+_TOP_LEVEL_LINE = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?:[ \t]+(?P<value>.*))?$")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+# What YAML allows nowhere, not even quoted.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+# A value that begins so is a structure, a comment or already quoted: quoting it would change what it means.
+_NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "#")
 # libyaml reads ten times faster; the pure parser is the same language, for an installation without it.
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The pure parser also fails in chr(), where an escape names no character.
+_UNPARSABLE = (yaml.YAMLError, ValueError, OverflowError)
 
 Value = object  # None, str, list[Value] or dict[str, Value]
 
@@ -44,6 +49,14 @@ class Document:
 
 class _TooComplex(Exception):
     """The YAML is deeper or larger than any honest frontmatter."""
+
+
+class _Broken(yaml.YAMLError):
+    """The parser's events are not a document."""
+
+    def __init__(self, problem: str, event: yaml.Event) -> None:
+        super().__init__(problem)
+        self.problem_mark = event.start_mark
 
 
 def parse(content: bytes) -> Document:
@@ -65,6 +78,8 @@ def _decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if content.startswith(mark):
             text = content[2:].decode(encoding, errors="replace")
+            if "\0" in text:
+                return None, [breach("file-binary", "the file holds NUL characters")]
             return text, [breach("file-encoding", f"the file is {encoding.upper()}")]
     if b"\0" in content:
         return None, [breach("file-binary", "the file holds NUL bytes")]
@@ -97,7 +112,7 @@ def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
     header_start = opening.end()
     first_line = text.count("\n", 0, header_start) + 1
     position = header_start
-    while position < len(text) and position - header_start <= MAX_FRONTMATTER_BYTES:
+    while position < len(text) and position - header_start <= MAX_FRONTMATTER_CHARACTERS:
         closing = _FENCE.match(text, position)
         if closing is not None and (closing.group().endswith("\n") or closing.end() == len(text)):
             return text[header_start:position], text[closing.end() :], first_line, found
@@ -105,90 +120,169 @@ def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
         if line_end < 0:
             break
         position = line_end + 1
-    found.append(breach("frontmatter-unclosed", "no closing line --- was found", line=first_line - 1))
+    found.append(
+        breach(
+            "frontmatter-unclosed",
+            f"no closing line --- within {MAX_FRONTMATTER_CHARACTERS:,} characters",
+            line=first_line - 1,
+        )
+    )
     return None, text[header_start:], first_line, found
 
 
-def _read_yaml(header: str, first_line: int) -> tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]:
+_Yaml = tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]
+
+
+def _read_yaml(header: str, first_line: int) -> _Yaml:
     try:
         return _values(header, first_line)
     except _TooComplex as error:
         return None, {}, [breach("yaml-too-complex", str(error), line=first_line)]
-    except (yaml.YAMLError, RecursionError) as error:
-        failure = _yaml_failure(error, first_line)
+    except _UNPARSABLE as error:
+        failure = _yaml_failure(error, header, first_line)
     repaired = _quote_plain_values(header)
     if repaired != header:
         try:
             values, lines, found = _values(repaired, first_line)
-        except (_TooComplex, yaml.YAMLError, RecursionError):
+        except (_TooComplex, *_UNPARSABLE):
             return None, {}, [failure]
         if values is not None:
             return values, lines, [breach("yaml-repaired", failure.message, line=failure.line), *found]
     return None, {}, [failure]
 
 
-def _values(header: str, first_line: int) -> tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]:
-    node = yaml.compose(header, Loader=_Loader)
-    if node is None:
-        return {}, {}, []
-    if not isinstance(node, yaml.MappingNode):
+def _values(header: str, first_line: int) -> _Yaml:
+    reader = _EventReader(header, first_line)
+    values = reader.document()
+    if not isinstance(values, dict):
         return None, {}, [breach("yaml-not-mapping", "the frontmatter is not a map", line=first_line)]
-    reader = _NodeReader(first_line)
-    lines = {str(key.value): key.start_mark.line + first_line for key, _ in node.value}
-    values = reader.mapping(node, depth=0)
-    return values, lines, reader.found
+    return values, reader.lines, list(reader.found)
 
 
-class _NodeReader:
-    """Turns YAML nodes into plain values, counting as it goes so that an alias bomb ends early."""
+class _EventReader:
+    """Makes plain values of the parser's events, counting as it goes.
 
-    def __init__(self, first_line: int) -> None:
-        self.found: list[Diagnostic] = []
+    Events, not nodes: PyYAML composes nodes by recursion in C, where a few thousand brackets end the whole process.
+    An alias is written out where it stands, so that an alias bomb meets the same bounds as any other text.
+    """
+
+    def __init__(self, header: str, first_line: int) -> None:
+        self.lines: dict[str, int] = {}
+        self.found: dict[Diagnostic, None] = {}  # in order, each once
+        self._header = header
         self._first_line = first_line
+        self._events: Iterator[yaml.Event] = yaml.parse(header, Loader=_Loader)
+        self._anchored: dict[str, Value] = {}
+        self._unfinished: set[str] = set()
         self._nodes = 0
-        self._seen: set[int] = set()
+        self._characters = 0
 
-    def value(self, node: yaml.Node, depth: int) -> Value:
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise _TooComplex(f"the frontmatter expands to more than {MAX_NODES:,} values")
-        if depth > MAX_DEPTH:
-            raise _TooComplex(f"the frontmatter is nested more than {MAX_DEPTH} deep")
-        if id(node) in self._seen:
-            self._note("yaml-alias", "a YAML alias is used", node)
-        self._seen.add(id(node))
-        if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, depth)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, depth + 1) for item in node.value]
-        text = str(node.value)
-        return None if not getattr(node, "style", None) and text in _NULL_WORDS else text
+    def document(self) -> Value:
+        """Return the value of the only document; an empty one is an empty map."""
+        next(self._events)  # the stream's start
+        if isinstance(next(self._events), yaml.StreamEndEvent):
+            return {}
+        value = self._value(next(self._events), depth=0)
+        next(self._events)  # the document's end
+        after = next(self._events)
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise _Broken("a second YAML document begins", after)
+        return value
 
-    def mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Value]:
+    def _value(self, event: yaml.Event, depth: int) -> Value:
+        if isinstance(event, yaml.AliasEvent):
+            return self._written_out(event, depth)
+        text = event.value if isinstance(event, yaml.ScalarEvent) else ""
+        self._count(text, depth)
+        if not text.isascii() and _HALF_CHARACTER.search(text):
+            raise _Broken("found half of a character", event)
+        anchor = getattr(event, "anchor", None)
+        if anchor is not None:
+            self._unfinished.add(anchor)
+        value: Value
+        if isinstance(event, yaml.MappingStartEvent):
+            value = self._mapping(depth)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = [self._value(item, depth + 1) for item in self._until(yaml.SequenceEndEvent)]
+        else:
+            value = None if not getattr(event, "style", None) and text in _NULL_WORDS else text
+        if anchor is not None:
+            self._unfinished.discard(anchor)
+            self._anchored[anchor] = value
+        return value
+
+    def _mapping(self, depth: int) -> dict[str, Value]:
         values: dict[str, Value] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "?"
+        for event in self._until(yaml.MappingEndEvent):
+            key_value = self._value(event, depth + 1)
+            key = event.value if isinstance(event, yaml.ScalarEvent) else key_value
+            if not isinstance(key, str):
+                key = "?"
             if key in values:
-                self._note("yaml-duplicate-key", f"{key!r} stands twice", key_node)
-            values[key] = self.value(value_node, depth + 1)
+                self._note("yaml-duplicate-key", f"{key!r} stands twice", event)
+            if depth == 0:
+                self.lines[key] = self._line(event)
+            values[key] = self._value(next(self._events), depth + 1)
         return values
 
-    def _note(self, rule: str, what: str, node: yaml.Node) -> None:
-        line = node.start_mark.line + self._first_line
-        diagnostic = breach(rule, what, line=line)
-        if diagnostic not in self.found:
-            self.found.append(diagnostic)
+    def _until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
+        while not isinstance(event := next(self._events), end):
+            yield event
+
+    def _written_out(self, event: yaml.AliasEvent, depth: int) -> Value:
+        if event.anchor in self._unfinished:
+            raise _TooComplex(f"the alias {event.anchor!r} stands in what it stands for")
+        if event.anchor not in self._anchored:
+            raise _Broken(f"undefined alias {event.anchor!r}", event)
+        self._note("yaml-alias", f"the alias {event.anchor!r} is used", event)
+        return self._copy(self._anchored[event.anchor], depth)
+
+    def _copy(self, value: Value, depth: int) -> Value:
+        self._count(value if isinstance(value, str) else "", depth)
+        if isinstance(value, dict):
+            return {self._copy(key, depth + 1): self._copy(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._copy(item, depth + 1) for item in value]
+        return value
+
+    def _count(self, text: str, depth: int) -> None:
+        self._nodes += 1
+        self._characters += len(text)
+        if depth > MAX_DEPTH:
+            raise _TooComplex(f"the frontmatter is nested more than {MAX_DEPTH} deep")
+        if self._nodes > MAX_NODES:
+            raise _TooComplex(f"the frontmatter holds more than {MAX_NODES:,} keys and values")
+        if self._characters > MAX_FRONTMATTER_CHARACTERS:
+            raise _TooComplex(
+                f"the frontmatter's aliases stand for more than {MAX_FRONTMATTER_CHARACTERS:,} characters"
+            )
+
+    def _note(self, rule: str, what: str, event: yaml.Event) -> None:
+        self.found[breach(rule, what, line=self._line(event))] = None
+
+    def _line(self, event: yaml.Event) -> int:
+        mark = event.start_mark
+        return _line_at(0 if mark is None else mark.index, self._header, self._first_line)
 
 
-def _yaml_failure(error: yaml.YAMLError | RecursionError, first_line: int) -> Diagnostic:
+def _line_at(index: int, header: str, first_line: int) -> int:
+    # Not the parser's own count of lines: for it, U+2028 and the like end a line, for an editor they do not.
+    return first_line + header.count("\n", 0, index)
+
+
+def _yaml_failure(error: Exception, header: str, first_line: int) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return breach("yaml-invalid", str(problem), line=None if mark is None else mark.line + first_line)
+    index = None if mark is None else mark.index
+    if isinstance(error, yaml.reader.ReaderError):
+        # Its position counts bytes in one parser and characters in the other.
+        index = next((found.start() for found in _UNPRINTABLE.finditer(header)), None)
+    return breach("yaml-invalid", str(problem), line=None if index is None else _line_at(index, header, first_line))
 
 
 def _quote_plain_values(header: str) -> str:
-    """Rewrite each top-level plain value as a folded block, in which colons, hashes and quotes are only text."""
-    return "".join(_rewritten_lines(header.splitlines()))
+    """Put each top-level plain value in quotes, where colons, hashes and quotes are only text. Lines stay lines."""
+    return "\n".join(_rewritten_lines(_UNPRINTABLE.sub(" ", header).split("\n")))
 
 
 def _rewritten_lines(lines: list[str]) -> Iterator[str]:
@@ -197,11 +291,12 @@ def _rewritten_lines(lines: list[str]) -> Iterator[str]:
         line = lines[position]
         position += 1
         match = _TOP_LEVEL_LINE.match(line)
-        value = match.group("value") if match else None
+        value = (match.group("value") or "").rstrip() if match else ""
         if match is None or not value or value.startswith(_NOT_PLAIN):
-            yield line + "\n"
+            yield line
             continue
-        yield f"{match.group('key')}: >-\n  {value}\n"
+        written = [value]
         while position < len(lines) and lines[position][:1] in (" ", "\t") and lines[position].strip():
-            yield f"  {lines[position].strip()}\n"
+            written.append(lines[position].strip())
             position += 1
+        yield f"{match.group('key')}: '" + "\n  ".join(written).replace("'", "''") + "'"

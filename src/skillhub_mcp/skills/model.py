@@ -11,7 +11,7 @@ from skillhub_mcp.skills.rules import Diagnostic
 
 SKILL_FILE = "SKILL.md"
 
-_NOT_IN_AN_ALIAS = re.compile(r"[^\w]+|_+")
+_NOT_IN_AN_ALIAS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def read_skill(content: bytes, *, directory: str, root: str, directory_name: str
         category=category,
         tags=tags,
         always_apply=always_apply,
-        allowed_tools=allowed_tools(document.values.get("allowed-tools")),
+        allowed_tools=_allowed_tools(document, found),
         license=_text(document, "license", found),
         compatibility=_text(document, "compatibility", found),
         metadata=metadata,
@@ -68,6 +68,14 @@ def allowed_tools(value: Value) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(text for item in value if isinstance(item, str) and (text := item.strip()))
     return tuple(_split_outside_parentheses(value)) if isinstance(value, str) else ()
+
+
+def _allowed_tools(document: Document, found: list[Diagnostic]) -> tuple[str, ...]:
+    value = (document.values or {}).get("allowed-tools")
+    if isinstance(value, dict):
+        line = document.lines.get("allowed-tools")
+        found.append(breach("key-type", "allowed-tools is neither text nor a list", line=line))
+    return allowed_tools(value)
 
 
 def _split_outside_parentheses(text: str) -> Iterator[str]:
@@ -90,18 +98,23 @@ def _one_line(text: str) -> str:
 
 def _name(document: Document, directory_name: str, found: list[Diagnostic]) -> str:
     line = document.lines.get("name")
-    written = _text(document, "name", found)
-    name = _one_line(unicodedata.normalize("NFKC", written or ""))
-    if not name:
+    written = _normalised_name(_text(document, "name", found) or "")
+    name = written or _normalised_name(directory_name)
+    if not written:
         found.append(breach("name-missing", f"there is no name; {directory_name!r} is used", line=line))
-        return _one_line(directory_name)
-    if len(name) > MAX_NAME:
-        found.append(breach("name-unusable", f"the name has {len(name):,} characters", line=line))
-    elif not is_specified_name(name):
-        found.append(breach("name-form", f"the name is {name!r}", line=line))
-    if name != directory_name:
+    elif name != _normalised_name(directory_name):
         found.append(breach("name-directory", f"the directory is named {directory_name!r}", line=line))
+    if not name:
+        found.append(breach("name-unusable", "not even the directory has a name", line=line))
+    elif len(name) > MAX_NAME:
+        found.append(breach("name-unusable", f"the name has {len(name):,} characters", line=line))
+    elif written and not is_specified_name(name):
+        found.append(breach("name-form", f"the name is {name!r}", line=line))
     return name
+
+
+def _normalised_name(text: str) -> str:
+    return _one_line(unicodedata.normalize("NFKC", text))
 
 
 def _description(document: Document, found: list[Diagnostic]) -> str:

@@ -79,7 +79,8 @@ def make_snapshot(
         if winner is not skill:
             shadowed.append(Shadowed(skill, winner))
     served = tuple(sorted(winners.values(), key=lambda s: s.name))
-    by_name = {skill.alias: skill for skill in reversed(served)} | winners
+    # A name of nothing but signs has no alias, and must not answer to the empty name.
+    by_name = {skill.alias: skill for skill in reversed(served) if skill.alias} | winners
     shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
     everything.sort(key=lambda s: s.directory)
     return Snapshot(

@@ -5,56 +5,15 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from typing import Literal
+import time
+import traceback
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.fakes.embedding_api import DIMENSION, EmbeddingApi, gemini_answer, openai_answer
+from tests.search.embedders.conftest import KEY, MakeEmbedder, Provider
 
 from skillhub_mcp.errors import EmbeddingError
-from skillhub_mcp.search.embedders import EmbedderOptions, make_embedder
-from skillhub_mcp.search.embedders.base import Embedder
-from skillhub_mcp.search.embedders.remote import MAX_BATCH_CHARACTERS, MAX_BATCH_TEXTS, MAX_TEXT_CHARACTERS, batches
-
-KEY = "sk-secret-key-of-a-person"
-
-Provider = Literal["openai", "gemini"]
-MakeEmbedder = Callable[..., Embedder]
-
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDKs keep their connections open
-
-
-@pytest.fixture(params=["openai", "gemini"])
-def provider(request: pytest.FixtureRequest) -> Provider:
-    found: Provider = request.param
-    return found
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingApi]:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    with EmbeddingApi() as server:
-        yield server
-
-
-@pytest.fixture
-def make(api: EmbeddingApi, provider: Provider) -> MakeEmbedder:
-    def make_one(*, base_url: str | None = None, query_seconds: float = 20.0, index_seconds: float = 20.0) -> Embedder:
-        return make_embedder(
-            EmbedderOptions(
-                provider=provider,
-                model=None,
-                api_key=KEY,
-                base_url=base_url or api.url_for(provider),
-                query_seconds=query_seconds,
-                index_seconds=index_seconds,
-            )
-        )
-
-    return make_one
+from skillhub_mcp.search.embedders.remote import MAX_BATCH_TEXTS
 
 
 def test_documents_get_one_unit_vector_each_in_their_order(make: MakeEmbedder) -> None:
@@ -109,12 +68,44 @@ def test_a_final_failure_is_not_retried_and_says_the_status(make: MakeEmbedder, 
     assert caught.value.hint
 
 
-def test_the_key_is_sent_but_never_in_a_message(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.fail(401)
+def test_the_key_is_sent_but_never_told(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.fail(401)  # with the request's headers in the provider's own text
     with pytest.raises(EmbeddingError) as caught:
         make().embed_query("x")
     assert any(KEY in value for value in api.requests[0].headers.values())
     assert KEY not in f"{caught.value.message} {caught.value.hint} {caught.value.facts}"
+    assert KEY not in "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
+
+
+@pytest.mark.parametrize("key", ["sk-secret\n-key", "sk-secrét"])
+def test_a_key_that_http_cannot_carry_fails_at_once_and_is_not_told(
+    make: MakeEmbedder, api: EmbeddingApi, key: str
+) -> None:
+    with pytest.raises(EmbeddingError, match="cannot be asked with these settings") as caught:
+        make(api_key=key).embed_query("x")
+    told = "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
+    assert "sk-secr" not in told
+    assert api.requests == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "ftp://127.0.0.1", "http://\x00"])
+def test_an_address_that_is_none_fails_at_once(make: MakeEmbedder, address: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError, match="cannot be asked with these settings"):
+        make(base_url=address, query_seconds=60.0).embed_query("x")
+    assert time.monotonic() - started < 30  # it was not tried until the deadline
+
+
+def test_settings_of_other_programs_divert_nothing(
+    make: MakeEmbedder, api: EmbeddingApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"):
+        monkeypatch.setenv(name, "another")
+    for name in ("OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    assert len(make().embed_query("x")) == DIMENSION
+    assert any(KEY in value for value in api.requests[0].headers.values())
 
 
 def test_a_failure_that_lasts_ends_with_the_deadline(make: MakeEmbedder, api: EmbeddingApi) -> None:
@@ -135,6 +126,16 @@ def test_a_server_that_hangs_is_given_up(make: MakeEmbedder, api: EmbeddingApi) 
     api.hang()
     with pytest.raises(EmbeddingError):
         make(query_seconds=0.5).embed_query("x")
+    with pytest.raises(EmbeddingError):
+        make(index_seconds=0.5).embed_documents(["x"])
+
+
+def test_an_answer_that_comes_in_drops_is_given_up(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.drip()  # for 30 seconds, at no time silent for long
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError, match="in time"):
+        make(query_seconds=0.5).embed_query("x")
+    assert time.monotonic() - started < 15
 
 
 def test_a_server_that_is_not_there_is_an_embedding_error(make: MakeEmbedder) -> None:
@@ -144,8 +145,18 @@ def test_a_server_that_is_not_there_is_an_embedding_error(make: MakeEmbedder) ->
 
 @pytest.mark.parametrize(
     "vectors",
-    [[], [[1.0, 2.0], [1.0, 2.0]], [[0.0, 0.0]], [[float("nan"), 1.0]]],
-    ids=["none", "too many", "zero", "not a number"],
+    [
+        [],
+        [[1.0, 2.0], [1.0, 2.0]],
+        [[]],
+        [[0.0, 0.0]],
+        [[float("nan"), 1.0]],
+        [[float("inf"), 1.0]],
+        [["a", "b"]],
+        [[None, 1.0]],
+        [[10**400, 1.0]],
+    ],
+    ids=["none", "too many", "empty", "zero", "not a number", "infinite", "words", "null", "too large"],
 )
 def test_an_answer_that_is_no_embedding_is_refused(
     make: MakeEmbedder, api: EmbeddingApi, provider: Provider, vectors: list[list[float]]
@@ -155,18 +166,59 @@ def test_an_answer_that_is_no_embedding_is_refused(
         make().embed_query("x")
 
 
+def test_large_and_small_numbers_still_have_a_direction(
+    make: MakeEmbedder, api: EmbeddingApi, provider: Provider
+) -> None:
+    for number in (1.3e154, 1e-200):
+        vectors = [[number, number]]
+        api.answer_with(openai_answer(vectors) if provider == "openai" else gemini_answer(vectors))
+        assert make().embed_query("x") == pytest.approx([math.sqrt(0.5)] * 2)
+
+
+def test_vectors_of_different_lengths_are_refused(make: MakeEmbedder, api: EmbeddingApi, provider: Provider) -> None:
+    vectors = [[1.0, 2.0], [1.0]]
+    api.answer_with(openai_answer(vectors) if provider == "openai" else gemini_answer(vectors))
+    with pytest.raises(EmbeddingError, match="different lengths"):
+        make().embed_documents(["x", "y"])
+
+
+@pytest.mark.parametrize("provider", ["openai"], indirect=True)  # Gemini's vectors carry no index
+def test_vectors_that_do_not_say_whose_they_are_are_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    answer = openai_answer([[1.0, 2.0], [2.0, 1.0]])
+    for item in answer["data"]:
+        item["index"] = 0
+    api.answer_with(answer)
+    with pytest.raises(EmbeddingError, match="unclear order"):
+        make().embed_documents(["x", "y"])
+
+
+def test_a_character_that_utf8_cannot_write_fails_no_batch(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    assert len(make().embed_documents(["a\ud800b", "c"])) == 2
+    assert api.texts == ["a?b", "c"]
+
+
+def test_documents_and_queries_are_told_apart_where_the_provider_does(
+    make: MakeEmbedder, api: EmbeddingApi, provider: Provider
+) -> None:
+    embedder = make()
+    embedder.embed_documents(["x"])
+    embedder.embed_query("x")
+    asked = [[one.get("taskType") for one in request.body.get("requests", [])] for request in api.requests]
+    assert asked == ([["RETRIEVAL_DOCUMENT"], ["RETRIEVAL_QUERY"]] if provider == "gemini" else [[], []])
+
+
+def test_a_closed_embedder_opens_again(make: MakeEmbedder) -> None:
+    embedder = make()
+    first = embedder.embed_query("x")
+    embedder.close()
+    embedder.close()
+    assert embedder.embed_query("x") == first
+
+
 def test_an_answer_of_another_protocol_is_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.answer_with({"hello": "world"})
     with pytest.raises(EmbeddingError):
         make().embed_query("x")
-
-
-@given(st.lists(st.text(max_size=50) | st.integers(1, 30_000).map(lambda n: "x" * n), max_size=300))
-def test_batches_keep_every_text_in_order_and_within_bounds(texts: list[str]) -> None:
-    made = list(batches(texts))
-    assert [text for batch in made for text in batch] == [text[:MAX_TEXT_CHARACTERS] for text in texts]
-    assert all(0 < len(batch) <= MAX_BATCH_TEXTS for batch in made)
-    assert all(sum(map(len, batch)) <= MAX_BATCH_CHARACTERS for batch in made)
 
 
 def test_making_an_embedder_imports_no_sdk() -> None:
@@ -174,6 +226,6 @@ def test_making_an_embedder_imports_no_sdk() -> None:
         "import sys; from skillhub_mcp.search.embedders import *;"
         "make_embedder(EmbedderOptions('openai', None, 'k', None));"
         "make_embedder(EmbedderOptions('gemini', None, 'k', None));"
-        "assert not {'openai', 'google.genai'} & set(sys.modules)"
+        "assert not {'openai', 'google.genai', 'httpx', 'httpx2'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -31,7 +31,9 @@ def draw(args, rows):
     try:
         import matplotlib
     except ImportError:
-        raise ValueError("matplotlib is not installed: run this with 'uv run --script', or 'pip install matplotlib'") from None
+        raise ValueError(
+            "matplotlib is not installed: run this with 'uv run --script', or 'pip install matplotlib'"
+        ) from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

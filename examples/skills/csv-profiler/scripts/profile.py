@@ -102,7 +102,9 @@ def told(found):
         span = f", from {column['range'][0]:g} to {column['range'][1]:g}" if column["range"] else ""
         unique = ", unique" if column["unique"] else ""
         common = ", ".join(f"{value!r} x {count:,}" for value, count in column["most_common"])
-        lines.append(f"\n{column['column']}: {kinds}; missing {column['missing']:,}; distinct {column['distinct']:,}{unique}{span}")
+        lines.append(
+            f"\n{column['column']}: {kinds}; missing {column['missing']:,}; distinct {column['distinct']:,}{unique}{span}"
+        )
         lines.append(f"  most common: {common or 'nothing'}")
     return "\n".join(lines)
 

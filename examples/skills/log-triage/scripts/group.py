@@ -31,7 +31,8 @@ def group(lines, only):
             continue
         when = TIME.search(line)
         found = groups.setdefault(
-            shape(line), {"count": 0, "first_line": number, "first_time": None, "last_time": None, "example": line.rstrip()}
+            shape(line),
+            {"count": 0, "first_line": number, "first_time": None, "last_time": None, "example": line.rstrip()},
         )
         found["count"] += 1
         found["last_line"] = number
@@ -62,8 +63,12 @@ def main():
         print(json.dumps(groups[: args.top], ensure_ascii=False, indent=2))
         return 0
     for found in groups[: args.top]:
-        span = f"{found['first_time']} to {found['last_time']}" if found["first_time"] else f"line {found['first_line']}"
-        print(f"{found['count']:>8,} x  {span}  (first at line {found['first_line']:,})\n            {found['example'][:200]}")
+        span = (
+            f"{found['first_time']} to {found['last_time']}" if found["first_time"] else f"line {found['first_line']}"
+        )
+        print(
+            f"{found['count']:>8,} x  {span}  (first at line {found['first_line']:,})\n            {found['example'][:200]}"
+        )
     print(f"{len(groups):,} groups")
     return 0
 

@@ -88,14 +88,20 @@ def run(args, text):
     if args.verb == "align":
         return aligned(text)
     if args.verb == "from-csv":
-        rows = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in csv.reader(io.StringIO(text)) if row]
+        rows = [
+            [cell.replace("|", "\\|").replace("\n", " ") for cell in row]
+            for row in csv.reader(io.StringIO(text))
+            if row
+        ]
         if not rows:
             raise ValueError("the CSV is empty")
         return "\n".join(render(rows[0], [], rows[1:]))
     header, marks, rows = first_table(text)
     if args.verb == "to-csv":
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([cell.replace("\\|", "|") for cell in row] for row in [header, *rows])
+        csv.writer(out, lineterminator="\n").writerows(
+            [cell.replace("\\|", "|") for cell in row] for row in [header, *rows]
+        )
         return out.getvalue().rstrip("\n")
     if not 1 <= args.column <= len(header):
         raise ValueError(f"--column must be from 1 to {len(header)}")

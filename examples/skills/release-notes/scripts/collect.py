@@ -72,7 +72,9 @@ def main():
             print(f"{kind} ({len(own)})")
             for commit in own:
                 references = " ".join(commit["references"])
-                print(f"  {commit['commit']}  {commit['subject']}  ({commit['author']}{', ' + references if references else ''})")
+                print(
+                    f"  {commit['commit']}  {commit['subject']}  ({commit['author']}{', ' + references if references else ''})"
+                )
     print(f"{len(found)} commits")
     return 0
 

@@ -4,13 +4,18 @@ and queries, never a body (seed 002 §6.3). A provider's SDK is imported with it
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from skillhub_mcp.search.embedders.base import Embedder, EmbedderOptions, Vector
+
+if TYPE_CHECKING:
+    from skillhub_mcp.search.embedders.remote import RemoteEmbedder
 
 __all__ = ["Embedder", "EmbedderOptions", "Vector", "make_embedder"]
 
 
-def make_embedder(options: EmbedderOptions) -> Embedder:
-    """Return the embedder that `options` describe. Loads no SDK and calls nobody."""
+def make_embedder(options: EmbedderOptions) -> RemoteEmbedder:
+    """Return the embedder that `options` describe. Loads no SDK and calls nobody; its `close` may be left out."""
     from skillhub_mcp.search.embedders import gemini, openai
     from skillhub_mcp.search.embedders.remote import EmbeddingRequest, RemoteEmbedder
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
 from skillhub_mcp.search.embedders.base import Vector
-from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, status_failure
+from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure
+from skillhub_mcp.search.embedders.transport import settings_failures, transport_failures
 
 DEFAULT_MODEL = "gemini-embedding-001"
 
@@ -26,19 +25,15 @@ class GeminiRequest:
 
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
         """Return the vectors, in the texts' order. Raises RequestFailed."""
-        from google import genai
         from google.genai import errors, types
 
-        # Milliseconds; and retries are RemoteEmbedder's, within one deadline for both providers.
+        # Milliseconds; and retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
         limits = types.HttpOptions(
             timeout=max(1, int(timeout * 1000)), retry_options=types.HttpRetryOptions(attempts=1)
         )
-        if self._client is None:
-            self._client = genai.Client(
-                api_key=self._api_key, vertexai=False, http_options=types.HttpOptions(base_url=self._base_url)
-            )
+        client = self._opened()
         try:
-            answer = self._client.models.embed_content(
+            answer = client.models.embed_content(
                 model=self._model,
                 contents=list(texts),
                 config=types.EmbedContentConfig(task_type=_TASK_TYPES[purpose], http_options=limits),
@@ -47,14 +42,33 @@ class GeminiRequest:
         except errors.APIError as error:
             headers = getattr(error.response, "headers", None) or {}
             raise status_failure(error.code, retry_after=headers.get("retry-after")) from error
-        except _transport_failures() as error:
+        except settings_failures() as error:
+            raise settings_failure(error) from error
+        except transport_failures() as error:
             raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
         except (ValueError, TypeError, AttributeError) as error:
             # The SDK fails in all these ways on an answer that is not what the protocol says.
             raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error
 
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
-def _transport_failures() -> tuple[type[Exception], ...]:
-    """The errors of whichever HTTP library the SDK found: it lets them through as they are."""
-    installed = [name for name in ("httpx", "httpx2") if importlib.util.find_spec(name) is not None]
-    return (OSError, *(importlib.import_module(name).HTTPError for name in installed))
+    def _opened(self) -> Any:
+        from google import genai
+        from google.genai import types
+
+        client = self._client
+        if client is None:
+            try:
+                client = genai.Client(
+                    api_key=self._api_key, vertexai=False, http_options=types.HttpOptions(base_url=self._base_url)
+                )
+            except ValueError as error:
+                raise settings_failure(error) from error
+            except settings_failures() as error:
+                raise settings_failure(error) from error
+            self._client = client
+        return client

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillhub_mcp.search.embedders.base import Vector
-from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, status_failure
+from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure
+from skillhub_mcp.search.embedders.transport import settings_failures
 
 DEFAULT_MODEL = "text-embedding-3-small"
 
@@ -25,17 +26,42 @@ class OpenAIRequest:
         del purpose
         import openai
 
-        if self._client is None:
-            # Retries are RemoteEmbedder's, within one deadline for both providers.
-            self._client = openai.OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
+        client = self._opened()
         try:
-            answer = self._client.embeddings.create(model=self._model, input=list(texts), timeout=timeout)
+            answer = client.embeddings.create(model=self._model, input=list(texts), timeout=timeout)
             ordered = sorted(answer.data, key=lambda item: item.index)
+            if [item.index for item in ordered] != list(range(len(ordered))):
+                raise RequestFailed("answered with vectors of unclear order", retryable=False)
             return [list(item.embedding) for item in ordered]
         except openai.APIStatusError as error:
             raise status_failure(error.status_code, retry_after=error.response.headers.get("retry-after")) from error
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, settings_failures()):
+                raise settings_failure(error.__cause__) from error
             raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+        except settings_failures() as error:
+            raise settings_failure(error) from error
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError, OverflowError) as error:
             # The SDK fails in all these ways on an answer that is not what the protocol says.
             raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _opened(self) -> Any:
+        import openai
+
+        client = self._client
+        if client is None:
+            try:
+                # Retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
+                client = openai.OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
+            except openai.OpenAIError as error:
+                raise settings_failure(error) from error
+            except settings_failures() as error:
+                raise settings_failure(error) from error
+            self._client = client
+        return client

@@ -1,0 +1,37 @@
+"""What the tests of the skills layer share: one SKILL.md from a header, and one look at a directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.skills.registry import Memory, Scan, scan
+from skillhub_mcp.skills.roots import make_roots
+
+Looker = Callable[..., Scan]
+
+AN_HOUR_NS = 3_600_000_000_000
+
+
+@pytest.fixture
+def look(skills_dir: Path) -> Looker:
+    """Scan `skills_dir`, or the roots that are given."""
+
+    def look_at(*roots: Path, memory: Memory | None = None, strict: bool = False, reread: bool = False) -> Scan:
+        given = [str(root) for root in roots or (skills_dir,)]
+        return scan(make_roots(given), memory=memory or {}, strict=strict, reread=reread)
+
+    return look_at
+
+
+@pytest.fixture
+def written_at() -> Callable[[Path, int], None]:
+    """Set when a skill's SKILL.md was last written, in nanoseconds."""
+
+    def set_mtime(skill: Path, mtime_ns: int) -> None:
+        os.utime(skill / "SKILL.md", ns=(mtime_ns, mtime_ns))
+
+    return set_mtime

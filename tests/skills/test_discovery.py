@@ -1,0 +1,234 @@
+"""The walk: what is found below a root, what is passed over, and that every failure to look is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.skills.discovery import MAX_DEPTH, Walk, walk_roots
+from skillhub_mcp.skills.roots import SkillRoot, make_roots
+
+
+def plant(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "SKILL.md").write_text("x", encoding="utf-8")
+    return directory
+
+
+def walk(*roots: Path) -> Walk:
+    return walk_roots(make_roots([str(root) for root in roots]))
+
+
+def names(found: Walk, root: Path) -> list[str]:
+    return [os.path.relpath(file.directory, os.path.realpath(root)) for file in found.found]
+
+
+def reasons(found: Walk, root: Path) -> dict[str, str]:
+    return {os.path.relpath(p.path, os.path.realpath(root)): p.reason for p in found.problems}
+
+
+def test_a_skill_is_found_with_what_its_file_says_of_itself(tmp_path: Path) -> None:
+    skill = plant(tmp_path / "a")
+    (found,) = walk(tmp_path).found
+    status = (skill / "SKILL.md").stat()
+    assert (found.directory, found.root, found.name) == (os.path.realpath(skill), os.path.realpath(tmp_path), "a")
+    assert (found.mtime_ns, found.size) == (status.st_mtime_ns, 1)
+
+
+@pytest.mark.acceptance("S2-55")
+def test_skills_are_found_down_to_the_depth_and_no_deeper(tmp_path: Path) -> None:
+    deepest = plant(tmp_path.joinpath(*"abcde", "deepest"))
+    plant(tmp_path.joinpath(*"ABCDEF", "too-deep"))
+    assert len(deepest.relative_to(tmp_path).parts) == MAX_DEPTH
+    assert names(walk(tmp_path), tmp_path) == ["a/b/c/d/e/deepest"]
+
+
+def test_a_skill_ends_the_descent(tmp_path: Path) -> None:
+    plant(tmp_path / "outer")
+    plant(tmp_path / "outer" / "inner")
+    assert names(walk(tmp_path), tmp_path) == ["outer"]
+
+
+def test_a_root_may_be_a_skill_itself(tmp_path: Path) -> None:
+    plant(tmp_path / "skill")
+    (found,) = walk(tmp_path / "skill").found
+    assert (found.name, found.directory) == ("skill", found.root)
+
+
+@pytest.mark.parametrize("passed_over", [".hidden", ".git", "node_modules", "__pycache__"])
+def test_hidden_and_foreign_directories_are_passed_over_below_a_root_only(tmp_path: Path, passed_over: str) -> None:
+    plant(tmp_path / passed_over / "skill")
+    assert names(walk(tmp_path), tmp_path) == []
+    assert names(walk(tmp_path / passed_over), tmp_path / passed_over) == ["skill"]
+
+
+@pytest.mark.parametrize("name", ["skill.md", "SKILL.MD", "README.md", "SKILL.md.bak", "xSKILL.md"])
+def test_no_other_file_makes_a_skill(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
+    assert walk(tmp_path) == Walk((), ())
+
+
+def test_what_is_found_is_sorted_by_directory(tmp_path: Path) -> None:
+    for name in ("c", "a", "b/z", "b/y"):
+        plant(tmp_path / name)
+    assert names(walk(tmp_path), tmp_path) == ["a", "b/y", "b/z", "c"]
+
+
+# Links
+
+
+def test_a_linked_skill_directory_is_found_where_it_really_is(tmp_path: Path) -> None:
+    plant(tmp_path / "elsewhere" / "real")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "linked").symlink_to(tmp_path / "elsewhere" / "real")
+    (found,) = walk(tmp_path / "root").found
+    assert found.directory == os.path.realpath(tmp_path / "elsewhere" / "real")
+    assert (found.root, found.name) == (os.path.realpath(tmp_path / "root"), "linked")
+
+
+def test_one_real_directory_is_found_once_and_by_its_own_name(tmp_path: Path) -> None:
+    plant(tmp_path / "m-real")
+    for link in ("a-link", "z-link"):
+        (tmp_path / link).symlink_to("m-real")
+    (found,) = walk(tmp_path).found
+    assert found.name == "m-real"
+
+
+def test_a_cycle_of_links_ends(tmp_path: Path) -> None:
+    plant(tmp_path / "a" / "skill")
+    (tmp_path / "a" / "up").symlink_to("..")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "to-a").symlink_to("../a")
+    (tmp_path / "a" / "to-b").symlink_to("../b")
+    assert names(walk(tmp_path), tmp_path) == ["a/skill"]
+    assert walk(tmp_path).problems == ()
+
+
+def test_a_link_to_itself_is_told_and_does_not_hide_its_neighbours(tmp_path: Path) -> None:
+    plant(tmp_path / "skill")
+    (tmp_path / "loop").symlink_to("loop")
+    found = walk(tmp_path)
+    assert names(found, tmp_path) == ["skill"]
+    assert list(reasons(found, tmp_path)) == ["loop"]
+
+
+def test_a_dangling_link_is_nothing(tmp_path: Path) -> None:
+    plant(tmp_path / "skill")
+    (tmp_path / "gone").symlink_to("nowhere")
+    assert names(walk(tmp_path), tmp_path) == ["skill"]
+
+
+def test_a_shorter_way_to_a_directory_leads_as_deep_as_it_may(tmp_path: Path) -> None:
+    target = tmp_path.joinpath("root", *"abcde", "target")
+    plant(target / "one" / "two")
+    plant(tmp_path / "root" / "x")
+    assert names(walk(tmp_path / "root"), tmp_path / "root") == ["x"]
+    (tmp_path / "root" / "z-short").symlink_to(target)
+    assert names(walk(tmp_path / "root"), tmp_path / "root") == ["a/b/c/d/e/target/one/two", "x"]
+
+
+def test_a_root_within_a_root_leaves_its_skills_to_the_earlier_one(tmp_path: Path) -> None:
+    plant(tmp_path / "inner" / "skill")
+    outer, inner = os.path.realpath(tmp_path), os.path.realpath(tmp_path / "inner")
+    assert [file.root for file in walk(tmp_path, tmp_path / "inner").found] == [outer]
+    assert [file.root for file in walk(tmp_path / "inner", tmp_path).found] == [inner]
+
+
+def test_a_root_within_a_root_is_searched_to_its_own_depth(tmp_path: Path) -> None:
+    inner = tmp_path.joinpath(*"abcdef")
+    plant(inner / "g" / "deep")
+    assert names(walk(tmp_path, inner), tmp_path) == ["a/b/c/d/e/f/g/deep"]
+
+
+# What cannot be looked into
+
+
+def test_a_missing_root_is_told_and_does_not_stop_the_others(tmp_path: Path) -> None:
+    plant(tmp_path / "there" / "skill")
+    found = walk(tmp_path / "missing", tmp_path / "there")
+    assert names(found, tmp_path) == ["there/skill"]
+    assert reasons(found, tmp_path) == {"missing": "No such file or directory"}
+
+
+def test_a_root_that_is_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    assert reasons(walk(tmp_path / "file"), tmp_path) == {"file": "Not a directory"}
+
+
+def test_a_skill_file_that_is_a_directory_is_told_and_ends_the_descent(tmp_path: Path) -> None:
+    plant(tmp_path / "a" / "SKILL.md")
+    plant(tmp_path / "a" / "below")
+    found = walk(tmp_path)
+    assert found.found == ()
+    assert reasons(found, tmp_path) == {"a/SKILL.md": "is not a regular file"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no FIFOs")
+def test_a_skill_file_that_is_a_fifo_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    os.mkfifo(tmp_path / "a" / "SKILL.md")
+    assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "is not a regular file"}
+
+
+def test_a_skill_file_that_is_a_dangling_link_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "SKILL.md").symlink_to("nowhere")
+    assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "No such file or directory"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
+def test_a_name_that_is_not_utf_8_is_told_in_text_that_can_be_printed(tmp_path: Path) -> None:
+    plant(tmp_path / "skill")
+    odd = os.fsencode(tmp_path) + b"/odd-\xff"
+    os.mkdir(odd)
+    (tmp_path / os.fsdecode(odd) / "SKILL.md").write_text("x", encoding="utf-8")
+    found = walk(tmp_path)
+    assert names(found, tmp_path) == ["skill"]
+    assert reasons(found, tmp_path) == {"odd-\\udcff": "has a name that is not UTF-8"}
+    as_root = walk_roots((SkillRoot(os.fsdecode(odd), "odd"),))
+    assert as_root.found == ()
+    assert as_root.problems == found.problems
+
+
+LOOK_AS_NOBODY = """
+import json, os, sys
+from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.roots import make_roots
+if os.geteuid() == 0:
+    os.setegid(65534)
+    os.seteuid(65534)
+walk = walk_roots(make_roots([sys.argv[1]]))
+print(json.dumps([[file.name for file in walk.found], [[p.path, p.reason] for p in walk.problems]]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes that would close a directory")
+def test_a_directory_that_may_not_be_read_is_told_and_does_not_hide_its_neighbours() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(os.path.realpath(name))
+        plant(top / "skill")
+        for closed in ("closed", "no-search"):
+            plant(top / closed / "inner")
+        (top / "into-closed").symlink_to("no-search/inner")
+        top.chmod(0o755)
+        (top / "closed").chmod(0)
+        (top / "no-search").chmod(0o444)
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-c", LOOK_AS_NOBODY, str(top)], capture_output=True, check=True, timeout=60
+            )
+        finally:
+            for closed in ("closed", "no-search"):
+                (top / closed).chmod(0o755)
+        found, problems = json.loads(ran.stdout)
+    assert found == ["skill"]
+    told = {os.path.relpath(path, top): reason for path, reason in problems}
+    assert set(told) >= {"closed", "into-closed"}
+    assert set(told.values()) == {"Permission denied"}

@@ -1,0 +1,62 @@
+"""Names and their aliases."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.skills.model import FileStamp, Skill, is_specified_name, safe_alias
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [
+        ("pdf", "pdf"),
+        ("Chat with PDF", "chat-with-pdf"),
+        ("ns:skill_name", "ns-skill-name"),
+        ("  --a--b--  ", "a-b"),
+        ("ns: _skill", "ns-skill"),
+        ("a:b/c_d", "a-b-c-d"),
+        ("C++ Pro", "c-pro"),
+        ("データ分析", "データ分析"),
+        ("Ünïcode", "ünïcode"),
+        ("ＡＢＣ①", "abc1"),
+        ("e\u0301t\u0301", "ét"),
+        ("🧪", ""),
+        ("!!!", ""),
+        ("../../etc/passwd", "etc-passwd"),
+        ("a" * 65, "a" * 64),
+        ("a" * 63 + "-b", "a" * 63),
+    ],
+)
+def test_an_alias_is_in_the_alphabet_of_the_specification(name: str, alias: str) -> None:
+    assert safe_alias(name) == alias
+
+
+@pytest.mark.parametrize("name", ["a", "pdf-2", "データ", "0", "a" * 64, "привет-мир"])
+def test_a_name_of_the_specified_form_is_its_own_alias(name: str) -> None:
+    assert is_specified_name(name)
+    assert safe_alias(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a--b", "a b", "a.b", "a" * 65, "e\u0301", "🧪"])
+def test_a_name_of_any_other_form_is_told(name: str) -> None:
+    assert not is_specified_name(name)
+
+
+def test_what_is_searched_is_name_description_tags_and_category_alone() -> None:
+    skill = Skill(
+        name="n",
+        description="d",
+        directory="/secret/place",
+        root="/secret",
+        category="c",
+        tags=("t", "u"),
+        always_apply=False,
+        allowed_tools=("Tool",),
+        license="L",
+        compatibility="Comp",
+        metadata={"k": "v"},
+        diagnostics=(),
+        stamp=FileStamp(0, 0, "", 0),
+    )
+    assert skill.searchable_text == "n\nd\nt u\nc"

@@ -1,0 +1,141 @@
+"""Every rule is broken by its example, which is reported under its name, and kept by the other, which is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.skills.conftest import Looker
+
+from skillhub_mcp.skills.registry import MAX_SKILL_FILE_BYTES, Remembered
+from skillhub_mcp.skills.rules import RULES, Severity, breach
+
+SOUND = "---\nname: a-skill\ndescription: Does it.\n---\nBody\n"
+
+Planter = Callable[[Path], None]
+
+
+def text(content: str | bytes) -> Planter:
+    def plant(skill: Path) -> None:
+        (skill / "SKILL.md").write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return plant
+
+
+def with_more(lines: str) -> Planter:
+    return text(SOUND.replace("\n---\nBody", f"\n{lines}\n---\nBody"))
+
+
+def of_size(size: int) -> Planter:
+    return text(SOUND.encode().ljust(size, b"x"))
+
+
+def linked_to(target: str) -> Planter:
+    def plant(skill: Path) -> None:
+        (skill / "own.md").write_text(SOUND, encoding="utf-8")
+        (skill.parent / "foreign.md").write_text(SOUND, encoding="utf-8")
+        (skill / "SKILL.md").symlink_to(target)
+
+    return plant
+
+
+@dataclass(frozen=True)
+class Example:
+    """A SKILL.md that breaks a rule, at which line, and the nearest one that keeps it."""
+
+    breaks: Planter
+    keeps: Planter
+    line: int | None = None
+
+
+ALMOST_64_KIB = "# " + "x" * 65_000
+
+EXAMPLES = {
+    "file-unreadable": Example(linked_to("../foreign.md"), linked_to("own.md")),
+    "file-too-large": Example(of_size(MAX_SKILL_FILE_BYTES + 1), of_size(MAX_SKILL_FILE_BYTES)),
+    "file-binary": Example(text(SOUND + "\0"), text(SOUND + "\x01")),
+    "file-encoding": Example(text((SOUND + "é").encode("latin-1")), text(SOUND + "é"), line=6),
+    "frontmatter-missing": Example(text("# A skill\n" + SOUND), text(SOUND), line=1),
+    "frontmatter-unclosed": Example(with_more(f"{ALMOST_64_KIB}\n# {'x' * 1_000}"), with_more(ALMOST_64_KIB), line=1),
+    "frontmatter-late": Example(text("\n" + SOUND), text("\ufeff" + SOUND), line=1),
+    "yaml-invalid": Example(with_more("license: [MIT"), with_more("license: '[MIT'"), line=5),
+    "yaml-repaired": Example(with_more("license: MIT: yes"), with_more("license: 'MIT: yes'"), line=4),
+    "yaml-not-mapping": Example(text("---\n- name\n---\n"), text(SOUND), line=2),
+    "yaml-too-complex": Example(with_more("metadata: {a: &a [*a]}"), with_more("metadata: {a: '[*a]'}"), line=2),
+    "yaml-alias": Example(
+        with_more("license: &x MIT\ncompatibility: *x"), with_more("license: &x MIT\ncompatibility: MIT"), line=5
+    ),
+    "yaml-duplicate-key": Example(with_more("license: MIT\nlicense: MIT"), with_more("license: MIT"), line=5),
+    "name-missing": Example(text("---\ndescription: Does it.\n---\n"), text(SOUND)),
+    "name-unusable": Example(text(SOUND.replace("a-skill", "a" * 257)), text(SOUND), line=2),
+    "name-form": Example(text(SOUND.replace("a-skill", "A Skill")), text(SOUND), line=2),
+    "name-directory": Example(text(SOUND.replace("a-skill", "b-skill")), text(SOUND), line=2),
+    "description-missing": Example(text("---\nname: a-skill\n---\n"), text(SOUND)),
+    "description-length": Example(
+        text(SOUND.replace("Does it.", "x" * 1_025)), text(SOUND.replace("Does it.", "x" * 1_024)), line=3
+    ),
+    "key-unknown": Example(with_more("version: 1"), with_more("metadata: {version: '1'}"), line=4),
+    "key-type": Example(with_more("license: {a: b}"), with_more("license: a b"), line=4),
+    "metadata-nested": Example(
+        with_more("metadata:\n  skillhub: {category: x}"), with_more("metadata:\n  skillhub.category: x"), line=4
+    ),
+}
+
+
+@pytest.fixture
+def entry(skills_dir: Path, look: Looker) -> Callable[[Planter], Remembered]:
+    def read(plant: Planter) -> Remembered:
+        skill = skills_dir / "a-skill"
+        skill.mkdir()
+        plant(skill)
+        (remembered,) = look().memory.values()
+        return remembered
+
+    return read
+
+
+def test_there_is_an_example_for_every_rule_and_a_rule_for_every_example() -> None:
+    assert set(EXAMPLES) == set(RULES)
+
+
+@pytest.mark.acceptance("S2-56")
+@pytest.mark.parametrize("rule_id", EXAMPLES)
+def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
+    rule_id: str, entry: Callable[[Planter], Remembered]
+) -> None:
+    remembered = entry(EXAMPLES[rule_id].breaks)
+    (found,) = (d for d in remembered.diagnostics if d.rule == rule_id)
+    rule = RULES[rule_id]
+    assert (found.severity, found.hint) == (rule.severity, rule.mend)
+    assert found.line == EXAMPLES[rule_id].line
+    assert found.message
+    assert (remembered.skill is None) == rule.refuses
+
+
+@pytest.mark.parametrize("rule_id", EXAMPLES)
+def test_the_example_that_keeps_a_rule_is_served_without_a_word(
+    rule_id: str, entry: Callable[[Planter], Remembered]
+) -> None:
+    remembered = entry(EXAMPLES[rule_id].keeps)
+    assert remembered.diagnostics == ()
+    assert remembered.skill is not None
+
+
+@pytest.mark.parametrize("rule_id", RULES)
+def test_a_rule_says_what_should_be_and_what_mends_it(rule_id: str) -> None:
+    rule = RULES[rule_id]
+    assert rule.id == rule_id
+    assert rule.sentence
+    assert rule.mend
+    assert not rule.sentence.endswith(".")
+    # What is refused leniently is refused strictly too.
+    assert rule.severity is Severity.ERROR or not rule.refuses
+
+
+def test_a_breach_takes_everything_but_its_facts_from_the_rule() -> None:
+    found = breach("name-form", "the name is 'X'", line=2)
+    rule = RULES["name-form"]
+    assert (found.rule, found.severity, found.hint) == (rule.id, rule.severity, rule.mend)
+    assert (found.message, found.line) == ("the name is 'X'", 2)

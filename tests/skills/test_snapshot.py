@@ -1,0 +1,159 @@
+"""Which skill a name means, what lost, and a digest of it all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.skills.conftest import Looker
+
+from skillhub_mcp.skills.snapshot import Snapshot
+
+MtimeSetter = Callable[[Path, int], None]
+SECOND = 1_000_000_000
+
+
+def shadowed(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """What lost and to whom, by directory name."""
+    lost = snapshot.report.shadowed
+    return [(os.path.basename(s.skill.directory), os.path.basename(s.winner.directory)) for s in lost]
+
+
+def served(snapshot: Snapshot, name: str) -> str | None:
+    skill = snapshot.named(name)
+    return None if skill is None else os.path.basename(skill.directory)
+
+
+# Two skills of one name
+
+
+@pytest.mark.acceptance("S2-54")
+def test_the_earlier_root_wins_however_old_its_skill_is(
+    tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    written_at(write_skill("same", root=one, directory="old"), 1_000 * SECOND)
+    written_at(write_skill("same", root=two, directory="new"), 2_000 * SECOND)
+    first = look(one, two).snapshot
+    assert (served(first, "same"), shadowed(first)) == ("old", [("new", "old")])
+    other = look(two, one).snapshot
+    assert (served(other, "same"), shadowed(other)) == ("new", [("old", "new")])
+
+
+@pytest.mark.acceptance("S2-54")
+def test_within_a_root_the_later_modified_wins(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+    a, b = write_skill("same", directory="a"), write_skill("same", directory="b")
+    written_at(a, 1_000 * SECOND)
+    written_at(b, 2_000 * SECOND)
+    first = look()
+    assert (served(first.snapshot, "same"), shadowed(first.snapshot)) == ("b", [("a", "b")])
+    written_at(a, 3_000 * SECOND)
+    second = look(memory=first.memory).snapshot
+    assert (served(second, "same"), shadowed(second)) == ("a", [("b", "a")])
+
+
+@pytest.mark.acceptance("S2-54")
+def test_of_skills_of_one_age_the_first_by_path_wins(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    for directory in ("c", "a", "b"):
+        written_at(write_skill("same", directory=directory), 1_000 * SECOND)
+    snapshot = look().snapshot
+    assert (served(snapshot, "same"), shadowed(snapshot)) == ("a", [("b", "a"), ("c", "a")])
+
+
+def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skill: SkillWriter) -> None:
+    for directory in ("a", "b"):
+        write_skill("same", directory=directory)
+    snapshot = look().snapshot
+    (lost,) = snapshot.report.shadowed
+    assert len(snapshot.skills) == 1
+    assert {skill.directory for skill in snapshot.everything} == {lost.skill.directory, lost.winner.directory}
+    assert snapshot.at(lost.winner.directory) is lost.winner
+    assert snapshot.at(lost.skill.directory) is None
+
+
+def test_a_skill_that_is_refused_shadows_nobody(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    write_skill("same", root=one, directory="broken", frontmatter="name: same")
+    write_skill("same", root=two, directory="sound")
+    snapshot = look(one, two).snapshot
+    assert (served(snapshot, "same"), shadowed(snapshot)) == ("sound", [])
+    assert len(snapshot.report.refused) == 1
+
+
+# Aliases
+
+
+def test_a_wild_name_answers_to_its_safe_alias_too(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("Chat with PDF", directory="chat")
+    snapshot = look().snapshot
+    assert served(snapshot, "Chat with PDF") == served(snapshot, "chat-with-pdf") == "chat"
+    assert [skill.name for skill in snapshot.skills] == ["Chat with PDF"]
+
+
+def test_an_alias_never_takes_a_name_that_a_skill_has(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("Chat with PDF", directory="wild")
+    write_skill("chat-with-pdf", directory="tame")
+    snapshot = look().snapshot
+    assert served(snapshot, "chat-with-pdf") == "tame"
+    assert served(snapshot, "Chat with PDF") == "wild"
+    assert snapshot.report.shadowed == ()
+
+
+def test_of_two_wild_names_with_one_alias_the_first_by_name_answers(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("a_b", directory="second")
+    write_skill("A B", directory="first")
+    assert served(look().snapshot, "a-b") == "first"
+
+
+def test_a_name_of_signs_alone_has_no_alias(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("'!!!'", directory="signs")
+    snapshot = look().snapshot
+    assert served(snapshot, "!!!") == "signs"
+    assert snapshot.named("") is None
+
+
+# Order and digest
+
+
+def test_skills_come_by_name_and_everything_by_directory(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("z", directory="a")
+    write_skill("a", directory="z")
+    snapshot = look().snapshot
+    assert [skill.name for skill in snapshot.skills] == ["a", "z"]
+    assert [skill.name for skill in snapshot.everything] == ["z", "a"]
+
+
+def test_a_copy_of_the_library_elsewhere_has_the_same_digest(
+    tmp_path: Path, look: Looker, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("a")
+    write_skill("same", directory="deep/b")
+    write_skill("same", directory="deep/c")
+    write_skill("broken", frontmatter="x")
+    shutil.copytree(skills_dir, tmp_path / "copy" / "of", copy_function=shutil.copyfile)
+    assert look(tmp_path / "copy" / "of").snapshot.digest == look().snapshot.digest
+
+
+def test_the_digest_changes_with_content_and_with_place(
+    tmp_path: Path, look: Looker, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("a", root=tmp_path / "other")
+    skill = write_skill("a")
+    digests = [look().snapshot.digest]
+    with (skill / "SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("more of the body\n")
+    digests.append(look().snapshot.digest)
+    skill.rename(skills_dir / "moved")
+    digests.append(look().snapshot.digest)
+    digests.append(look(tmp_path / "other", skills_dir).snapshot.digest)
+    digests.append(look(skills_dir, tmp_path / "other").snapshot.digest)
+    write_skill("b", frontmatter="refused")
+    digests.append(look().snapshot.digest)
+    assert len(set(digests)) == len(digests)
+    assert all(digest.startswith("sha256:") for digest in digests)

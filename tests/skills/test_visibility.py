@@ -1,0 +1,53 @@
+"""Which skills a server may serve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.visibility import Visibility
+
+PDF = Skill(
+    name="pdf",
+    description="d",
+    directory="/r/pdf",
+    root="/r",
+    category="documents",
+    tags=(),
+    always_apply=False,
+    allowed_tools=(),
+    license=None,
+    compatibility=None,
+    metadata={},
+    diagnostics=(),
+    stamp=FileStamp(0, 0, "", 0),
+)
+PLAIN = replace(PDF, name="plain", category=None)
+
+
+@pytest.mark.acceptance("S2-70", "S2-71", "S2-72")
+@pytest.mark.parametrize(
+    ("names", "categories", "pdf", "plain"),
+    [
+        ((), (), True, True),
+        (("pdf",), (), True, False),
+        (("plain",), ("documents",), False, True),
+        ((), ("documents",), True, False),
+        ((), ("other", "documents"), True, False),
+        ((), ("other",), False, False),
+        (("nobody",), (), False, False),
+    ],
+)
+def test_names_decide_where_given_else_categories_else_all_are_served(
+    names: tuple[str, ...], categories: tuple[str, ...], pdf: bool, plain: bool
+) -> None:
+    visibility = Visibility(frozenset(names), frozenset(categories))
+    assert (visibility.allows(PDF), visibility.allows(PLAIN)) == (pdf, plain)
+    assert visibility.limits == bool(names or categories)
+
+
+def test_the_setting_that_decides_is_named() -> None:
+    assert Visibility(frozenset({"pdf"}), frozenset({"x"})).setting == "SKILLHUB_ENABLED_SKILLS"
+    assert Visibility(frozenset(), frozenset({"x"})).setting == "SKILLHUB_ENABLED_CATEGORIES"
