@@ -29,7 +29,7 @@ from skillhub_mcp.search.embedders.base import Embedder, Vector
 from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.search.looking import Depth, View
-from skillhub_mcp.search.ranking import Hit, Reason, cut, order, scaled
+from skillhub_mcp.search.ranking import Hit, Reason, cut, full_text_match, order, scaled
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.near import near_names
@@ -142,7 +142,8 @@ class SkillHub:
         if not 1 <= wanted <= MAX_LIMIT:
             raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
         view, hits = self._ask(text, wanted * _CANDIDATES_PER_HIT, category)
-        kept = cut(scaled(order(hits)), threshold=self._search.threshold, limit=wanted)
+        full_match = full_text_match(len(view.snapshot.everything))
+        kept = cut(scaled(order(hits), full_match=full_match), threshold=self._search.threshold, limit=wanted)
         found = ((view.snapshot.at(hit.directory), hit) for hit in kept)
         return SearchAnswer(
             hits=tuple(FoundSkill(skill, hit.score, hit.reason) for skill, hit in found if skill is not None),

@@ -41,7 +41,7 @@ def test_scores_fall_and_ties_stand_by_key(hits: list[Hit]) -> None:
 @given(hit_lists())
 def test_scaled_scores_are_within_0_and_1_and_keep_their_order(hits: list[Hit]) -> None:
     ordered = order(hits)
-    shown = scaled(ordered)
+    shown = scaled(ordered, full_match=8.0)
     assert [hit.directory for hit in shown] == [hit.directory for hit in ordered]
     assert all(0.0 <= hit.score <= 1.0 for hit in shown)
     assert all(a.score >= b.score for a, b in itertools.pairwise(shown))
@@ -50,7 +50,7 @@ def test_scaled_scores_are_within_0_and_1_and_keep_their_order(hits: list[Hit]) 
 @given(hit_lists())
 def test_scaled_scores_keep_their_ratios(hits: list[Hit]) -> None:
     ordered = order(hits)
-    shown = scaled(ordered)
+    shown = scaled(ordered, full_match=8.0)
     for raw, out in zip(ordered, shown, strict=True):
         if ordered[0].score > 0.0:
             assert out.score * ordered[0].score == pytest.approx(raw.score * shown[0].score, rel=1e-9, abs=1e-300)
@@ -82,6 +82,6 @@ def test_a_higher_threshold_keeps_no_more(hits: list[Hit], one: float, two: floa
 def test_whether_a_hit_is_cut_does_not_hang_on_the_scale(hits: list[Hit], threshold: float) -> None:
     ordered = [hit for hit in order(hits) if hit.score >= 1e-6]
     raw = cut(ordered, threshold=threshold, limit=100)
-    shown = cut(scaled(ordered), threshold=threshold, limit=100)
+    shown = cut(scaled(ordered, full_match=8.0), threshold=threshold, limit=100)
     near = [hit for hit in ordered if abs(hit.score / ordered[0].score - threshold) < 1e-9]
     assert abs(len(raw) - len(shown)) <= len(near)

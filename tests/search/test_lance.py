@@ -272,13 +272,6 @@ def test_hits_say_that_text_found_them(tmp_path: Path) -> None:
     assert hit.score > 0
 
 
-def test_a_word_in_the_name_weighs_more_than_one_in_the_description(tmp_path: Path) -> None:
-    by_name = make_skill("stamps", "Sorts things of all kinds.")
-    by_text = make_skill("sorter", "Sorts stamps of all kinds.")
-    index = index_of(tmp_path / "db", [by_text, by_name])
-    assert names(index, "stamps", among=[by_text, by_name]) == ["stamps", "sorter"]
-
-
 def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     vectors = embedder.embed_documents([skill.searchable_text for skill in LIBRARY])

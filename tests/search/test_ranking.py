@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from skillhub_mcp.search.ranking import FULL_TEXT_MATCH, NEVER_CUT, Hit, Reason, cut, order, scaled
+from skillhub_mcp.search.ranking import NEVER_CUT, Hit, Reason, cut, full_text_match, order, scaled
 
 
 def hits(*scores: float, reason: Reason = Reason.TEXT) -> list[Hit]:
@@ -55,26 +55,32 @@ def test_six_hits_without_any_score_are_all_kept() -> None:
 
 
 def test_no_hits_stay_no_hits() -> None:
-    assert order([]) == scaled([]) == cut([], threshold=0.2, limit=10) == []
+    assert order([]) == scaled([], full_match=8.0) == cut([], threshold=0.2, limit=10) == []
 
 
 def test_a_weak_best_text_hit_is_shown_as_weak() -> None:
-    assert scaled(hits(FULL_TEXT_MATCH / 4))[0].score == pytest.approx(0.25)
+    assert scaled(hits(2.0), full_match=8.0)[0].score == pytest.approx(0.25)
 
 
 def test_a_strong_best_text_hit_is_shown_as_full() -> None:
-    assert [hit.score for hit in scaled(hits(40.0, 10.0))] == [1.0, 0.25]
+    assert [hit.score for hit in scaled(hits(40.0, 10.0), full_match=8.0)] == [1.0, 0.25]
 
 
 def test_vector_scores_are_shown_as_they_are() -> None:
-    assert [hit.score for hit in scaled(hits(0.8, 0.3, reason=Reason.VECTOR))] == [0.8, 0.3]
+    assert [hit.score for hit in scaled(hits(0.8, 0.3, reason=Reason.VECTOR), full_match=8.0)] == [0.8, 0.3]
 
 
 def test_a_score_below_zero_is_shown_as_zero() -> None:
-    assert [hit.score for hit in scaled(hits(0.5, -0.2, reason=Reason.VECTOR))] == [0.5, 0.0]
-    assert [hit.score for hit in scaled(hits(-0.5, -0.2))] == [0.0, 0.0]
+    assert [hit.score for hit in scaled(hits(0.5, -0.2, reason=Reason.VECTOR), full_match=8.0)] == [0.5, 0.0]
+    assert [hit.score for hit in scaled(hits(-0.5, -0.2), full_match=8.0)] == [0.0, 0.0]
 
 
 def test_a_cosine_a_hair_above_one_stays_within_one() -> None:
-    top = scaled(hits(math.nextafter(1.0, 2.0), 0.5, reason=Reason.VECTOR))[0].score
+    top = scaled(hits(math.nextafter(1.0, 2.0), 0.5, reason=Reason.VECTOR), full_match=8.0)[0].score
     assert top == 1.0
+
+
+def test_a_good_match_scores_higher_where_there_is_more_to_choose_from() -> None:
+    libraries = [full_text_match(skills) for skills in (0, 1, 14, 2_000, 100_000)]
+    assert libraries == sorted(libraries)
+    assert libraries[0] > 0

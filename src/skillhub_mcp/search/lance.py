@@ -27,7 +27,6 @@ TABLE = "skills"
 SCHEMA_VERSION = 1
 IN_MEMORY = "memory://"
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
-TEXT_BOOSTS = (3.0, 1.0, 2.0, 1.0)
 
 _BATCH_ROWS = 1_000
 # Up to this many keys a filter inside LanceDB is faster than asking for more hits and dropping some.
@@ -119,7 +118,8 @@ class LanceIndex:
         """Return up to `limit` rows of `among` that share words with `query`. Raises IndexDamaged."""
         from lancedb.query import MultiMatchQuery
 
-        match = MultiMatchQuery(query, list(TEXT_FIELDS), boosts=list(TEXT_BOOSTS))
+        # The best field counts, and all alike: measured on real queries, any weight on the name finds less.
+        match = MultiMatchQuery(query, list(TEXT_FIELDS))
         return self._collect(lambda: self._table.search(match), "_score", limit=limit, among=among, reason=Reason.TEXT)
 
     def search_vector(self, vector: Sequence[float], *, limit: int, among: Collection[str]) -> list[Hit]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-# A text score that a good match of a few words reaches; weaker best hits are shown as weaker than 1.
-FULL_TEXT_MATCH = 8.0
+# Half of the fitting hits of real queries score at least this times the logarithm of the library's size.
+_FULL_MATCH_FACTOR = 1.5
 NEVER_CUT = 5
 
 
@@ -32,17 +33,25 @@ def order(hits: Sequence[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.directory))
 
 
-def scaled(hits: Sequence[Hit]) -> list[Hit]:
+def full_text_match(skills: int) -> float:
+    """Return the text score that a good match of a few words reaches among that many skills.
+
+    A word's weight in BM25 grows with the logarithm of the number of documents that lack it.
+    """
+    return _FULL_MATCH_FACTOR * math.log1p(max(1, skills))
+
+
+def scaled(hits: Sequence[Hit], *, full_match: float) -> list[Hit]:
     """Return `hits` with scores in 0..1 that keep their ratios.
 
-    Text scores have no upper bound: they are divided by the best of them, or by a full match's where the best is
+    Text scores have no upper bound: they are divided by the best of them, or by `full_match` where the best is
     less. Vector scores are cosine similarities already.
     """
     top = max((hit.score for hit in hits), default=0.0)
     if top <= 0.0:
         return [replace(hit, score=0.0) for hit in hits]
     by_text = any(hit.reason is Reason.TEXT for hit in hits)
-    divisor = max(top, FULL_TEXT_MATCH) if by_text else max(top, 1.0)
+    divisor = max(top, full_match) if by_text else max(top, 1.0)
     return [replace(hit, score=max(0.0, hit.score) / divisor) for hit in hits]
 
 

@@ -118,7 +118,7 @@ def root_digest(memory: Memory, root: str) -> str:
 
 @contextlib.contextmanager
 def _no_collecting() -> Iterator[None]:
-    # A hundred thousand objects are made here and none of them is garbage: looking for some takes a quarter of the time.
+    # A hundred thousand objects are made here and none of them is garbage: looking for some takes a quarter longer.
     collecting = gc.isenabled()
     gc.disable()
     try:
