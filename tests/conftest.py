@@ -7,8 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from skillhub_mcp.settings import SETTINGS
+
+# Time limits are for benchmarks: a busy machine must not fail a property.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 SkillWriter = Callable[..., Path]
 
