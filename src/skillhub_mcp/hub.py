@@ -172,7 +172,7 @@ class SkillHub:
 
     def files(self, skill_name: str) -> tuple[tuple[FileEntry, ...], bool]:
         """Return the files of the skill that can be read, and whether there are more than are listed."""
-        return list_files(self.skill(skill_name).directory, limits=self._files)
+        return list_files(self.skill(skill_name).directory, serve_dotfiles=self._files.serve_dotfiles)
 
     def run_command(self, skill_name: str, command: str, args: Sequence[str] = ()) -> CommandResult:
         """Run an allowed command in the skill's directory, without a shell (seed 002 §3.5).

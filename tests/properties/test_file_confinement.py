@@ -58,7 +58,7 @@ def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(skill: Path, pa
 @given(path=JOINED | ANYTHING)
 def test_serving_dotfiles_gives_nothing_that_the_listing_does_not_hold(skill: Path, path: str) -> None:
     limits = ReadLimits(max_bytes=1_000, serve_dotfiles=True)
-    sizes = {entry.size for entry in list_files(skill, limits=limits)[0]}
+    sizes = {entry.size for entry in list_files(skill, serve_dotfiles=limits.serve_dotfiles)[0]}
     secrets = [p for p in skill.rglob(".*") if p.is_file()] + [skill / ".git" / "config"]
     try:
         answer = read_file(skill, path, skill="a", limits=limits)

@@ -184,6 +184,14 @@ def test_a_skill_file_that_is_a_dangling_link_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
+def test_a_link_whose_own_name_is_not_utf8_gives_way_to_the_directorys(tmp_path: Path) -> None:
+    skill = plant(tmp_path / "elsewhere" / "skill")
+    (tmp_path / "root").mkdir()
+    os.symlink(skill, os.fsencode(tmp_path / "root") + b"/link-\xff")
+    assert [found.name for found in walk(tmp_path / "root").found] == ["skill"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
 def test_a_name_that_is_not_utf_8_is_told_in_text_that_can_be_printed(tmp_path: Path) -> None:
     plant(tmp_path / "skill")
     odd = os.fsencode(tmp_path) + b"/odd-\xff"

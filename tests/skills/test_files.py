@@ -294,7 +294,7 @@ def test_a_path_like_no_file_is_answered_with_a_few_of_the_files(skill: Path) ->
 def test_a_skill_whose_directory_is_gone_has_no_files(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound, match="does not exist"):
         read(tmp_path / "gone", "SKILL.md")
-    assert list_files(tmp_path / "gone", limits=LIMITS) == ((), True)
+    assert list_files(tmp_path / "gone", serve_dotfiles=False) == ((), True)
 
 
 @both_openers
@@ -510,7 +510,7 @@ def test_the_listing_holds_what_can_be_read_and_nothing_else(skill: Path) -> Non
         (skill / left_out).parent.mkdir(exist_ok=True)
         (skill / left_out).touch()
     (Path(os.fsdecode(os.fsencode(skill) + b"/\xff.md"))).touch()
-    files, more = list_files(skill, limits=LIMITS)
+    files, more = list_files(skill, serve_dotfiles=False)
     assert [entry.path for entry in files] == ["SKILL.md", "latest.md", "references/guide.md"]
     assert files[-1] == FileEntry("references/guide.md", 8)
     assert not more
@@ -518,7 +518,7 @@ def test_the_listing_holds_what_can_be_read_and_nothing_else(skill: Path) -> Non
 
 
 def test_the_listing_shows_dotfiles_where_they_are_served(skill: Path) -> None:
-    files, _ = list_files(skill, limits=WITH_DOTFILES)
+    files, _ = list_files(skill, serve_dotfiles=True)
     assert [entry.path for entry in files] == [
         ".env",
         ".git/config",
@@ -533,10 +533,10 @@ def test_a_listing_that_is_cut_keeps_what_is_near_the_top_and_says_that_there_is
     for number in range(10):
         (skill / "assets" / f"{number}.txt").touch()
     (skill / "z.md").touch()
-    files, more = list_files(skill, limits=LIMITS, max_files=3)
+    files, more = list_files(skill, serve_dotfiles=False, max_files=3)
     assert ([entry.path for entry in files], more) == (["SKILL.md", "assets/0.txt", "z.md"], True)
-    assert list_files(skill, limits=LIMITS, max_files=13)[1] is False
-    assert list_files(skill, limits=LIMITS, max_files=12)[1] is True
+    assert list_files(skill, serve_dotfiles=False, max_files=13)[1] is False
+    assert list_files(skill, serve_dotfiles=False, max_files=12)[1] is True
 
 
 def test_a_very_deep_tree_is_listed_as_far_as_it_can_be_read(skill: Path) -> None:
@@ -545,7 +545,7 @@ def test_a_very_deep_tree_is_listed_as_far_as_it_can_be_read(skill: Path) -> Non
     for directory in [deep, *deep.parents]:
         if directory.name == "d":
             (directory / "f.md").touch()
-    files, more = list_files(skill, limits=LIMITS)
+    files, more = list_files(skill, serve_dotfiles=False)
     assert max(entry.path.count("/") for entry in files) == 31
     assert more
     for entry in files:
@@ -584,7 +584,7 @@ def test_a_directory_that_turns_into_a_link_during_reads_never_leads_out(skill: 
                 seen.add("refused")
             except SkillFileNotFound:
                 pass
-            listed = {entry.path: entry.size for entry in list_files(skill, limits=LIMITS)[0]}
+            listed = {entry.path: entry.size for entry in list_files(skill, serve_dotfiles=False)[0]}
             assert listed.get("place/secret.md", len("mine")) == len("mine")
     finally:
         stop.set()
@@ -619,5 +619,5 @@ def test_no_descriptor_is_left_open(skill: Path) -> None:
     for hostile in (*REFUSED, *NEVER_DECODED, *LINKS_OUT, Hostile("fine", "references/guide.md")):
         with contextlib.suppress(SkillHubError):
             read(skill, hostile.path)
-    list_files(skill, limits=WITH_DOTFILES)
+    list_files(skill, serve_dotfiles=True)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -66,6 +66,8 @@ def _walk(
     if not _is_text(directory):
         problems[_problem(directory, "has a name that is not UTF-8")] = None
         return
+    if not _is_text(name):
+        name = os.path.basename(directory)  # the link's own name cannot be written down
     subdirectories: list[tuple[bool, str, str]] = []
     try:
         with os.scandir(directory) as entries:

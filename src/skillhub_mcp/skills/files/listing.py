@@ -1,0 +1,142 @@
+"""Which files does a skill have, of those that may be read? Bounded, sorted, and honest about what is left out."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound
+from skillhub_mcp.skills.files.opening import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, opened
+from skillhub_mcp.skills.files.paths import MAX_DEPTH, WantedFile, unfit
+from skillhub_mcp.skills.near import near_names
+
+_HINTED_FILES = 5
+_MAX_LISTED_ENTRIES = 10_000
+_NOT_LISTED = frozenset({"node_modules", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file of a skill: its path below the skill's directory, with forward slashes, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+def list_files(
+    directory: str | Path, *, serve_dotfiles: bool, max_files: int = 512
+) -> tuple[tuple[FileEntry, ...], bool]:
+    """List the files that `read_file` would serve, sorted by path; the second value says that there are more.
+
+    Left out: what `read_file` refuses, links that leave the skill, links to directories (their files are listed where
+    they are), node_modules and __pycache__. Where not all fit, files nearer the top come first. A directory
+    that cannot be looked into counts as more.
+    """
+    top = os.fspath(directory)
+    found: list[FileEntry] = []
+    waiting: deque[tuple[str, ...]] = deque([()])
+    budget = _MAX_LISTED_ENTRIES
+    more = False
+    while waiting and budget > 0:
+        parts = waiting.popleft()
+        try:
+            names = _look_into(top, parts, budget, serve_dotfiles)
+        except OSError:
+            more = True
+            continue
+        budget -= max(1, names.seen)
+        found.extend(FileEntry("/".join((*parts, name)), size) for name, size in names.files)
+        if len(parts) < MAX_DEPTH - 1:
+            waiting.extend((*parts, name) for name in names.directories)
+        else:
+            more = more or bool(names.directories)
+        if len(found) > max_files:
+            break
+    more = more or bool(waiting) or budget <= 0 or len(found) > max_files
+    return tuple(sorted(found[:max_files], key=lambda entry: entry.path)), more
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What one directory holds: its files with sizes, its directories, both sorted, and how many entries were seen."""
+
+    files: list[tuple[str, int]]
+    directories: list[str]
+    seen: int
+
+
+def _look_into(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bool) -> _Names:
+    files: list[tuple[str, int]] = []
+    directories: list[str] = []
+    seen = 0
+    with _directory(top, parts) as place, os.scandir(place) as entries:
+        for entry in itertools.islice(entries, budget):
+            seen += 1
+            name = entry.name
+            asked = "/".join((*parts, name))
+            if name in _NOT_LISTED or "\\" in name or unfit(asked, serve_dotfiles=serve_dotfiles):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                directories.append(name)
+                continue
+            size = _size(entry, top, (*parts, name), serve_dotfiles)
+            if size is not None:
+                files.append((name, size))
+    return _Names(sorted(files), sorted(directories), seen)
+
+
+@contextmanager
+def _directory(top: str, parts: tuple[str, ...]) -> Iterator[int | str]:
+    if not HAS_DESCRIPTORS:
+        place = os.path.join(os.path.realpath(top), *parts)
+        if os.path.normcase(os.path.realpath(place)) != os.path.normcase(place):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), place)  # a junction, most likely
+        yield place
+        return
+    here = os.open(top, TO_DIRECTORY)
+    try:
+        for name in parts:
+            there = os.open(name, TO_DIRECTORY | NO_LINK, dir_fd=here)
+            os.close(here)
+            here = there
+        yield here
+    finally:
+        os.close(here)
+
+
+def _size(entry: os.DirEntry[str], top: str, parts: tuple[str, ...], serve_dotfiles: bool) -> int | None:
+    """Return the size of the file that reading this entry would give, or None where it would give none."""
+    try:
+        if not entry.is_symlink():
+            status = entry.stat(follow_symlinks=False)
+            return status.st_size if stat.S_ISREG(status.st_mode) else None
+        wanted = WantedFile(skill="", path=entry.name, parts=parts, serve_dotfiles=serve_dotfiles)
+        with opened(top, wanted, None) as descriptor:
+            return os.fstat(descriptor).st_size
+    except (OSError, PathNotAllowed, SkillFileNotFound):
+        return None
+
+
+def files_hint(directory: str | Path, wanted: WantedFile) -> str | None:
+    """Say which of the skill's files the caller may have meant."""
+    paths = [entry.path for entry in list_files(directory, serve_dotfiles=wanted.serve_dotfiles)[0]]
+    asked = "/".join(wanted.parts)
+    inside = [path for path in paths if not asked or path.startswith(f"{asked}/")]
+    if inside:
+        return f"files in it: {_quoted(inside)}"
+    near = near_names(asked, paths)
+    if near:
+        return f"did you mean {_quoted(near)}?"
+    return f"files of the skill: {_quoted(paths)}" if paths else None
+
+
+def _quoted(paths: list[str]) -> str:
+    rest = ", …" if len(paths) > _HINTED_FILES else ""
+    return ", ".join(repr(path) for path in paths[:_HINTED_FILES]) + rest

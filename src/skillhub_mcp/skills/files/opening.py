@@ -1,0 +1,126 @@
+"""How is a file opened so that nothing leads out of its skill? Name by name, from the skill's own directory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from skillhub_mcp.skills.files.paths import MAX_DEPTH, WITHHELD, WantedFile
+
+# Every link, and every `..` within one, starts the walk anew; forty links is what Linux itself follows.
+_MAX_WALKS = 64
+_LEAVES = "leads out of the skill through a link"
+
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+TO_DIRECTORY: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+# O_NONBLOCK: should a FIFO take the file's place after the look at it, opening it does not wait for a writer.
+_TO_FILE: int = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+HAS_DESCRIPTORS = bool(NO_LINK) and {os.open, os.stat, os.readlink} <= os.supports_dir_fd
+
+Opener = Callable[[str, WantedFile], int]
+
+
+@contextmanager
+def opened(directory: str | Path, wanted: WantedFile, opener: Opener | None) -> Iterator[int]:
+    """Yield a descriptor of the regular file that is wanted. Raises PathNotAllowed and SkillFileNotFound."""
+    try:
+        descriptor = (opener or open_confined)(os.fspath(directory), wanted)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise wanted.missing("is not a regular file")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise wanted.missing() from error
+    except OSError as error:
+        raise wanted.missing(f"cannot be read ({error.strerror or type(error).__name__})") from error
+
+
+def open_by_descriptors(directory: str, wanted: WantedFile) -> int:
+    """Open the file name by name, each from its directory's descriptor, and never let the system follow a link.
+
+    A link is read and walked here, anew from the skill's directory, so that it too can only reach what is inside,
+    and nothing withheld. A race with a rename ends in an error or in a file that was inside when it was reached.
+    Returns a descriptor; raises OSError besides the errors of `read_file`.
+    """
+    parts = list(wanted.parts)
+    root = os.open(directory, TO_DIRECTORY)
+    try:
+        for _ in range(_MAX_WALKS):
+            reached = _walk(root, parts, wanted)
+            if isinstance(reached, int):
+                return reached
+            parts = reached
+            if len(parts) > 2 * MAX_DEPTH:
+                break
+    finally:
+        os.close(root)
+    raise wanted.missing("leads through too many links or too deep")
+
+
+def _walk(root: int, parts: list[str], wanted: WantedFile) -> int | list[str]:
+    """Walk to the file and return its descriptor, or the names to walk instead where a link or a `..` is met."""
+    here = os.dup(root)
+    try:
+        for at, name in enumerate(parts):
+            if name == "..":
+                if at == 0:
+                    raise wanted.refused(_LEAVES)
+                # What was walked so far are directories, no links: `..` undoes exactly one name.
+                return parts[: at - 1] + parts[at + 1 :]
+            status = os.stat(name, dir_fd=here, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return parts[:at] + _link_parts(os.readlink(name, dir_fd=here), wanted) + parts[at + 1 :]
+            if stat.S_ISDIR(status.st_mode):
+                there = os.open(name, TO_DIRECTORY | NO_LINK, dir_fd=here)
+                os.close(here)
+                here = there
+            elif at < len(parts) - 1:
+                raise wanted.missing()
+            elif stat.S_ISREG(status.st_mode):
+                return os.open(name, _TO_FILE | NO_LINK, dir_fd=here)
+            else:
+                # Not even opened: opening a FIFO or a device can have effects.
+                raise wanted.missing("is not a regular file")
+    finally:
+        os.close(here)
+    raise wanted.missing("is a directory")
+
+
+def _link_parts(target: str, wanted: WantedFile) -> list[str]:
+    if target.startswith("/"):
+        raise wanted.refused(_LEAVES)
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    if not wanted.serve_dotfiles and any(part.startswith(".") and part != ".." for part in parts):
+        raise wanted.refused(WITHHELD)
+    return parts
+
+
+def open_by_resolved_path(directory: str, wanted: WantedFile) -> int:
+    """Open the file by its resolved path, where the system has no descriptors of directories (Windows).
+
+    Weaker than `open_by_descriptors`: someone who can write into the skill could swap a directory for a link between
+    the look and the opening. Absolute links that lead back inside are followed. Returns a descriptor; raises OSError
+    besides the errors of `read_file`.
+    """
+    root = os.path.realpath(directory)
+    target = Path(os.path.realpath(os.path.join(root, *wanted.parts)))
+    if not target.is_relative_to(root):
+        raise wanted.refused(_LEAVES)
+    if not wanted.serve_dotfiles and any(part.startswith(".") for part in target.relative_to(root).parts):
+        raise wanted.refused(WITHHELD)
+    mode = os.stat(target, follow_symlinks=False).st_mode
+    if stat.S_ISLNK(mode):
+        raise wanted.missing("leads through too many links or too deep")
+    if stat.S_ISDIR(mode):
+        raise wanted.missing("is a directory")
+    if not stat.S_ISREG(mode):
+        raise wanted.missing("is not a regular file")
+    return os.open(target, _TO_FILE | NO_LINK)
+
+
+open_confined: Opener = open_by_descriptors if HAS_DESCRIPTORS else open_by_resolved_path
