@@ -66,8 +66,6 @@ def _walk(
     if not _is_text(directory):
         problems[_problem(directory, "has a name that is not UTF-8")] = None
         return
-    if not _is_text(name):
-        name = os.path.basename(directory)  # the link's own name cannot be written down
     subdirectories: list[tuple[bool, str, str]] = []
     try:
         with os.scandir(directory) as entries:
@@ -87,7 +85,9 @@ def _walk(
         return
     # Sorted, and links last: which name a skill is found by must not hang on the order the disk gives.
     for _, subdirectory_name, path in sorted(subdirectories):
-        yield from _walk(path, root, subdirectory_name, depth + 1, seen, problems)
+        # A link's own name may be one that cannot be written down.
+        name = subdirectory_name if _is_text(subdirectory_name) else os.path.basename(path)
+        yield from _walk(path, root, name, depth + 1, seen, problems)
 
 
 def _real_directory(entry: os.DirEntry[str], problems: dict[WalkProblem, None]) -> str | None:
