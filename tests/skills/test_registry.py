@@ -307,3 +307,17 @@ def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
 def test_a_scan_of_no_roots_is_empty() -> None:
     seen = scan((), memory={})
     assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
+
+
+def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_changed(
+    write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    directory = write_skill("one")
+    os.utime(directory / "SKILL.md", ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
+    roots = make_roots([str(skills_dir)])
+    first = scan(roots, memory={})
+    second = scan(roots, memory={}, lately=first.memory)
+    assert (second.opened, second.changed) == (0, True)
+    (directory / "SKILL.md").write_bytes(b"")
+    half_written = scan(roots, memory={}, lately=first.memory)
+    assert [skill.name for skill in half_written.snapshot.skills] == ["one"]

@@ -71,7 +71,7 @@ class Looker:
         """Return the skills alone, without a thought for the index; loads no database."""
         self._load_state()
         if self._automatic:
-            return self._scan(self._memory(), reread=False).snapshot
+            return self._scan(self._memory()).snapshot
         return recall(self._roots, memory=self._memory(), strict=self._strict)
 
     def look(
@@ -89,12 +89,12 @@ class Looker:
         on_snapshot(seen.snapshot)
         try:
             if depth is Depth.REBUILD:
-                return self._synced(reread=reread, force="asked for", anew=True)
+                return self._synced(seen, force="asked for", anew=True)
             if self._state is None or self._failed(self._state) or self._indexer.stale(self._state, seen) is not None:
-                return self._synced(reread=reread)
+                return self._synced(seen)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
             if depth is Depth.VERIFY and not self._holds(view, seen):
-                return self._synced(reread=reread, force="its rows are not the files'")
+                return self._synced(seen, force="its rows are not the files'")
         except IndexUnavailable as problem:
             return self._without_writing(seen, before, problem)
         else:
@@ -132,11 +132,14 @@ class Looker:
             return View(seen.snapshot, self._indexer.open(state))
         except IndexDamaged as error:
             log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
-            return self._synced(reread=False)
+            return self._synced(seen)
 
-    def _synced(self, *, reread: bool, force: str | None = None, anew: bool = False) -> View:
+    def _synced(self, before: Scan, *, force: str | None = None, anew: bool = False) -> View:
         seen, published = self._indexer.sync(
-            lambda memory: self._scan(memory, reread=reread), force=force, anew=anew, failed=self._failed_version
+            lambda memory: self._scan(memory, lately=before.memory),
+            force=force,
+            anew=anew,
+            failed=self._failed_version,
         )
         self._spare = None
         if published.stamp is None:
@@ -158,7 +161,7 @@ class Looker:
         if self._spare is None:
             self._spare = self._make_spare()
         try:
-            _, published = self._spare.sync(lambda memory: self._scan(memory, reread=False))
+            _, published = self._spare.sync(lambda memory: self._scan(memory, lately=seen.memory))
         except IndexUnavailable as second:
             log.warning("There is no index in memory either: %s", second.message)
             return View(seen.snapshot, None, problem=problem)
@@ -189,8 +192,8 @@ class Looker:
             return self._seen
         return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
 
-    def _scan(self, memory: Memory, *, reread: bool) -> Scan:
-        return scan(self._roots, memory=memory, strict=self._strict, reread=reread)
+    def _scan(self, memory: Memory, *, lately: Memory | None = None, reread: bool = False) -> Scan:
+        return scan(self._roots, memory=memory, lately=lately or {}, strict=self._strict, reread=reread)
 
     def _load_state(self) -> bool:
         """Read the state again if its file was replaced; return whether it was."""

@@ -42,6 +42,8 @@ class Remembered:
 
 Memory = Mapping[str, Remembered]
 
+_NOTHING: Memory = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -56,22 +58,34 @@ class Scan:
     changed: bool
 
 
-def scan(roots: tuple[SkillRoot, ...], *, memory: Memory, strict: bool = False, reread: bool = False) -> Scan:
+def scan(
+    roots: tuple[SkillRoot, ...],
+    *,
+    memory: Memory,
+    lately: Memory = _NOTHING,
+    strict: bool = False,
+    reread: bool = False,
+) -> Scan:
     """Look at every SKILL.md below `roots`, opening only those that `memory` does not know as they are.
 
-    With `reread`, opens all of them. Bad files never raise: they end in the snapshot's report.
+    With `reread`, opens those too. What was read `lately`, a moment ago, is taken from there; the scan still says how
+    all differs from `memory`. Bad files never raise: they end in the snapshot's report.
     """
     walk = walk_roots(roots)
     remembered: dict[str, Remembered] = {}
     opened = 0
     changed = False
     for found in walk.found:
-        known = memory.get(found.directory)
-        if reread or known is None or not _as_remembered(found, known):
+        known, fresh = memory.get(found.directory), lately.get(found.directory)
+        if fresh is not None and _as_remembered(found, fresh):
+            now = fresh
+        elif known is not None and not reread and _as_remembered(found, known):
+            now = known
+        else:
             opened += 1
-            before, known = known, _settled(known, _read(found))
-            changed = changed or before is None or _differ(before, known)
-        remembered[found.directory] = known
+            now = _settled(fresh or known, _read(found))
+        changed = changed or known is None or _differ(known, now)
+        remembered[found.directory] = now
     own = {root.path for root in roots}
     gone = any(entry.root in own and path not in remembered for path, entry in memory.items())
     snapshot = recall(roots, memory=remembered, strict=strict, problems=walk.problems)
