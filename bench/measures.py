@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import io
 import json
 import os
 import statistics
@@ -9,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,8 +125,8 @@ def first_search(scratch: Path) -> list[Outcome]:
 def nothing_changed(scratch: Path) -> list[Outcome]:
     from skillhub_mcp.search.indexing import Indexer
     from skillhub_mcp.search.state import load_state, state_path
-    from skillhub_mcp.skills.registry import scan
     from skillhub_mcp.skills.roots import make_roots
+    from skillhub_mcp.skills.scanning import scan
 
     environment = _indexed(scratch, 10_000)
     roots = make_roots([environment["SKILLS_DIR"]])
@@ -140,18 +143,13 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
                     files += 1
         return files
 
-    def timed(work: Callable[[], object]) -> float:
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
-
     def decide() -> None:
         state = load_state(state_path(database))
         assert state is not None
         indexer = Indexer(database, roots, embedder=None)
         assert indexer.stale(state, scan(roots, memory=state.memory)) is None
 
-    a, b, ratio = _pairs(lambda: timed(decide), lambda: timed(lambda: bare_walk(environment["SKILLS_DIR"])), 9)
+    a, b, ratio = _pairs(lambda: _timed(decide), lambda: _timed(lambda: bare_walk(environment["SKILLS_DIR"])), 9)
     return [
         Outcome(
             'deciding "nothing changed" for 10,000 skills, against a bare os.scandir and stat walk of the same tree',
@@ -160,6 +158,136 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
             3.0,
         )
     ]
+
+
+def registry_scan(scratch: Path) -> list[Outcome]:
+    from skillhub_mcp.skills.roots import make_roots
+    from skillhub_mcp.skills.scanning import HowMuch, scan
+
+    library = write_library(scratch / "skills", 10_000)
+    roots = make_roots([str(library)])
+    # What the scan reads of each of these: their frontmatter ends within it.
+    prefix = 2_048
+
+    def bare_loop() -> None:
+        for directory, _, files in os.walk(library):
+            if "SKILL.md" in files:
+                with open(os.path.join(directory, "SKILL.md"), "rb") as file:
+                    file.read(prefix)
+
+    def ours() -> None:
+        assert len(scan(roots, memory={}, reading=HowMuch.HEADER).snapshot.skills) == 10_000
+
+    a, b, ratio = _pairs(lambda: _timed(ours), lambda: _timed(bare_loop), 9)
+    return [
+        Outcome(
+            "a registry scan of 10,000 skills, against a bare loop that walks to and reads the same bytes",
+            f"{a:.2f} s / {b:.2f} s",
+            ratio,
+            4.0,
+        )
+    ]
+
+
+def validation(_: Path) -> list[Outcome]:
+    from skills_ref.validator import validate  # type: ignore[import-not-found,unused-ignore]  # Python 3.11 and newer
+
+    from skillhub_mcp.cli.main import run
+
+    corpus = _corpus()
+    if corpus is None:
+        return []
+    directories = sorted(file.parent for file in corpus.rglob("SKILL.md"))
+
+    def ours() -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            run(["validate", str(corpus), "--json"])
+
+    def theirs() -> None:
+        for directory in directories:
+            with contextlib.suppress(UnicodeDecodeError):
+                validate(directory)
+
+    a, b, ratio = _pairs(lambda: _timed(ours), lambda: _timed(theirs), 3)
+    return [
+        Outcome(
+            f"skillhub validate of {len(directories):,} real skills with advice and costs, against skills-ref",
+            f"{a:.1f} s / {b:.1f} s",
+            ratio,
+            0.2,
+        )
+    ]
+
+
+def servable(scratch: Path) -> list[Outcome]:
+    """How many of the real skills can be loaded, by whatever name a client is told of them."""
+    corpus = _corpus()
+    if corpus is None:
+        return []
+    files = list(corpus.rglob("SKILL.md"))
+    # That provider looks one level below a root, so it is told of every directory that holds skills.
+    roots = sorted({file.parent.parent for file in files})
+    found = len(files)
+    shares = {
+        "SkillHub": _loadable(corpus, scratch / "lenient", strict=False),
+        "FastMCP's skills provider, as resources": asyncio.run(_provided(roots, listed=False)),
+        "FastMCP's skills provider, skills/list": asyncio.run(_provided(roots, listed=True)),
+        "SkillHub with SKILLHUB_STRICT=1": _loadable(corpus, scratch / "strict", strict=True),
+    }
+    ours, *others = shares.values()
+    return [
+        Outcome(
+            f"the best other way's share of {found:,} real skills that can be loaded, against ours",
+            ", ".join(f"{name} {count / found:.1%}" for name, count in shares.items()),
+            max(others) / ours,
+            0.999,
+        )
+    ]
+
+
+def _loadable(corpus: Path, scratch: Path, *, strict: bool) -> int:
+    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.errors import SkillHubError
+    from skillhub_mcp.settings import read_settings
+
+    environment = {**_environment(corpus, scratch / "skills.lancedb"), "SKILLHUB_STRICT": "1" if strict else "0"}
+    settings, _ = read_settings(environment)
+    hub = make_hub(settings, background=False)
+    loaded = 0
+    for one in hub.listed():
+        with contextlib.suppress(SkillHubError):
+            loaded += hub.load(one.handle).skill.directory == one.skill.directory
+    hub.close()
+    return loaded
+
+
+async def _provided(roots: Sequence[Path], *, listed: bool) -> int:
+    from fastmcp import Client, FastMCP
+    from fastmcp.server.providers.skills import SkillsDirectoryProvider
+    from fastmcp.skills.client import SkillsClientExtension
+    from fastmcp.skills.extension import SkillsExtension
+
+    server = FastMCP("peer")
+    provider = SkillsDirectoryProvider(roots=roots, experimental_skills=listed)
+    server.add_provider(provider)
+    if listed:
+        server.add_extension(SkillsExtension(providers=[provider]))
+    async with Client(server, extensions=[SkillsClientExtension()]) as client:
+        if listed:
+            return len(await client.list_skills(max_pages=1_000))
+        return sum(str(resource.uri).endswith("/SKILL.md") for resource in await client.list_resources())
+
+
+def _corpus() -> Path | None:
+    """The real skills that lie beside the project on the machines of its founders."""
+    directory = _HERE.parents[1] / "shared" / "corpus" / "skills"
+    return directory if directory.is_dir() else None
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def live_change(scratch: Path) -> list[Outcome]:
@@ -201,7 +329,10 @@ MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "startup": startup,
     "first_search": first_search,
     "nothing_changed": nothing_changed,
+    "registry_scan": registry_scan,
     "live_change": live_change,
+    "validation": validation,
+    "servable": servable,
     "surface": surface,
 }
 

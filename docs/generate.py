@@ -26,7 +26,8 @@ sys.path.insert(0, str(PROJECT))
 from tests.requirements import GAPS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
-from skillhub_mcp.bootstrap import make_hub  # noqa: E402 - as above
+from skillhub_mcp.bootstrap import make_hub, registry_admission  # noqa: E402 - as above
+from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.settings import SETTINGS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, Severity  # noqa: E402 - as above
@@ -57,7 +58,7 @@ def command_line() -> str:
     """Return the page of what every command says of itself."""
     os.environ["COLUMNS"] = "100"
     parser = make_parser()
-    sections = [f"## {one.prog}\n\n```\n{one.format_help()}```" for one in (parser, *parser.verbs.values())]
+    sections = [f"## {one.prog}\n\n```\n{one.format_help()}```" for one in _parsers(parser)]
     return page(
         "The command line",
         "the parsers in cli/",
@@ -67,6 +68,12 @@ def command_line() -> str:
         "[Errors](errors.md) says which codes there are.",
         *sections,
     )
+
+
+def _parsers(parser: Parser) -> Iterator[Parser]:
+    yield parser
+    for verb in parser.verbs.values():
+        yield from _parsers(verb)
 
 
 def tools() -> str:
@@ -88,7 +95,8 @@ def tools() -> str:
     return page(
         "The tools",
         "a running server",
-        "`run_skill_command` is offered only with `--enable-run`. Within 0.x arguments and results change by optional "
+        "The set `core` is offered unless `SKILLHUB_TOOLS` says otherwise, the others only when it names them, and "
+        "`run_skill_command` only with `--enable-run`. Within 0.x arguments and results change by optional "
         "additions only. The complete schemas are in [tests/golden/tools](../../tests/golden/tools).",
         *sections,
     )
@@ -103,6 +111,8 @@ async def _listed_tools() -> list[dict[str, Any]]:
         chosen, _ = read_settings({}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb")})
         options = ServerOptions(
             transport="stdio",
+            tools=("core", "context", "registry"),
+            registry_admission=lambda lenient: registry_admission(chosen, lenient=lenient),
             enable_run=True,
             expose_paths=True,
             error_style=chosen.error_style,

@@ -1,4 +1,4 @@
-"""What SkillHub must do: each acceptance row of seed 002 in a sentence. `test_requirements` holds them to tests.
+"""What SkillHub must do: each acceptance row of the seeds in a sentence. `test_requirements` holds them to tests.
 
 A test proves a row by carrying its id: `@pytest.mark.acceptance("S2-37")`. What is knowingly unproved stands in GAPS.
 """
@@ -10,6 +10,44 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REQUIREMENTS: dict[str, str] = {
+    # Seed 000: types (§4)
+    "S0-1": "Every listed skill carries id, name, description, path, dir, scope and mtimeMs, with absolute paths.",
+    "S0-2": "The id is made of the canonical path: the same for the same file, another for a namesake elsewhere.",
+    "S0-3": "mtimeMs is a number of milliseconds that changes when SKILL.md is touched.",
+    "S0-4": "Load errors are {path, message}, apart from the skills.",
+    "S0-5": "A catalogue has exactly skills, errors and truncated.",
+    "S0-6": "A hit has skill, score and a reason that is one of exact_path, exact_name, prefix and token_overlap.",
+    "S0-7": "The types are declared once as validated schemas, and a malformed object is refused.",
+    # Seed 000: discovery (§5.1, §5.2)
+    "S0-8": "From a working directory, .agents/skills of every directory from the project's root down is listed as repo.",
+    "S0-9": "~/.agents/skills is listed as user.",
+    "S0-10": "A skill several directories below .agents/skills is found, to a stated depth.",
+    "S0-11": "Nothing else is searched: no .claude/skills, no sibling directory, nothing above the root.",
+    "S0-12": "CODELIA_AGENTS_ROOT, or its SkillHub name, sets the root and beats markers.",
+    "S0-13": "Without it the nearest ancestor with .codelia, .git or .jj, file or directory, is the root.",
+    "S0-14": "Without a marker the working directory is the root, and its parents are not searched.",
+    "S0-15": "The file is named exactly SKILL.md; a directory without one is neither a skill nor an error.",
+    "S0-16": "Roots that are missing and directories that cannot be read cost nothing but themselves.",
+    # Seed 000: frontmatter (§5.3)
+    "S0-17": "A SKILL.md without frontmatter, or with an unclosed one, is an error with its path.",
+    "S0-18": "A name that is missing, empty, too long or not lower-case kebab-case is an error.",
+    "S0-19": "-a, a- and a--b are errors.",
+    "S0-20": "A description that is missing, blank or over 1,024 characters is an error; exactly 1,024 are accepted.",
+    "S0-21": "version, license and metadata are accepted and kept.",
+    "S0-22": "A name other than the directory's is an error.",
+    "S0-23": "CRLF, BOM, block scalars, colons and odd bytes are parsed or reported, and cost no other skill anything.",
+    # Seed 000: duplicates (§5.4)
+    "S0-24": "One file that two ways lead to is listed once.",
+    "S0-25": "Two files of one name are both listed.",
+    "S0-26": "Choosing by that name alone is ambiguous.",
+    # Seed 000: configuration, protocol, remote (§9, §10, §12)
+    "S0-72": "With skills switched off there is no catalogue and no skill tool.",
+    "S0-73": "Skills are on, 200 entries, 32,768 bytes, 8 and 50 hits by default; each can be set.",
+    "S0-74": "Wrong types and numbers that are not positive are reported, and the default is used.",
+    "S0-75": "skills_list takes cwd and force_reload and returns skills and errors.",
+    "S0-76": "Without force_reload the catalogue may be the one of before; with it, what is new appears and what is gone goes.",
+    "S0-77": "Two working directories have their own catalogues.",
+    "S0-79": "Nothing is asked of a network to find or fetch skills.",
     # Product and packaging (§1, §7, §9)
     "S2-1": "The package is skillhub-mcp, installs on Python 3.10 and newer, and brings the commands skillhub and "
     "skillhub-mcp.",
@@ -92,6 +130,54 @@ REQUIREMENTS: dict[str, str] = {
     "S2-71": "SKILLHUB_ENABLED_CATEGORIES serves those categories only, in any letter case.",
     "S2-72": "Where both are set the names decide alone; where neither is, all skills are served.",
     "S2-73": "Within 0.x a tool's schema changes by optional additions only.",
+    # Seed 003: roots and index (§2, §3)
+    "S3-1": "Project, user and built-in roots are searched in this order, and one that is missing is no error.",
+    "S3-2": "Each root carries source, absolute path and priority, and the caller may pass a list of their own.",
+    "S3-3": "An entry has name, description, source, path, controls and meta.",
+    "S3-4": "Controls default to false, true and none.",
+    "S3-5": "build_index and refresh_index return skills and a report.",
+    "S3-6": "Only the bytes of the frontmatter are read, and no body is in the index.",
+    "S3-7": "A skill is a directory with a SKILL.md; its name comes from the frontmatter, and without one it is refused.",
+    "S3-8": "Directories whose names begin with a dot are ignored.",
+    "S3-9": "What is not a directory is ignored.",
+    "S3-10": "Directories without SKILL.md are ignored, and each reason is counted in the report.",
+    # Seed 003: parsing (§4)
+    "S3-11": "version, author, disable-model-invocation, user-invocable and allowed-tools have their types; 1.0 is text.",
+    "S3-12": "An angle bracket in a value is refused by the strict registry, with the reason; a block marker is no value.",
+    "S3-13": "Over 200 lines of frontmatter, or over 500 characters in a line, are refused; both bounds are settings.",
+    "S3-14": "Nested structures are refused or ignored, without a crash.",
+    "S3-15": "Strict: bad frontmatter or a missing field keeps a skill out, with the reason.",
+    "S3-16": "Lenient: a missing description is empty and noted.",
+    "S3-17": "Lenient: allowed-tools as text with commas becomes a list.",
+    # Seed 003: conflicts (§5)
+    "S3-18": "Of one name in several roots the project's wins over the user's, and that over the built-in.",
+    "S3-19": "Of one name twice in a root the later modified wins, and the conflict is reported.",
+    "S3-20": "With a source, only that source's entry is returned, also one that lost by default.",
+    "S3-21": "Each overridden entry is recorded with version, source, path and reason.",
+    # Seed 003: refresh and snapshot (§6)
+    "S3-22": "The index is built at the start.",
+    "S3-23": "A refresh shows what is new and what is gone.",
+    "S3-24": "After an installation or a removal the index is fresh.",
+    "S3-25": "Changes are detected by time and content, and named changes limit the work.",
+    "S3-26": "A query does not scan the disk.",
+    "S3-27": "A snapshot never changes; a refresh makes a new one.",
+    "S3-28": "The index has a hash: the same for the same content everywhere, another for any change of metadata.",
+    "S3-29": "The index can be written to disk.",
+    # Seed 003: what a model sees, and the report (§7, §8)
+    "S3-30": "disable-model-invocation keeps a skill from models' lists, user-invocable: false from people's.",
+    "S3-31": "The text form is a header and a line of name, source and description for each skill.",
+    "S3-32": "A model is shown name, description and source alone.",
+    "S3-33": "The report lists the roots and the time taken.",
+    "S3-34": "It counts what was found, valid and ignored, with reasons and paths.",
+    "S3-35": "It counts and details the conflicts.",
+    "S3-36": "It gives the index's hash.",
+    "S3-37": "It can be printed as JSON and written to a file.",
+    "S3-38": "The registry reads no body, runs nothing and enforces no permission.",
+    # Seed 004
+    "S4-5": "parse_skill_md gives name, description, body, path and dir; a file without frontmatter gives nothing.",
+    "S4-6": "A SKILL.md whose closing fence ends the file is parsed.",
+    "S4-15": "skills/<name>/SKILL.md with references/ and scripts/ works, Japanese text intact.",
+    "S4-17": "SkillLoader has load_skills, parse_skill_md, get_descriptions and get_skill_content.",
 }
 
 # Rows that no test proves yet, each with the reason.

@@ -23,6 +23,11 @@ HOME = "/home/somebody"
 
 DEFAULTS: dict[str, object] = {
     "SKILLS_DIR": (f"{HOME}/.skillhub/skills",),
+    "SKILLHUB_ROOTS": ("project", "user", "hub"),
+    "SKILLHUB_CWD": "",
+    "SKILLHUB_PROJECT_ROOT": "",
+    "SKILLHUB_MARKERS": (".codelia", ".git", ".jj"),
+    "SKILLHUB_TOOLS": ("core",),
     "DB_PATH": f"{HOME}/.skillhub/skills.lancedb",
     "EMBEDDING_PROVIDER": "none",
     "EMBEDDING_MODEL": "",
@@ -48,10 +53,22 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_ERROR_STYLE": "result",
     "SKILLHUB_ALLOWED_HOSTS": (),
     "SKILLHUB_ALLOWED_ORIGINS": (),
+    "SKILLHUB_REGISTRY_MAX_LINES": 200,
+    "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": 500,
+    "SKILLHUB_SKILLS_ENABLED": True,
+    "SKILLHUB_CATALOGUE_MAX_ENTRIES": 200,
+    "SKILLHUB_CATALOGUE_MAX_BYTES": 32_768,
+    "SKILLHUB_SKILL_SEARCH_LIMIT": 8,
+    "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": 50,
 }
 
 WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLS_DIR": (f"~/a{os.pathsep}/b", (f"{HOME}/a", "/b")),
+    "SKILLHUB_ROOTS": ("builtin, Project", ("project", "builtin")),
+    "SKILLHUB_CWD": ("/work", "/work"),
+    "SKILLHUB_PROJECT_ROOT": ("..", ".."),
+    "SKILLHUB_MARKERS": (".hg , .git", (".hg", ".git")),
+    "SKILLHUB_TOOLS": ("all", ("core", "context", "registry")),
     "DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
     "EMBEDDING_PROVIDER": ("NONE", "none"),
     "EMBEDDING_MODEL": ("m", "m"),
@@ -77,6 +94,13 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
     "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
     "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
+    "SKILLHUB_REGISTRY_MAX_LINES": ("20", 20),
+    "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": ("80", 80),
+    "SKILLHUB_SKILLS_ENABLED": ("off", False),
+    "SKILLHUB_CATALOGUE_MAX_ENTRIES": ("5", 5),
+    "SKILLHUB_CATALOGUE_MAX_BYTES": ("1000", 1_000),
+    "SKILLHUB_SKILL_SEARCH_LIMIT": ("3", 3),
+    "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": ("9", 9),
 }
 
 SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
@@ -108,6 +132,18 @@ BAD = [
     ("SKILLHUB_EXPOSE_PATHS", "-", SWITCH),
     ("SKILLHUB_SERVE_DOTFILES", "dot", SWITCH),
     ("SKILLHUB_ERROR_STYLE", "xml", "must be one of result, jsonrpc"),
+    ("SKILLHUB_ROOTS", "project,home", "must be some of project, user, hub, builtin, claude, separated by commas"),
+    ("SKILLHUB_TOOLS", "core,extra", "must be some of core, context, registry, separated by commas"),
+    ("SKILLHUB_REGISTRY_MAX_LINES", "0", "must be a whole number from 1 to 1000000"),
+    ("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "many", "must be a whole number from 1 to 1000000"),
+]
+# A bad value of these is told, and the default is used (seed 000 §9).
+FORGIVEN = [
+    ("SKILLHUB_SKILLS_ENABLED", "perhaps", SWITCH),
+    ("SKILLHUB_CATALOGUE_MAX_ENTRIES", "-1", "must be a whole number from 1 to 1000000"),
+    ("SKILLHUB_CATALOGUE_MAX_BYTES", "0", "must be a whole number from 1 to 67108864"),
+    ("SKILLHUB_SKILL_SEARCH_LIMIT", "0", "must be a whole number from 1 to 1000"),
+    ("SKILLHUB_SKILL_SEARCH_MAX_LIMIT", "1.5", "must be a whole number from 1 to 1000"),
 ]
 MISSING_KEY = """\
 error: EMBEDDING_PROVIDER='openai' needs OPENAI_API_KEY, which is not set
@@ -123,6 +159,9 @@ FREE = {
     "SKILLHUB_ENABLED_CATEGORIES",
     "SKILLHUB_ALLOWED_HOSTS",
     "SKILLHUB_ALLOWED_ORIGINS",
+    "SKILLHUB_CWD",
+    "SKILLHUB_PROJECT_ROOT",
+    "SKILLHUB_MARKERS",
 }
 
 
@@ -148,7 +187,9 @@ def test_without_any_variable_every_setting_has_its_default(at_home: None) -> No
 def test_each_variable_sets_its_own_value_and_no_other(name: str, at_home: None) -> None:
     written, expected = WRITTEN[name]
     settings, origins = read_settings({name: written})
-    assert named(settings) == {**DEFAULTS, name: expected}
+    # Whoever names a skills directory wants that one and no other (DECISIONS 7).
+    also = {"SKILLHUB_ROOTS": ("hub",)} if name == "SKILLS_DIR" else {}
+    assert named(settings) == {**DEFAULTS, **also, name: expected}
     assert {o.setting.name: o.source for o in origins if o.source != "default"} == {name: f"environment ({name})"}
 
 
@@ -161,8 +202,25 @@ def test_a_bad_value_is_named_with_what_would_be_allowed(name: str, written: str
     assert caught.value.facts == {"setting": name, "value": written}
 
 
+@pytest.mark.acceptance("S0-74")
+@pytest.mark.parametrize(("name", "written", "reason"), FORGIVEN, ids=[name for name, _, _ in FORGIVEN])
+def test_a_bad_value_of_a_forgiving_setting_is_told_and_the_default_used(
+    name: str, written: str, reason: str, at_home: None
+) -> None:
+    settings, origins = read_settings({name: written})
+    assert named(settings) == DEFAULTS
+    (told,) = [origin for origin in origins if origin.problem is not None]
+    assert (told.setting.name, told.source) == (name, "default")
+    assert told.problem == f"{name}={written!r} {reason}"
+
+
 def test_every_setting_that_has_a_form_has_a_bad_example() -> None:
-    assert {name for name, _, _ in BAD} == {setting.name for setting in SETTINGS} - FREE
+    assert {name for name, _, _ in [*BAD, *FORGIVEN]} == {setting.name for setting in SETTINGS} - FREE
+
+
+def test_a_skills_directory_and_chosen_roots_go_together() -> None:
+    settings, _ = read_settings({"SKILLS_DIR": "/a", "SKILLHUB_ROOTS": "user,hub"})
+    assert settings.roots == ("user", "hub")
 
 
 @pytest.mark.acceptance("S2-64")

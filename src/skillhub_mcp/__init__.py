@@ -8,31 +8,56 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skillhub_mcp.api import available_skills, build_index, refresh_index
     from skillhub_mcp.bootstrap import make_hub
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer, SkillHub
     from skillhub_mcp.settings import Settings, read_settings
+    from skillhub_mcp.skills.loader import SkillLoader
+    from skillhub_mcp.skills.registry import Registry
+    from skillhub_mcp.skills.registry_index import IndexEntry, IndexReport, RegistryIndex
+    from skillhub_mcp.skills.roots import SkillRoot, Source
 
 __all__ = [
     "FoundSkill",
+    "IndexEntry",
+    "IndexReport",
     "LoadedSkill",
+    "Registry",
+    "RegistryIndex",
     "SearchAnswer",
     "Settings",
     "SkillHub",
     "SkillHubError",
+    "SkillLoader",
+    "SkillRoot",
+    "Source",
+    "available_skills",
+    "build_index",
     "make_hub",
     "read_settings",
+    "refresh_index",
 ]
 
 _HOMES = {
     "FoundSkill": "hub",
+    "IndexEntry": "skills.registry_index",
+    "IndexReport": "skills.registry_index",
     "LoadedSkill": "hub",
+    "Registry": "skills.registry",
+    "RegistryIndex": "skills.registry_index",
     "SearchAnswer": "hub",
     "Settings": "settings",
     "SkillHub": "hub",
     "SkillHubError": "errors",
+    "SkillLoader": "skills.loader",
+    "SkillRoot": "skills.roots",
+    "Source": "skills.roots",
+    "available_skills": "api",
+    "build_index": "api",
     "make_hub": "bootstrap",
     "read_settings": "settings",
+    "refresh_index": "api",
 }
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.project import DEFAULT_MARKERS
 
 T = TypeVar("T")
 
@@ -27,7 +28,10 @@ _FALSE = ("0", "false", "no", "off")
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One setting. `read` turns its text into a value, or raises ValueError with what would be allowed."""
+    """One setting. `read` turns its text into a value, or raises ValueError with what would be allowed.
+
+    A value that a `forgiving` one cannot use is reported, and the default is used (seed 000 §9).
+    """
 
     name: str
     field: str
@@ -36,13 +40,19 @@ class Setting(Generic[T]):
     read: Callable[[str], T]
     aliases: tuple[str, ...] = ()
     secret: bool = False
+    forgiving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings as values. `skills_dirs` and `db_path` have `~` expanded."""
+    """All settings as values. `skills_dirs` and `db_path` have `~` expanded; `roots` is never empty."""
 
     skills_dirs: tuple[str, ...]
+    roots: tuple[str, ...]
+    cwd: str
+    project_root: str
+    markers: tuple[str, ...]
+    tools: tuple[str, ...]
     db_path: str
     embedding_provider: Provider
     embedding_model: str
@@ -68,15 +78,26 @@ class Settings:
     error_style: ErrorStyle
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    registry_max_lines: int
+    registry_max_line_characters: int
+    skills_enabled: bool
+    catalogue_max_entries: int
+    catalogue_max_bytes: int
+    skill_search_limit: int
+    skill_search_max_limit: int
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a setting's value came from: an option of the command line, a variable, or the default."""
+    """Where a setting's value came from: an option of the command line, a variable, or the default.
+
+    `problem` says what was written instead, where that could not be used and the default is.
+    """
 
     setting: Setting[object]
     written: str = field(repr=False)
     source: str
+    problem: str | None = None
 
 
 def _text(written: str) -> str:
@@ -102,6 +123,16 @@ def _path(written: str) -> str:
     if not written.strip() or "\0" in written or re.match(r"\w{2,}://", written):
         raise ValueError("must be a path on this machine")
     return os.path.abspath(os.path.expanduser(written))
+
+
+def _some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+    def read(written: str) -> tuple[str, ...]:
+        chosen = tuple(part.lower() for part in _list(written))
+        if not set(chosen) <= {*allowed, "all"}:
+            raise ValueError("must be some of " + ", ".join(allowed) + ", separated by commas")
+        return tuple(name for name in allowed if "all" in chosen or name in chosen)
+
+    return read
 
 
 def _choice(*allowed: str, upper: bool = False) -> Callable[[str], str]:
@@ -182,11 +213,14 @@ def _setting(
     *,
     aliases: tuple[str, ...] = (),
     secret: bool = False,
+    forgiving: bool = False,
 ) -> Setting[object]:
-    return Setting(name, field, default, meaning, read, aliases, secret)
+    return Setting(name, field, default, meaning, read, aliases, secret, forgiving)
 
 
 _MEBIBYTES_64 = 64 * 1024 * 1024
+_PLACES = ("project", "user", "hub", "builtin", "claude")
+_TOOL_SETS = ("core", "context", "registry")
 
 SETTINGS: tuple[Setting[object], ...] = (
     _setting(
@@ -195,6 +229,44 @@ SETTINGS: tuple[Setting[object], ...] = (
         "~/.skillhub/skills",
         "Directories that hold skills, separated as in PATH; an earlier one wins a name",
         _directories,
+    ),
+    _setting(
+        "SKILLHUB_ROOTS",
+        "roots",
+        "",
+        "Which places are searched: some of project, user, hub (SKILLS_DIR), builtin and claude, separated by commas. "
+        "Empty takes project,user,hub, and hub alone where SKILLS_DIR is set",
+        _some_of(*_PLACES),
+    ),
+    _setting(
+        "SKILLHUB_CWD",
+        "cwd",
+        "",
+        "The working directory that project skills are looked for from; empty takes the process's own",
+        _text,
+    ),
+    _setting(
+        "SKILLHUB_PROJECT_ROOT",
+        "project_root",
+        "",
+        "The project's root; empty takes the nearest directory, from the working directory upwards, with a marker",
+        _text,
+        aliases=("CODELIA_AGENTS_ROOT",),
+    ),
+    _setting(
+        "SKILLHUB_MARKERS",
+        "markers",
+        ",".join(DEFAULT_MARKERS),
+        "Names of files or directories that make a directory a project's root, separated by commas",
+        _list,
+        aliases=("CODELIA_AGENTS_MARKERS",),
+    ),
+    _setting(
+        "SKILLHUB_TOOLS",
+        "tools",
+        "core",
+        "Which sets of tools are offered: some of core, context and registry, separated by commas, or all",
+        _some_of(*_TOOL_SETS),
     ),
     _setting("DB_PATH", "db_path", "~/.skillhub/skills.lancedb", "Where the index is kept", _path),
     _setting(
@@ -330,6 +402,60 @@ SETTINGS: tuple[Setting[object], ...] = (
         "Origins, besides those of this machine, whose pages may call over HTTP, separated by commas",
         _list,
     ),
+    _setting(
+        "SKILLHUB_REGISTRY_MAX_LINES",
+        "registry_max_lines",
+        "200",
+        "Lines of frontmatter beyond which a strict registry refuses a skill",
+        _whole(1, 1_000_000),
+    ),
+    _setting(
+        "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS",
+        "registry_max_line_characters",
+        "500",
+        "Characters in a line of frontmatter, but for the description's, beyond which a strict registry refuses it",
+        _whole(1, 1_000_000),
+    ),
+    _setting(
+        "SKILLHUB_SKILLS_ENABLED",
+        "skills_enabled",
+        "1",
+        "0 leaves out the tools of the set context: no catalogue, no skill_search, no skill_load",
+        _switch,
+        forgiving=True,
+    ),
+    _setting(
+        "SKILLHUB_CATALOGUE_MAX_ENTRIES",
+        "catalogue_max_entries",
+        "200",
+        "Skills that a catalogue lists at most",
+        _whole(1, 1_000_000),
+        forgiving=True,
+    ),
+    _setting(
+        "SKILLHUB_CATALOGUE_MAX_BYTES",
+        "catalogue_max_bytes",
+        "32768",
+        "Bytes that a catalogue's entries take at most",
+        _whole(1, _MEBIBYTES_64),
+        forgiving=True,
+    ),
+    _setting(
+        "SKILLHUB_SKILL_SEARCH_LIMIT",
+        "skill_search_limit",
+        "8",
+        "Skills that skill_search returns without a limit",
+        _whole(1, 1_000),
+        forgiving=True,
+    ),
+    _setting(
+        "SKILLHUB_SKILL_SEARCH_MAX_LIMIT",
+        "skill_search_max_limit",
+        "50",
+        "Skills that skill_search returns at most, whatever limit is asked for",
+        _whole(1, 1_000),
+        forgiving=True,
+    ),
 )
 
 
@@ -339,7 +465,8 @@ def read_settings(
     """Return the settings and where each value came from; `options` (by setting name) beat the environment.
 
     An empty variable counts as unset. Raises InvalidSetting, which names the setting, the value and what is
-    allowed, for the first value that cannot be used or that misses its partner (seed 002 §8).
+    allowed, for the first value that cannot be used or that misses its partner (seed 002 §8). A bad value of a
+    forgiving setting is told by its `Origin.problem`.
     """
     values: dict[str, object] = {}
     origins: list[Origin] = []
@@ -349,8 +476,15 @@ def read_settings(
             values[setting.field] = setting.read(origin.written)
         except ValueError as error:
             shown = "***" if setting.secret else origin.written
-            raise InvalidSetting(setting.name, shown, str(error)) from error
+            if not setting.forgiving:
+                raise InvalidSetting(setting.name, shown, str(error)) from error
+            origin = Origin(setting, setting.default, "default", f"{setting.name}={shown!r} {error}")
+            values[setting.field] = setting.read(setting.default)
         origins.append(origin)
+    if not values["roots"]:
+        chosen = next(origin for origin in origins if origin.setting.field == "skills_dirs").source != "default"
+        values["roots"] = ("hub",) if chosen else ("project", "user", "hub")
+    values["tools"] = values["tools"] or ("core",)
     settings = Settings(**values)  # type: ignore[arg-type]  # the table has one row per field; a test holds that
     _check_partners(settings)
     return settings, tuple(origins)

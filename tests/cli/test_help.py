@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
 
+from skillhub_mcp.cli.arguments import Parser
+from skillhub_mcp.cli.main import make_parser
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
-COMMANDS = ("", "search", "list", "show", "read", "index", "demo", "config")
+
+
+def commands(parser: Parser, typed: str = "") -> Iterator[str]:
+    """Yield every command line that has a help of its own, as it is typed."""
+    yield typed
+    for word, verb in parser.verbs.items():
+        yield from commands(verb, f"{typed} {word}".strip())
+
+
+COMMANDS = tuple(commands(make_parser()))
 
 
 @pytest.mark.skipif(
@@ -19,11 +32,13 @@ COMMANDS = ("", "search", "list", "show", "read", "index", "demo", "config")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_the_golden_one(skillhub: Skillhub, command: str) -> None:
     done = skillhub(*command.split(), "--help", COLUMNS="100")
-    golden = GOLDEN / f"{command or 'skillhub'}.txt"
+    golden = GOLDEN / f"{command.replace(' ', '-') or 'skillhub'}.txt"
     if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
         golden.write_text(done.out, encoding="utf-8")
     assert done.out == golden.read_text(encoding="utf-8")
 
 
 def test_every_command_has_a_golden_help() -> None:
-    assert {file.stem for file in GOLDEN.glob("*.txt")} == {command or "skillhub" for command in COMMANDS}
+    assert {file.stem for file in GOLDEN.glob("*.txt")} == {
+        command.replace(" ", "-") or "skillhub" for command in COMMANDS
+    }

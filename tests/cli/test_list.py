@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,40 @@ def test_a_category_is_listed_without_regard_to_case(skillhub: Skillhub, three: 
     (only,) = skillhub("list", "--category", "DOCS", "--json").json["skills"]
     assert only == {
         "name": "nested",
+        "handle": "nested",
+        "source": "hub",
         "description": "d",
         "category": "docs",
         "tags": ["a", "b"],
         "always_apply": True,
+        "disable_model_invocation": False,
+        "user_invocable": True,
         "path": str((skills_dir / "nested").resolve()),
+        "shadowed_by": None,
         "diagnostics": ["metadata-nested"],
     }
+
+
+def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    second = tmp_path / "second"
+    write_skill("one", "First.")
+    lost = write_skill("one", "Second.", root=second)
+    both = f"{skills_dir}{os.pathsep}{second}"
+    done = skillhub("list", SKILLS_DIR=both)
+    assert done.out == f"one  First.\n{lost}  Second.  (shadowed by {skills_dir / 'one'})\n"
+    assert skillhub("show", str(lost), "--json", SKILLS_DIR=both).json["description"] == "Second."
+    assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == "No skill of 1 fits.\n"
+
+
+@pytest.mark.acceptance("S3-30")
+def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("for-people", "Is for people.", extra="disable-model-invocation: true")
+    write_skill("for-models", "Is for models.", extra="user-invocable: false")
+    assert skillhub("list").out == (
+        "for-models  Is for models.  (not for people to call)\nfor-people  Is for people.  (not for models to choose)\n"
+    )
 
 
 def test_no_skill_of_a_category_is_not_taken_for_an_empty_library(skillhub: Skillhub, three: None) -> None:

@@ -20,6 +20,7 @@ def test_what_is_known_of_a_skill_is_printed_and_then_its_whole_body(
     assert shown == body + "\n"
     assert dict(line.split(maxsplit=1) for line in facts.splitlines() if not line.startswith("allowed")) == {
         "name:": "one",
+        "source:": "hub",
         "description:": "Does one thing.",
         "category:": "docs",
         "tags:": "a, b",
@@ -35,11 +36,17 @@ def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, 
     directory = write_skill("one", "Does one thing.", body="Do it.\n", extra=old)
     assert skillhub("show", "one", "--json").json == {
         "name": "one",
+        "handle": "one",
+        "source": "hub",
         "description": "Does one thing.",
         "category": None,
         "tags": [],
         "always_apply": False,
         "allowed_tools": ["Bash(git:*)", "Read"],
+        "disable_model_invocation": False,
+        "user_invocable": True,
+        "version": None,
+        "author": None,
         "license": "MIT",
         "compatibility": "any",
         "metadata": {},

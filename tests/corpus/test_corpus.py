@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from tests.hubs import hub_of
 
+from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import is_specified_name
-from skillhub_mcp.skills.registry import Scan, read_document, scan
 from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanning import Scan, scan
 
 
 @pytest.fixture(scope="module")

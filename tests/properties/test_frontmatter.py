@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
 
 import pytest
 import yaml
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from skillhub_mcp.skills import frontmatter
-from skillhub_mcp.skills.frontmatter import Document, parse
+from skillhub_mcp.skills.frontmatter import MAX_HEADER_BYTES, Document, header_end, parse
+from skillhub_mcp.skills.model import FileStamp
+from skillhub_mcp.skills.reading import read_skill
 
 LOADERS = [name for name in ("CSafeLoader", "SafeLoader") if hasattr(yaml, name)]
 
@@ -141,3 +145,241 @@ def test_any_one_line_of_plain_text_is_served_as_yaml_reads_it_or_as_it_stands(v
     assert document.values["name"] == "a"
     if document.diagnostics:
         assert document.values["description"] == value
+
+
+# One header, two readers: the one for plain pairs answers as the parser does, or not at all
+
+NASTY = st.text(
+    st.sampled_from("ab01 :#'\"-?,[]{}&*!|>%@`~\\.=<+\t\r\x85\xa0\u2028\u2029\u3000\ufeff\ufffe\x07\x7fé日🧪"),
+    max_size=12,
+)
+WORDS = st.sampled_from(
+    (
+        *("", "~", "null", "Null", "NULL", "nULL", "yes", "1.10", "2024-01-01", "a b", "a: b", "a #b", "a#b", "#a"),
+        *("''", '""', "'", '"', "'a'", '"a"', "'a''b'", '"a\\n"', "'a' b", "'a'b'", '"a" #b', "'a' : b", "'# x'"),
+        *("a:", "a:b", ":a", "http://x/y", "- a", "-a", "---", "...", "? a", "& a", "*a", "|", ">-", "[a]", "{a}"),
+        *("a ", "a\t", "\ta", "a\t#b", "a\t: b", "x" * 2_000, "x " * 1_000, "'" + "y" * 2_000 + "'", "=", "<<"),
+    )
+)
+PAIR_KEYS = st.sampled_from(
+    ("a", "b", "name", "description", "null", "yes", "1", "a.b", "a-", "a_b", "-a", "a b", "'a'", "<<", "é", "x" * 101)
+) | st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=4)
+PAIRS = st.tuples(
+    st.sampled_from(("", "", "", " ", "  ", "    ", "\t", "         ")),
+    PAIR_KEYS,
+    st.sampled_from((": ", ": ", ": ", ":", ":  ", " : ", ":\t")),
+    WORDS | NASTY,
+).map("".join)
+LINES = PAIRS | st.sampled_from(("", " ", "\t", "\r", "# a", "  # a", "- a", "  - a", "...", "a", "  a", "metadata:"))
+PAIRED = st.lists(st.tuples(LINES, st.sampled_from(("\n", "\n", "\n", "\r\n", "\r"))).map("".join), max_size=8).map(
+    "".join
+)
+
+
+# Nearly plain: keys that differ, one way of indenting, and values of which about one is nasty.
+SPANS = st.lists(NASTY, max_size=3).map("x y".join)
+VALUES = st.one_of(
+    WORDS, SPANS.map("a{}".format), SPANS.map("a{}b".format), SPANS.map("'{}'".format), SPANS.map('"{}"'.format)
+)
+NEARLY_PLAIN = st.lists(
+    st.tuples(st.sampled_from(("", "", "  ")), VALUES | st.just("a b"), st.booleans()), max_size=5
+).map(
+    lambda rows: "".join(
+        f"k{number}:\n  inner{number}: {value}\n" if nested else f"{indent if number else ''}k{number}: {value}\n"
+        for number, (indent, value, nested) in enumerate(rows)
+    )
+)
+
+
+def assert_one_outcome(header: str) -> None:
+    """Assert that the reader of plain pairs says nothing, or what the parser says."""
+    plain = frontmatter._plain_values(header, 2)
+    if plain is None:
+        return
+    values, lines, found = frontmatter._values(header, 2)
+    assert plain == (values, lines)
+    assert list(plain[0]) == list(values or {})
+    assert list(plain[1]) == list(lines)
+    assert found == []
+
+
+@given(header=PAIRED | NEARLY_PLAIN)
+@settings(max_examples=600)
+@example(header="a:\n  b: c\n  b: d\n")
+@example(header="a:\n  b: c\na: d\n")
+@example(header="a:\n\n  b: c\n")
+@example(header="a:\n  b: c\n   d: e\n")
+@example(header="a:\r\n  b: c\r\n")
+@example(header="a: b\n\r\nc: d\n")
+@example(header="a: b\u2028c: d\n")
+@example(header="a: b\x85c: d\n")
+@example(header="a: b \u3000\n")
+@example(header="a: \ufeffb\n")
+@example(header="\ufeffa: b\n")
+@example(header="a: b\n ...\n")
+def test_plain_pairs_are_read_as_the_parser_reads_them(header: str) -> None:
+    assert_one_outcome(header)
+
+
+@given(header=HEADERS)
+def test_any_header_is_read_as_the_parser_reads_it(header: str) -> None:
+    assert_one_outcome(header)
+
+
+@given(pairs=st.dictionaries(KEYS, st.sampled_from(("", "a b", "1.10", "'a: b'", '"# c"', "é", "~")), max_size=6))
+def test_plain_pairs_do_not_need_the_parser(pairs: dict[str, str]) -> None:
+    """The fast way is taken where it should be: else it would prove nothing that both agree."""
+    assume(all(key[0].isalpha() for key in pairs))
+    written = {key: value for key, value in pairs.items() if value}
+    header = "".join(f"{key}: {value}\n" for key, value in written.items())
+    header += "metadata:\n" + "".join(f"  {key}: {value}\n" for key, value in written.items()) if written else ""
+    assume("metadata" not in written)
+    assert frontmatter._plain_values(header, 2) is not None
+    assert_one_outcome(header)
+
+
+def test_the_real_skills_are_read_alike_by_both(corpus: Path) -> None:
+    plain = 0
+    for file in corpus.rglob("SKILL.md"):
+        document = parse(file.read_bytes())
+        if document.header:
+            assert_one_outcome(document.header)
+            plain += frontmatter._plain_values(document.header, 2) is not None
+    assert plain > 100
+
+
+# What lies behind the frontmatter changes nothing
+
+OPENINGS = st.sampled_from(
+    (
+        *(b"---\n", b"---\r\n", b"--- \t\n", b"\xef\xbb\xbf---\n", b"\n\r\n \t---\n", b"\xef\xbb\xbf\n---\n"),
+        *(b"", b"-", b"--", b"---", b"----\n", b"---x\n", b"--- x\n", b"\xef\xbb---\n", b"\xef\xbf---\n", b"# a\n"),
+        *(b"\xff\xfe", b"\xfe\xff", b"\xff\xfe-\0-\0-\0\n\0", b"\0", b"---\r", b"-\n--\n", b" - - -\n"),
+    )
+)
+CLOSINGS = st.sampled_from(
+    (b"\n---\n", b"\n---\r\n", b"\n--- \t\n", b"\n---", b"\n--- ", b"\n---\r", b"\n----\n", b"\n ---\n", b"---\n", b"")
+)
+FILES = st.tuples(
+    OPENINGS,
+    PAIRED.map(str.encode) | YAML_LIKE.map(str.encode) | st.binary(max_size=40),
+    CLOSINGS,
+    st.binary(max_size=40),
+).map(b"".join)
+
+
+def as_judged(document: Document) -> object:
+    """What a scan takes from a document: everything but the body."""
+    return document.values, document.lines, document.diagnostics, document.header, document.first_line
+
+
+def assert_prefix_decides(content: bytes, sizes: Iterable[int]) -> None:
+    end = header_end(content, whole=True)
+    assert end is not None
+    assert end <= len(content)
+    judged = as_judged(parse(content[:end]))
+    for size in sizes:
+        before = header_end(content[:size], whole=False)
+        if before is not None and before != end:
+            # It may be settled early only that there is no frontmatter, whatever else there is.
+            assert before <= size
+            assert parse(content[:before]).values is parse(content[:end]).values is None
+    # The body's own bytes may be of another encoding: but for that, the whole file says the same.
+    whole = parse(content)
+    if not {"file-binary", "file-encoding"} & {d.rule for d in whole.diagnostics}:
+        assert as_judged(whole) == judged
+
+
+@given(content=FILES)
+@settings(max_examples=300)
+@example(content=b"---\na: b\n---\n\xff\0")
+@example(content=b"---\na: b\n---x\n---\n")
+@example(content=b"---\n---\n---\n")
+@example(content=b"---\na: \xc3\n---\nbody")
+def test_a_beginning_decides_what_the_whole_file_would(content: bytes) -> None:
+    assert_prefix_decides(content, range(len(content) + 1))
+
+
+@pytest.mark.acceptance("S3-6")
+def test_the_beginning_of_a_real_skill_decides_too(corpus: Path) -> None:
+    for file in corpus.rglob("SKILL.md"):
+        content = file.read_bytes()
+        assert_prefix_decides(content, (1, 2, 5, 64, 500, 2_048, 4_096, 16_384))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b" " * 400_000 + b"x",
+        b"\n" * 400_000 + b"x",
+        b" \t\r\n" * 100_000 + b"--",
+        b"---" + b" " * 400_000 + b"x",
+        b"\n" * 400_000 + b"---\na: b\n---\n",
+        b"\n" * 600_000 + b"---\na: b\n---\n",
+        b"---\n" + b"---x\n" * 100_000,
+        b"---\n---" + b" " * 400_000 + b"x\n",
+        b"---\n" + b"\n" * 400_000 + b"---\n",
+        b"---\na: b\n---\n" + b"x" * 2_000_000,
+        b"\xff\xfe" + b"-\0" * 500_000,
+    ],
+    ids=lambda content: repr(content[:8] + b".." + content[-8:]),
+)
+def test_a_file_of_any_size_is_decided_by_its_first_half_megabyte_and_at_once(content: bytes) -> None:
+    # Without a bound on what is tried, some of these take hours: there is no need to measure.
+    sizes = [2_048 << doubled for doubled in range(9)]
+    ends = [header_end(content[:size], whole=size >= len(content)) for size in sizes]
+    first = next(end for end in ends if end is not None)
+    assert first <= MAX_HEADER_BYTES
+    assert parse(content[:first]).values == parse(content[: header_end(content, whole=True)]).values
+
+
+# Real headers, spoiled
+
+SPOILING = (
+    *(b"\0", b"\t", b"\r", b"\n", b" ", b"  ", b":", b": ", b" #", b"'", b'"', b"---\n", b"\n---\n", b"- ", b"? "),
+    *(b"[", b"]", b"{", b"}", b",", b"|", b">", b"&a ", b"*a", b"!!map ", b"%", b"@", b"`", b"\\", b"\\ud800"),
+    *(b"\xef\xbb\xbf", b"\xc2\x85", b"\xe2\x80\xa8", b"\xc2\xa0", b"\xff", b"\xfe", b"\xc3", b"\x07", b"<<: *a\n"),
+)
+
+
+def spoiled(header: bytes, random: Random) -> bytes:
+    """Return a header with a few bytes flipped, put in, taken out, cut off or repeated."""
+    for _ in range(random.randint(1, 4)):
+        at = random.randint(0, len(header))
+        until = min(len(header), at + random.randint(1, 12))
+        how = random.randrange(5)
+        if how == 0:
+            header = header[:at] + bytes(byte ^ 1 << random.randrange(8) for byte in header[at:until]) + header[until:]
+        elif how == 1:
+            header = header[:at] + random.choice(SPOILING) + header[at:]
+        elif how == 2:
+            header = header[:at] + header[until:]
+        elif how == 3:
+            header = header[:at]
+        else:
+            header = header[:at] + header[at:until] * random.randint(2, 40) + header[until:]
+    return header
+
+
+@pytest.mark.acceptance("S3-14")
+def test_spoiled_headers_of_real_skills_end_in_a_skill_or_in_a_reason(corpus: Path) -> None:
+    random = Random(20_240_607)
+    files = sorted(corpus.rglob("SKILL.md"))
+    stamp = FileStamp(0, 0, "", 0)
+    for _ in range(3_000):
+        content = random.choice(files).read_bytes()[:6_000]
+        content = spoiled(content[: header_end(content, whole=True)], random) + random.choice((b"", b"\n---\nbody\n"))
+        document = parse(content)
+        assert document.values is not None or document.diagnostics
+        if "file-encoding" not in {diagnostic.rule for diagnostic in document.diagnostics}:
+            assert_sound(document, content)
+        if document.header:
+            assert_one_outcome(document.header)
+        assert_prefix_decides(content, (1, 5, 40, 200))
+        read = read_skill(content, directory="/r/a", root="/r", directory_name="a", stamp=stamp)
+        assert (read.skill is not None) or read.diagnostics
+        if read.skill is not None:
+            assert 0 < len(read.skill.name)
+            read.skill.searchable_text.encode()
+        assert 0 <= read.shape.longest <= len(content)
+        assert read.shape.lines <= content.count(b"\n") + 1

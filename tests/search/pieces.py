@@ -15,9 +15,10 @@ from skillhub_mcp.search.indexing import Indexer, Published
 from skillhub_mcp.search.lance import IN_MEMORY, LanceIndex, LanceStore, Row
 from skillhub_mcp.search.looking import Depth, Looker, View
 from skillhub_mcp.search.state import IndexState, load_state, state_path
+from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, Skill
-from skillhub_mcp.skills.registry import Scan, scan
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
+from skillhub_mcp.skills.scanning import Scan, scan
 
 COMMAND = (sys.executable, "-m", "skillhub_mcp")
 
@@ -120,7 +121,7 @@ class Desk:
             self.indexer,
             make_spare=lambda: Indexer(IN_MEMORY, self.roots, embedder=None),
             automatic=automatic,
-            strict=False,
+            admission=LENIENT,
         )
         self.view: View | None = None
 

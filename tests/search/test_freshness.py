@@ -21,6 +21,7 @@ from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.indexing import Indexer
 from skillhub_mcp.search.lance import IN_MEMORY, LanceIndex
 from skillhub_mcp.search.looking import Depth, Looker, View
+from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.roots import make_roots
 
 Writer = Callable[..., Path]
@@ -43,7 +44,7 @@ def live_index(
         Indexer(str(db), roots, embedder=None, **options),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
-        strict=False,
+        admission=LENIENT,
     )
     live = LiveIndex(roots, looker, automatic=automatic, background=background)
     try:

@@ -19,8 +19,8 @@ from skillhub_mcp.search import indexing
 from skillhub_mcp.search.indexing import LOCK_FILE, Indexer
 from skillhub_mcp.search.lance import SCHEMA_VERSION
 from skillhub_mcp.search.state import NO_EMBEDDING, IndexState, save_state, state_path
-from skillhub_mcp.skills.registry import scan
 from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanning import scan
 
 Writer = Callable[..., Path]
 

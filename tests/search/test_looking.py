@@ -17,7 +17,7 @@ from skillhub_mcp.search import looking
 from skillhub_mcp.search.indexing import LOCK_FILE
 from skillhub_mcp.search.looking import Depth
 from skillhub_mcp.search.state import save_state, state_path
-from skillhub_mcp.skills.registry import Scan, scan
+from skillhub_mcp.skills.scanning import Scan, scan
 
 Writer = Callable[..., Path]
 

@@ -22,8 +22,8 @@ from skillhub_mcp.search.state import (
     state_stamp,
 )
 from skillhub_mcp.skills.model import FileStamp, Skill
-from skillhub_mcp.skills.registry import Remembered
 from skillhub_mcp.skills.rules import Diagnostic, Severity
+from skillhub_mcp.skills.scanning import Remembered
 
 ROOT = "/library"
 

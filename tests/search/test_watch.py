@@ -104,3 +104,27 @@ def test_reading_is_not_a_change(watched: Watched, skills_dir: Path, write_skill
         os.listdir(skills_dir)
         (skills_dir / "one" / "SKILL.md").read_bytes()
     assert not watched.said.wait(0.5)
+
+
+def test_a_root_that_is_made_or_replaced_later_is_overlooked_until_the_next_start(
+    watched: Watched, skills_dir: Path, tmp_path: Path
+) -> None:
+    later = tmp_path / "later"
+    both = Watched(skills_dir, later)
+    try:
+        assert both.watcher.start()
+        assert not both.watcher.overlooks()
+        later.mkdir()
+        assert both.watcher.overlooks()
+        assert both.watcher.start()
+        assert not both.watcher.start()
+        both.until(lambda attempt: (later / str(attempt)).mkdir())
+        both.until(lambda attempt: (skills_dir / str(attempt)).mkdir())
+        moved = tmp_path / "moved"
+        later.rename(moved)
+        later.mkdir()
+        assert both.watcher.overlooks()
+        assert both.watcher.start()
+        both.until(lambda attempt: (later / f"again-{attempt}").mkdir())
+    finally:
+        both.watcher.stop()

@@ -16,7 +16,7 @@ from typing import Any
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap import make_hub, registry_admission
 from skillhub_mcp.server.app import ServerOptions, make_server
 from skillhub_mcp.server.boundary import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
@@ -49,6 +49,8 @@ async def in_process(environment: Mapping[str, str], **options: Any) -> AsyncIte
     settings, _ = read_settings(environment)
     chosen: dict[str, Any] = {
         "transport": "stdio",
+        "tools": settings.tools,
+        "registry_admission": lambda lenient: registry_admission(settings, lenient=lenient),
         "enable_run": settings.enable_run,
         "expose_paths": True,
         "error_style": settings.error_style,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.skills.registry import Memory, Scan, scan
+from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanning import Memory, Scan, scan
 
 Looker = Callable[..., Scan]
 
@@ -20,9 +21,11 @@ AN_HOUR_NS = 3_600_000_000_000
 def look(skills_dir: Path) -> Looker:
     """Scan `skills_dir`, or the roots that are given."""
 
-    def look_at(*roots: Path, memory: Memory | None = None, strict: bool = False, reread: bool = False) -> Scan:
+    def look_at(
+        *roots: Path, memory: Memory | None = None, admission: Admission = LENIENT, reread: bool = False
+    ) -> Scan:
         given = [str(root) for root in roots or (skills_dir,)]
-        return scan(make_roots(given), memory=memory or {}, strict=strict, reread=reread)
+        return scan(make_roots(given), memory=memory or {}, admission=admission, reread=reread)
 
     return look_at
 

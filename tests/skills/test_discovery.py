@@ -72,7 +72,7 @@ def test_hidden_and_foreign_directories_are_passed_over_below_a_root_only(tmp_pa
 def test_no_other_file_makes_a_skill(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
-    assert walk(tmp_path) == Walk((), ())
+    assert (walk(tmp_path).found, walk(tmp_path).problems) == ((), ())
 
 
 def test_what_is_found_is_sorted_by_directory(tmp_path: Path) -> None:

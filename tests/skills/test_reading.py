@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.frontmatter import Value
 from skillhub_mcp.skills.model import FileStamp, Skill
-from skillhub_mcp.skills.reading import MAX_NAME, MAX_SPECIFIED_DESCRIPTION, Reading, allowed_tools, read_skill, refused
+from skillhub_mcp.skills.reading import MAX_NAME, MAX_SPECIFIED_DESCRIPTION, Reading, allowed_tools, read_skill
 
 STAMP = FileStamp(mtime_ns=1, size=2, content_hash="3", read_at_ns=4)
 
@@ -52,6 +53,8 @@ def test_a_skill_that_keeps_every_rule_is_read_whole_without_a_word() -> None:
         },
         diagnostics=(),
         stamp=STAMP,
+        author="me",
+        allowed_tools_text="Read Bash(git:*)",
     )
 
 
@@ -104,10 +107,10 @@ def test_a_name_is_one_line_of_normalised_text() -> None:
 
 
 def test_a_name_that_is_longer_than_any_name_is_refused() -> None:
-    assert read(f"name: {'a' * MAX_NAME}\ndescription: b").skill is not None
+    assert not LENIENT.refuses(read(f"name: {'a' * MAX_NAME}\ndescription: b").diagnostics)
     reading = read(f"name: {'a' * (MAX_NAME + 1)}\ndescription: b")
-    assert reading.skill is None
     assert ("name-unusable", 2) in breaches(reading)
+    assert LENIENT.refuses(reading.diagnostics)
 
 
 def test_a_name_that_differs_from_the_directory_is_only_noted() -> None:
@@ -122,8 +125,10 @@ def test_a_name_that_differs_from_the_directory_is_only_noted() -> None:
 @pytest.mark.parametrize("missing", ["", "description:\n", "description: ''\n", 'description: " \\n "\n'])
 def test_without_a_description_a_skill_is_refused(missing: str) -> None:
     reading = read(f"{missing}name: a")
-    assert reading.skill is None
     assert breaches(reading) == [("description-missing", 2 if missing else None)]
+    assert LENIENT.refuses(reading.diagnostics)
+    assert reading.skill is not None
+    assert reading.skill.description == ""
 
 
 def test_a_long_description_is_served_whole_and_noted() -> None:
@@ -155,8 +160,8 @@ def test_only_the_keys_of_the_specification_pass_without_a_word() -> None:
     reading = read(f"{known}\nversion: 1\nauthor: me")
     assert breaches(reading) == [("key-unknown", 8), ("key-unknown", 9)]
     assert reading.skill is not None
-    assert refused(reading.diagnostics, strict=True)
-    assert not refused(reading.diagnostics, strict=False)
+    assert STRICT.refuses(reading.diagnostics)
+    assert not LENIENT.refuses(reading.diagnostics)
 
 
 @pytest.mark.acceptance("S2-60")

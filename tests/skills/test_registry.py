@@ -1,323 +1,949 @@
-"""Scans: what changed is read, what did not is not opened, and every SKILL.md ends up served or accounted for."""
+"""Seed 003's registry: what it takes, what it says of the rest, and that it reads no more than it must."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import time
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.skills.conftest import AN_HOUR_NS, Looker
+from tests.skills.conftest import AN_HOUR_NS
 
-from skillhub_mcp.errors import SkillUnreadable
-from skillhub_mcp.skills import registry
-from skillhub_mcp.skills.discovery import walk_roots
-from skillhub_mcp.skills.registry import MAX_SKILL_FILE_BYTES, Scan, read_document, recall, scan
-from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp import build_index, refresh_index
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
+from skillhub_mcp.skills.discovery import Passed
+from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
+from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
+from skillhub_mcp.skills.roots import SkillRoot, Source, make_roots
 
 MtimeSetter = Callable[[Path, int], None]
+SECOND = 1_000_000_000
 
 
-def names(seen: Scan) -> list[str]:
-    return [skill.name for skill in seen.snapshot.skills]
+def names(index: RegistryIndex) -> list[str]:
+    return [entry.name for entry in index.skills]
 
 
-def rules(seen: Scan, directory: Path) -> list[str]:
-    return [d.rule for d in seen.memory[os.path.realpath(directory)].diagnostics]
+def ignored(index: RegistryIndex) -> dict[str, str]:
+    """The rule or the reason for each place that gave no skill, by its base name."""
+    return {os.path.basename(place.path): place.rule or place.reason for place in index.report.ignored}
 
 
-def rewrite(skill: Path, content: bytes) -> None:
-    """Write other content of the same length, and leave no trace of it in mtime and size."""
-    file = skill / "SKILL.md"
-    before = file.stat()
-    assert len(content) <= before.st_size
-    file.write_bytes(content.ljust(before.st_size))
-    os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns))
+@pytest.fixture
+def build(skills_dir: Path) -> Callable[..., RegistryIndex]:
+    """Build the index of `skills_dir`, or of the roots that are given."""
+
+    def index_of(*roots: AnyRoot, admission: Admission = REGISTRY_STRICT) -> RegistryIndex:
+        return Registry(roots or [str(skills_dir)], admission=admission).build_index()
+
+    return index_of
 
 
-# What is opened
+Builder = Callable[..., RegistryIndex]
 
 
-def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
-    for name in ("a", "b", "c"):
-        written_at(write_skill(name), time.time_ns() - AN_HOUR_NS)
-    first = look()
-    assert (first.opened, first.changed) == (3, True)
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (0, False)
-    assert second.snapshot == first.snapshot
+# Roots
 
 
-def test_unchanged_means_mtime_and_size_whatever_is_inside(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+@pytest.mark.acceptance("S3-1", "S3-33")
+def test_the_roots_of_the_seed_come_in_its_order_and_a_missing_one_is_no_error(
+    tmp_path: Path, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    skill = write_skill("a")
-    written_at(skill, time.time_ns() - AN_HOUR_NS)
-    first = look()
-    rewrite(skill, b"\0")
-    trusting = look(memory=first.memory)
-    assert (trusting.opened, trusting.changed, names(trusting)) == (0, False, ["a"])
-    verifying = look(memory=first.memory, reread=True)
-    assert (verifying.opened, verifying.changed, names(verifying)) == (1, True, [])
-
-
-def test_a_file_written_again_in_the_tick_in_which_it_was_read_is_read_again(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a", "The first words")
-    # The clock of the file runs a little ahead: no wait makes this read later than the write.
-    written_at(skill, time.time_ns() + 60_000_000_000)
-    first = look()
-    rewrite(skill, b"---\nname: a\ndescription: Other words\n---\n")
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (1, True)
-    assert second.snapshot.skills[0].description == "Other words"
-
-
-def test_a_new_mtime_with_the_same_content_is_opened_and_changes_nothing(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a")
-    now = time.time_ns()
-    written_at(skill, now - 2 * AN_HOUR_NS)
-    first = look()
-    written_at(skill, now - AN_HOUR_NS)
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (1, False)
-    assert second.snapshot.digest == first.snapshot.digest
-    assert second.snapshot.skills[0].stamp.mtime_ns == now - AN_HOUR_NS
-
-
-def test_a_new_mtime_with_other_content_of_the_same_size_is_a_change(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a", "The first")
-    now = time.time_ns()
-    written_at(skill, now - 2 * AN_HOUR_NS)
-    first = look()
-    rewrite(skill, (skill / "SKILL.md").read_bytes().replace(b"The first", b"The other"))
-    written_at(skill, now - AN_HOUR_NS)
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (1, True)
-    assert second.snapshot.skills[0].description == "The other"
-    assert second.snapshot.digest != first.snapshot.digest
-
-
-def test_new_and_gone_skills_are_changes(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
-    long_ago = time.time_ns() - AN_HOUR_NS
-    written_at(write_skill("a"), long_ago)
-    one = look()
-    b = write_skill("b")
-    written_at(b, long_ago)
-    two = look(memory=one.memory)
-    assert (two.opened, two.changed, names(two)) == (1, True, ["a", "b"])
-    shutil.rmtree(b)
-    three = look(memory=two.memory)
-    assert (three.opened, three.changed, names(three)) == (0, True, ["a"])
-    assert three.snapshot.digest == one.snapshot.digest
-
-
-def test_what_other_roots_remember_is_not_gone(
-    tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    long_ago = time.time_ns() - AN_HOUR_NS
-    one, two = tmp_path / "one", tmp_path / "two"
-    written_at(write_skill("a", root=one), long_ago)
-    written_at(write_skill("b", root=two), long_ago)
-    both = look(one, two)
-    alone = look(one, memory=both.memory)
-    assert (alone.opened, alone.changed, names(alone)) == (0, False, ["a"])
-    assert [skill.name for skill in recall(make_roots([str(two)]), memory=both.memory).skills] == ["b"]
-
-
-def test_a_broken_file_is_remembered_as_broken_until_it_changes(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    long_ago = time.time_ns() - AN_HOUR_NS
-    broken = write_skill("a", frontmatter="name: [")
-    written_at(broken, long_ago)
-    first = look()
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (0, False)
-    assert second.snapshot.report == first.snapshot.report
-    write_skill("a")
-    mended = look(memory=second.memory)
-    assert (mended.changed, names(mended)) == (True, ["a"])
-
-
-def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a")
-    first = look()
-    (skill / "SKILL.md").write_bytes(b"")
-    assert names(look(memory=first.memory)) == ["a"]
-    written_at(skill, time.time_ns() - AN_HOUR_NS)
-    assert names(look(memory=first.memory)) == []
-
-
-# What is served
-
-
-@pytest.mark.acceptance("S2-55")
-def test_a_skill_directory_below_the_root_is_enough(
-    look: Looker, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("my-skill", root=tmp_path / ".agent" / "skills")
-    monkeypatch.chdir(tmp_path)
-    seen = look(Path("./.agent/skills"))
-    assert names(seen) == ["my-skill"]
-    assert seen.snapshot.skills[0].directory == os.path.realpath(tmp_path / ".agent" / "skills" / "my-skill")
-
-
-@pytest.mark.acceptance("S2-53")
-def test_broken_files_are_reported_and_do_not_stop_the_others(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("good")
-    broken = {
-        "yaml": b"---\nname: [\n---\n",
-        "binary": b"\0\1\2",
-        "empty": b"",
-        "plain": b"# Just text\n",
-        "deep": b"---\na: " + b"[" * 60_000 + b"\n---\n",
-        "no-description": b"---\nname: x\n---\n",
-    }
-    for name, content in broken.items():
-        (write_skill(name) / "SKILL.md").write_bytes(content)
-    seen = look()
-    assert names(seen) == ["good"]
-    report = seen.snapshot.report
-    assert report.found == 1 + len(broken)
-    assert {os.path.basename(refused.directory): refused.diagnostics[-1].rule for refused in report.refused} == {
-        "yaml": "yaml-invalid",
-        "binary": "file-binary",
-        "empty": "frontmatter-missing",
-        "plain": "frontmatter-missing",
-        "deep": "yaml-too-complex",
-        "no-description": "description-missing",
-    }
-
-
-@pytest.mark.acceptance("S2-56")
-def test_loading_is_lenient_unless_strict_is_asked_for(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("kept")
-    write_skill("noted", directory="elsewhere")  # a name unlike its directory's is only a note
-    unknown = write_skill("unknown-key", extra="runtime: python")
-    lenient = look()
-    assert names(lenient) == ["kept", "noted", "unknown-key"]
-    assert rules(lenient, unknown) == ["key-unknown"]
-    strict = look(strict=True)
-    assert names(strict) == ["kept", "noted"]
-    assert [refused.directory for refused in strict.snapshot.report.refused] == [os.path.realpath(unknown)]
-    # Strictness is a matter of serving, not of reading: the memory of either serves both.
-    roots = make_roots([strict.snapshot.skills[0].root])
-    assert [skill.name for skill in recall(roots, memory=lenient.memory, strict=True).skills] == names(strict)
-    assert [skill.name for skill in recall(roots, memory=strict.memory).skills] == names(lenient)
-
-
-def test_a_file_that_is_too_large_is_refused_unread(look: Looker, write_skill: SkillWriter) -> None:
-    skill = write_skill("a")
-    os.truncate(skill / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
-    seen = look()
-    assert names(seen) == []
-    assert rules(seen, skill) == ["file-too-large"]
-
-
-def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
-    look: Looker, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    inside = write_skill("inside")
-    (inside / "SKILL.md").rename(inside / "real.md")
-    (inside / "SKILL.md").symlink_to("real.md")
-    outside = write_skill("outside")
-    (outside / "SKILL.md").rename(tmp_path / "secret.md")
-    (outside / "SKILL.md").symlink_to(tmp_path / "secret.md")
-    neighbour = write_skill("neighbour")
-    (neighbour / "SKILL.md").unlink()
-    (neighbour / "SKILL.md").symlink_to("../inside/real.md")
-    seen = look()
-    assert names(seen) == ["inside"]
-    assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
-
-
-def test_a_file_that_vanishes_between_walk_and_read_is_reported(write_skill: SkillWriter, skills_dir: Path) -> None:
-    skill = write_skill("a")
-    (found,) = walk_roots(make_roots([str(skills_dir)])).found
-    shutil.rmtree(skill)
-    entry = registry._read(found)
-    assert entry.skill is None
-    assert [d.rule for d in entry.diagnostics] == ["file-unreadable"]
-
-
-def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
-    skill = write_skill("a")
-    (skill / "SKILL.md").unlink()
-    (skill / "SKILL.md").mkdir()
-    missing = skill / "missing"
-    seen = look(skill.parent, missing)
-    assert [(p.path, p.reason) for p in seen.snapshot.report.problems] == [
-        (os.path.realpath(skill / "SKILL.md"), "is not a regular file"),
-        (os.path.realpath(missing), "No such file or directory"),
+    home, repo = tmp_path / "home", tmp_path / "repo"
+    (repo / ".git").mkdir(parents=True)
+    write_skill("mine", root=home / ".agent" / "skills")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SKILLHUB_ROOTS", "project,user,builtin")
+    index = build_index(cwd=str(repo))
+    own = [root for root in index.report.roots if os.path.basename(os.path.dirname(root.path)) != ".agents"]
+    assert [root.source for root in own] == [Source.PROJECT, Source.USER, Source.BUILTIN]
+    assert [root.path for root in own[:2]] == [
+        os.path.realpath(repo / ".agent" / "skills"),
+        os.path.realpath(home / ".agent" / "skills"),
     ]
+    assert [(root.exists, root.found > 0) for root in own] == [(False, False), (True, True), (True, True)]
+    assert [root.priority for root in index.report.roots] == [1, 2, 3, 4, 5]
+    assert "mine" in names(index)
+    assert index.report.ignored_counts == {}
+    assert index.report.seconds > 0
 
 
-# Documents
-
-
-@pytest.mark.acceptance("S2-22")
-def test_a_document_is_the_body_of_the_file_as_it_is_now(look: Looker, write_skill: SkillWriter) -> None:
-    body = "# A\r\n\r\n---\r\n\r\nname: no frontmatter\n---\n  end"
-    skill_directory = write_skill("a")
-    (skill_directory / "SKILL.md").write_bytes(b"---\r\nname: a\r\ndescription: b\r\n---\r\n" + body.encode())
-    (skill,) = look().snapshot.skills
-    assert read_document(skill).instructions == body
-    (skill_directory / "SKILL.md").write_bytes(b"---\nname: a\ndescription: b\n---\nOther")
-    assert read_document(skill).instructions == "Other"
-    assert read_document(skill).skill == skill
-
-
-@pytest.mark.acceptance("S2-61")
-def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("a", body="Do it.\n", files={"README.md": "For people.", "readme.md": "For people."})
-    write_skill("b", body="", files={"README.md": "For people."})
-    a, b = look().snapshot.skills
-    assert read_document(a).instructions == "Do it.\n"
-    assert read_document(b).instructions == ""
-    assert "people" not in a.searchable_text
-
-
-@pytest.mark.parametrize("ruin", [None, b"no frontmatter", b"\0"])
-def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
-    look: Looker, write_skill: SkillWriter, ruin: bytes | None
+@pytest.mark.acceptance("S3-1")
+def test_a_root_that_is_missing_does_not_stop_the_others(
+    tmp_path: Path, write_skill: SkillWriter, build: Builder
 ) -> None:
-    directory = write_skill("a")
-    (skill,) = look().snapshot.skills
-    if ruin is None:
-        shutil.rmtree(directory)
+    write_skill("here")
+    index = build(str(tmp_path / "missing"), str(tmp_path / "skills"))
+    assert names(index) == ["here"]
+    assert [(root.exists, root.found) for root in index.report.roots] == [(False, 0), (True, 1)]
+    # Someone set that one: it is not an error, but it is told.
+    assert index.report.ignored_counts == {"cannot be looked into": 1}
+
+
+@pytest.mark.acceptance("S3-2")
+def test_the_caller_passes_roots_in_any_form(tmp_path: Path) -> None:
+    real = os.path.realpath(tmp_path)
+    given = as_roots(
+        [
+            {"path": f"{tmp_path}/b", "source": "builtin", "priority": 3},
+            {"path": f"{tmp_path}/u", "source": Source.USER, "priority": 2},
+            f"{tmp_path}/h",
+            {"path": f"{tmp_path}/p", "source": "project"},
+        ]
+    )
+    assert [(root.source, root.path, root.priority) for root in given] == [
+        # Two of one priority keep their order.
+        (Source.HUB, f"{real}/h", 1),
+        (Source.PROJECT, f"{real}/p", 2),
+        (Source.USER, f"{real}/u", 3),
+        (Source.BUILTIN, f"{real}/b", 4),
+    ]
+    chosen = make_roots([f"{tmp_path}/z", f"{tmp_path}/a"], source=Source.USER)
+    assert as_roots(chosen) == chosen
+    assert as_roots([]) == ()
+    mixed = as_roots([chosen[1], {"path": f"{tmp_path}/first", "priority": 0}, chosen[0]])
+    assert [root.path for root in mixed] == [f"{real}/first", f"{real}/z", f"{real}/a"]
+
+
+@pytest.mark.acceptance("S3-2", "S3-18")
+def test_a_priority_decides_rather_than_the_order_of_writing(
+    tmp_path: Path, write_skill: SkillWriter, build: Builder
+) -> None:
+    for root in ("low", "high"):
+        write_skill("same", f"From {root}.", root=tmp_path / root)
+    index = build({"path": str(tmp_path / "low"), "priority": 9}, {"path": str(tmp_path / "high"), "priority": 2})
+    assert [entry.description for entry in index.skills] == ["From high."]
+
+
+@pytest.mark.acceptance("S3-2")
+@pytest.mark.parametrize(
+    "root",
+    [
+        7,
+        None,
+        b"/bytes",
+        ["/list"],
+        Path("/a/path"),
+        {},
+        {"path": ""},
+        {"path": 7},
+        {"source": "user"},
+        {"path": "/x", "source": "nobody"},
+        {"path": "/x", "source": None},
+        {"path": "/x", "source": ["user"]},
+        {"path": "/x", "priority": "high"},
+        {"path": "/x", "priority": None},
+        {"path": "/x", "priority": 1.5},
+    ],
+    ids=repr,
+)
+def test_a_root_that_is_none_is_refused(root: object) -> None:
+    with pytest.raises(InvalidArgument):
+        Registry([root])  # type: ignore[list-item]  # what a caller without types may pass
+
+
+@pytest.mark.acceptance("S3-20")
+@pytest.mark.parametrize("source", ["", "PROJECT", "repo", 3, None])
+def test_a_source_that_does_not_exist_is_refused_and_those_that_do_are_named(
+    source: str | None, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        as_source(source)
+    assert "project, user, hub, builtin" in caught.value.message
+    registry = Registry([str(skills_dir)])
+    if source is not None:
+        with pytest.raises(InvalidArgument):
+            registry.find("a", source=source)
+        with pytest.raises(InvalidArgument):
+            registry.skills(source=source)
+
+
+# Entries
+
+
+@pytest.mark.acceptance("S3-3", "S3-5", "S3-11")
+def test_an_entry_holds_what_the_seed_lists(write_skill: SkillWriter, skills_dir: Path) -> None:
+    skill = write_skill(
+        "pdf-form-filler",
+        "Extract and fill PDF form fields using Python",
+        extra="version: 1.0\nauthor: team\ndisable-model-invocation: true\nuser-invocable: no\n"
+        "allowed-tools:\n- read_file\n- run_script",
+    )
+    index = build_index([{"path": str(skills_dir), "source": "project"}])
+    (entry,) = index.skills
+    assert (entry.name, entry.description) == (
+        "pdf-form-filler",
+        "Extract and fill PDF form fields using Python",
+    )
+    assert (entry.source, entry.path) == (Source.PROJECT, os.path.realpath(skill))
+    assert entry.controls == Controls(True, False, ("read_file", "run_script"))
+    assert entry.meta == Meta("1.0", "team")
+    again = refresh_index(index)
+    assert again.skills == index.skills
+    assert again.report.digest == index.report.digest
+
+
+@pytest.mark.acceptance("S3-4")
+def test_controls_have_their_defaults_where_nothing_is_said(write_skill: SkillWriter, build: Builder) -> None:
+    write_skill("silent")
+    write_skill("empty", extra="disable-model-invocation:\nuser-invocable:\nallowed-tools:\nversion:\nauthor:")
+    for entry in build().skills:
+        assert entry.controls == Controls(disable_model_invocation=False, user_invocable=True, allowed_tools=())
+        assert entry.meta == Meta(None, None)
+
+
+@pytest.mark.acceptance("S3-11")
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("true", True), ("True", True), ("yes", True), ("on", True), ("'1'", True), ("false", False), ("No", False)],
+)
+def test_switches_are_read_in_every_spelling_of_yaml(
+    written: str, value: bool, write_skill: SkillWriter, build: Builder
+) -> None:
+    write_skill("a", extra=f"disable-model-invocation: {written}\nuser-invocable: {written}")
+    (entry,) = build().skills
+    assert (entry.controls.disable_model_invocation, entry.controls.user_invocable) == (value, value)
+
+
+@pytest.mark.acceptance("S3-11")
+@pytest.mark.parametrize("written", ["maybe", "[true]", "{a: b}"])
+def test_a_switch_that_is_neither_keeps_its_default_and_is_noted(
+    written: str, write_skill: SkillWriter, build: Builder
+) -> None:
+    write_skill("a", extra=f"disable-model-invocation: {written}\nuser-invocable: {written}")
+    (entry,) = build().skills
+    assert entry.controls == Controls(disable_model_invocation=False, user_invocable=True, allowed_tools=())
+    noted = [d.line for d in entry.diagnostics if d.rule == "key-type"]
+    assert noted == [4, 5]
+
+
+@pytest.mark.acceptance("S3-11")
+@pytest.mark.parametrize(
+    ("extra", "meta"),
+    [
+        ("version: 1.0", Meta("1.0", None)),
+        ("version: 1.10", Meta("1.10", None)),
+        ("version: 2024-01-01\nauthor: 7", Meta("2024-01-01", "7")),
+        ("metadata:\n  version: '2'\n  author: me", Meta("2", "me")),
+        ("version: 3\nmetadata: {version: '2'}", Meta("3", None)),
+        ("version: [1]\nauthor: {a: b}", Meta(None, None)),
+    ],
+)
+def test_version_and_author_are_text_at_the_top_or_under_metadata(
+    extra: str, meta: Meta, write_skill: SkillWriter, build: Builder
+) -> None:
+    write_skill("a", extra=extra)
+    assert [entry.meta for entry in build().skills] == [meta]
+
+
+@pytest.mark.acceptance("S3-17")
+@pytest.mark.parametrize("admission", [REGISTRY_LENIENT, REGISTRY_STRICT])
+def test_allowed_tools_in_a_comma_list_are_a_list(
+    admission: Admission, write_skill: SkillWriter, build: Builder
+) -> None:
+    write_skill("a", extra="allowed-tools: read_file, run_script,Bash(git log:*)")
+    (entry,) = build(admission=admission).skills
+    assert entry.controls.allowed_tools == ("read_file", "run_script", "Bash(git log:*)")
+
+
+# What is found, and what is not
+
+
+@pytest.mark.acceptance("S3-7")
+def test_a_skill_is_named_by_its_frontmatter_and_refused_without_a_name(
+    write_skill: SkillWriter, build: Builder
+) -> None:
+    named = write_skill("in-frontmatter", directory="in-the-tree")
+    write_skill("x", frontmatter="description: Nobody knows my name.", directory="nameless")
+    write_skill("x", frontmatter="name:\ndescription: Mine is empty.", directory="empty-name")
+    index = build()
+    assert [(entry.name, entry.path) for entry in index.skills] == [("in-frontmatter", os.path.realpath(named))]
+    assert ignored(index) == {"nameless": "name-missing", "empty-name": "name-missing"}
+
+
+@pytest.mark.acceptance("S3-8", "S3-9", "S3-10", "S3-34")
+def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
+    write_skill: SkillWriter, build: Builder, skills_dir: Path
+) -> None:
+    write_skill("good")
+    write_skill("hidden", directory=".hidden/skill")
+    write_skill("dotted", directory=".hidden-too")
+    write_skill("foreign", directory="node_modules/skill")
+    write_skill("deep", directory="a/b/c/d/e/f/g")
+    write_skill("broken", frontmatter="name: [")
+    write_skill("broken-too", frontmatter="name: [")
+    write_skill("silent", frontmatter="name: silent")
+    (skills_dir / "README.md").write_text("For people.", encoding="utf-8")
+    (skills_dir / ".DS_Store").write_bytes(b"\0")
+    (skills_dir / "empty").mkdir()
+    (skills_dir / "notes").mkdir()
+    (skills_dir / "notes" / "note.md").write_text("Not a skill.", encoding="utf-8")
+    (skills_dir / "loop").symlink_to("loop")
+    index = build()
+    report = index.report
+    assert names(index) == ["good"]
+    assert (report.found, report.valid) == (4, 1)
+    assert report.ignored_counts == {
+        "cannot be looked into": 1,
+        "description-missing": 1,
+        "yaml-invalid": 2,
+        Passed.HIDDEN.value: 2,
+        Passed.SKIPPED.value: 1,
+        Passed.TOO_DEEP.value: 1,
+        Passed.NO_SKILL.value: 3,
+        Passed.NO_DIRECTORY.value: 3,
+    }
+    assert list(report.ignored_counts) == sorted(report.ignored_counts)
+    assert len(report.ignored) == sum(report.ignored_counts.values())
+    where = {os.path.relpath(place.path, os.path.realpath(skills_dir)): place for place in report.ignored}
+    assert set(where) == {
+        *(".hidden", ".hidden-too", "node_modules", "a/b/c/d/e/f/g", "README.md", ".DS_Store"),
+        *("a/b/c/d/e/f", "empty", "notes", "notes/note.md", "loop", "broken", "broken-too", "silent"),
+    }
+    assert (where["broken"].rule, where["silent"].rule) == ("yaml-invalid", "description-missing")
+    assert all(place.reason and os.path.isabs(place.path) for place in report.ignored)
+
+
+@pytest.mark.acceptance("S3-10", "S3-34")
+def test_counts_are_whole_where_only_the_first_places_are_named(
+    write_skill: SkillWriter, build: Builder, skills_dir: Path
+) -> None:
+    for number in range(130):
+        (skills_dir / f"empty-{number:03}").mkdir()
+    report = build().report
+    assert report.ignored_counts == {Passed.NO_SKILL.value: 130}
+    assert len(report.ignored) == 100
+
+
+@pytest.mark.acceptance("S3-15")
+def test_one_bad_skill_does_not_stop_the_good_ones(write_skill: SkillWriter, build: Builder) -> None:
+    write_skill("good")
+    bad = {
+        "yaml-invalid": b"---\nname: [\n---\n",
+        "file-binary": b"---\nname: \0\ndescription: x\n---\n",
+        "frontmatter-missing": b"# No frontmatter\n",
+        "frontmatter-unclosed": b"---\nname: x\ndescription: y\n",
+        "yaml-not-mapping": b"---\n- a\n---\n",
+        "yaml-too-complex": b"---\na: " + b"[" * 50_000 + b"\n---\n",
+        "description-missing": b"---\nname: description-missing\n---\n",
+    }
+    for name, content in bad.items():
+        (write_skill(name) / "SKILL.md").write_bytes(content)
+    index = build()
+    assert names(index) == ["good"]
+    assert ignored(index) == {name: name for name in bad}
+    assert (index.report.found, index.report.valid) == (1 + len(bad), 1)
+
+
+@pytest.mark.acceptance("S3-14")
+@pytest.mark.parametrize("admission", [REGISTRY_STRICT, REGISTRY_LENIENT])
+def test_nested_structures_never_crash_and_cost_at_most_their_own_skill(
+    admission: Admission, write_skill: SkillWriter, build: Builder
+) -> None:
+    write_skill("plain")
+    write_skill("nested", extra="hooks:\n  before:\n  - {run: [a, {b: c}]}\n? [x, y]\n: z\nmetadata:\n  deep: {er: 1}")
+    write_skill("list", frontmatter="- name: list\n- description: x")
+    write_skill("map-name", frontmatter="name: {a: b}\ndescription: x")
+    write_skill("bomb", frontmatter="a: &a [x, x]\nb: &b [*a, *a]\nname: bomb\ndescription: &d [*d]")
+    index = build(admission=admission)
+    assert {"nested", "plain"} <= set(names(index))
+    assert {"list", "bomb"} <= set(ignored(index))
+
+
+@pytest.mark.acceptance("S3-16")
+def test_the_lenient_mode_takes_a_skill_without_a_description_and_says_so(
+    write_skill: SkillWriter, build: Builder
+) -> None:
+    write_skill("silent", frontmatter="name: silent")
+    write_skill("x", frontmatter="description: Has no name.", directory="by-directory")
+    write_skill("broken", frontmatter="name: [")
+    assert names(build()) == []
+    index = build(admission=REGISTRY_LENIENT)
+    assert names(index) == ["by-directory", "silent"]
+    silent = index.skills[1]
+    assert silent.description == ""
+    (found,) = (d for d in silent.diagnostics if d.rule == "description-missing")
+    assert found.hint
+    assert ignored(index) == {"broken": "yaml-invalid"}
+
+
+# Two skills of one name
+
+
+@pytest.mark.acceptance("S3-18", "S3-20", "S3-21", "S3-35")
+def test_the_stronger_source_wins_and_each_loser_is_told_of_and_still_there(
+    tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    written = {}
+    for age, source in enumerate(("builtin", "hub", "user", "project"), 1):
+        skill = write_skill("same", f"From {source}.", root=tmp_path / source, extra=f"version: 1.{age}")
+        # The weaker, the later modified: between roots that decides nothing.
+        written_at(skill, (1_000_000 - age) * SECOND)
+        written[source] = os.path.realpath(skill)
+    # Given in another order: the priorities say which is asked first.
+    order = {"project": 1, "user": 2, "hub": 3, "builtin": 4}
+    registry = Registry(
+        [
+            {"path": str(tmp_path / source), "source": source, "priority": order[source]}
+            for source in ("hub", "builtin", "project", "user")
+        ]
+    )
+    index = registry.build_index()
+    assert [(entry.name, entry.description) for entry in index.skills] == [("same", "From project.")]
+    assert (index.report.found, index.report.valid) == (4, 1)
+    lost = {conflict.overridden.source.value: conflict for conflict in index.report.conflicts}
+    assert list(lost) == sorted(["builtin", "hub", "user"], key=lambda source: written[source])
+    for source, conflict in lost.items():
+        assert conflict.name == "same"
+        assert (conflict.winner.source, conflict.winner.path) == (Source.PROJECT, written["project"])
+        assert conflict.winner.version == "1.4"
+        assert conflict.overridden.path == written[source]
+        assert conflict.overridden.version is not None
+        assert conflict.overridden.version.startswith("1.")
+        assert conflict.reason == "the winner's root comes first"
+    for source, path in written.items():
+        found = registry.find("same", source=source)
+        assert found is not None
+        assert (found.description, found.source.value) == (f"From {source}.", source)
+        assert registry.skills(source=source) == (found,)
+        assert registry.find(f"same@{source}") == found
+        assert registry.find(path) == found
+        assert registry.find(os.path.join(path, "SKILL.md")) == found
+    assert registry.find("same") == index.skills[0]
+    assert registry.find("other") is None
+    assert registry.find("other", source="user") is None
+
+
+@pytest.mark.acceptance("S3-19", "S3-21")
+def test_within_a_root_the_later_modified_wins_and_the_conflict_is_told(
+    write_skill: SkillWriter, written_at: MtimeSetter, build: Builder
+) -> None:
+    old, new = write_skill("same", "Old.", directory="b-old"), write_skill("same", "New.", directory="a/new")
+    written_at(old, 1_000 * SECOND)
+    written_at(new, 2_000 * SECOND)
+    index = build()
+    assert [entry.description for entry in index.skills] == ["New."]
+    (conflict,) = index.report.conflicts
+    assert (conflict.overridden.path, conflict.reason) == (os.path.realpath(old), "the winner was modified later")
+    written_at(old, 3_000 * SECOND)
+    assert [entry.description for entry in build().skills] == ["Old."]
+
+
+@pytest.mark.acceptance("S3-19")
+def test_of_two_of_one_age_the_same_one_wins_each_time(
+    tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter, build: Builder
+) -> None:
+    for order in (("a", "b", "c"), ("c", "b", "a")):
+        root = tmp_path / "".join(order)
+        for directory in order:
+            written_at(write_skill("same", f"In {directory}.", root=root, directory=directory), 1_000 * SECOND)
+        index = build(str(root))
+        assert [entry.description for entry in index.skills] == ["In a."]
+        assert [os.path.basename(conflict.overridden.path) for conflict in index.report.conflicts] == ["b", "c"]
+        assert {conflict.reason for conflict in index.report.conflicts} == {
+            "both were modified at once; the winner's path comes first"
+        }
+
+
+@pytest.mark.acceptance("S3-20")
+def test_a_source_answers_with_its_own_strongest_and_to_its_own_aliases(
+    tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    written_at(write_skill("Wild Name", "Old.", root=tmp_path / "one", directory="old"), 1_000 * SECOND)
+    written_at(write_skill("Wild Name", "New.", root=tmp_path / "one", directory="new"), 2_000 * SECOND)
+    write_skill("Wild Name", "Stronger.", root=tmp_path / "two")
+    registry = Registry(
+        [{"path": str(tmp_path / "two"), "source": "user"}, {"path": str(tmp_path / "one"), "source": "hub"}]
+    )
+    for name in ("Wild Name", "wild-name"):
+        strongest, of_hub = registry.find(name), registry.find(name, source=Source.HUB)
+        assert strongest is not None
+        assert of_hub is not None
+        assert (strongest.description, of_hub.description) == ("Stronger.", "New.")
+    assert [entry.description for entry in registry.skills(source="hub")] == ["New."]
+    assert registry.skills(source="project") == ()
+
+
+# Snapshots, digests and looks at the disk
+
+
+@pytest.mark.acceptance("S3-26")
+def test_no_disk_is_looked_at_between_a_build_and_a_refresh(
+    write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("first")
+    registry = Registry([str(skills_dir)])
+    index = registry.build_index()
+    write_skill("second")
+    shutil.rmtree(skills_dir / "first")
+    with monkeypatch.context() as closed:
+        for name in ("scandir", "open", "read", "stat", "listdir"):
+            closed.setattr(os, name, _no_disk)
+        assert [entry.name for entry in registry.skills()] == ["first"]
+        assert registry.skills(source="hub") == registry.skills()
+        assert registry.find("first") == index.skills[0]
+        assert registry.find("second") is None
+        assert registry.snapshot.digest == index.report.digest
+    assert names(registry.refresh_index()) == ["second"]
+
+
+def _no_disk(*_: object, **__: object) -> None:
+    raise AssertionError("the disk was looked at")
+
+
+def test_nothing_is_read_before_the_first_question(tmp_path: Path, write_skill: SkillWriter) -> None:
+    registry = Registry([str(tmp_path / "later")])
+    write_skill("late", root=tmp_path / "later")
+    assert [entry.name for entry in registry.skills()] == ["late"]
+
+
+@pytest.mark.acceptance("S3-27")
+def test_an_index_that_was_handed_out_stays_as_it_was(write_skill: SkillWriter, skills_dir: Path) -> None:
+    write_skill("a", "The first words.")
+    write_skill("gone")
+    registry = Registry([str(skills_dir)])
+    index, snapshot = registry.build_index(), registry.snapshot
+    before = (repr(index), repr(snapshot), index.report.digest)
+    write_skill("a", "Other words.")
+    write_skill("new")
+    shutil.rmtree(skills_dir / "gone")
+    after = registry.refresh_index()
+    assert (repr(index), repr(snapshot), snapshot.digest) == before
+    assert snapshot.named("gone") is not None
+    assert names(after) == ["a", "new"]
+    assert after.report.digest != index.report.digest
+    with pytest.raises(AttributeError):
+        index.skills = after.skills  # type: ignore[misc]  # that it is frozen is what is tried
+
+
+@pytest.mark.acceptance("S3-28", "S3-36")
+def test_the_same_library_has_the_same_digest_wherever_it_lies_and_whenever_it_was_written(
+    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path, build: Builder
+) -> None:
+    write_skill("a", category="dev", tags="one, two", extra="version: 1.0\nauthor: me")
+    write_skill("Wild Name", directory="deep/b", body="The body of one.")
+    write_skill("linked", root=tmp_path / "elsewhere")
+    (skills_dir / "link").symlink_to(tmp_path / "elsewhere" / "linked")
+    before = build().report.digest
+    copy = tmp_path / "a longer way" / "to" / "the copy"
+    shutil.copytree(skills_dir, copy, symlinks=False, copy_function=shutil.copyfile)
+    shutil.copytree(copy / "link", tmp_path / "store" / "linked")
+    shutil.rmtree(copy / "link")
+    (copy / "link").symlink_to(tmp_path / "store" / "linked")
+    os.utime(copy / "a" / "SKILL.md", (1_000, 1_000))
+    assert build(str(copy)).report.digest == before
+    assert before.startswith("sha256:")
+    # Neither bodies nor what is refused are in the index.
+    write_skill("Wild Name", directory="deep/b", body="Another body.")
+    write_skill("refused", frontmatter="name: refused")
+    assert build().report.digest == before
+
+
+@pytest.mark.acceptance("S3-28")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "name: b",
+        "description: Other.",
+        "version: 2",
+        "author: you",
+        "license: GPL",
+        "compatibility: Windows",
+        "disable-model-invocation: true",
+        "user-invocable: false",
+        "allowed-tools: Read",
+        "metadata: {x: z}",
+        "metadata: {x: y, skillhub.category: d}",
+        "metadata: {x: y, skillhub.tags: d}",
+        "metadata: {x: y, skillhub.alwaysApply: yes}",
+    ],
+)
+def test_any_change_of_metadata_changes_the_digest(change: str, write_skill: SkillWriter, build: Builder) -> None:
+    fields = {
+        "name": "a",
+        "description": "Does it.",
+        "version": "1",
+        "author": "me",
+        "license": "MIT",
+        "compatibility": "Linux",
+        "disable-model-invocation": "false",
+        "user-invocable": "true",
+        "allowed-tools": "Write",
+        "metadata": "{x: y}",
+    }
+
+    def digest() -> str:
+        write_skill("a", frontmatter="\n".join(f"{key}: {value}" for key, value in fields.items()))
+        index = build()
+        assert len(index.skills) == 1
+        return index.report.digest
+
+    before = digest()
+    key, value = change.split(": ", 1)
+    fields[key] = value
+    assert digest() != before
+
+
+@pytest.mark.acceptance("S3-28")
+def test_a_source_and_a_place_are_part_of_what_the_digest_tells(
+    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path, build: Builder
+) -> None:
+    skill = write_skill("a")
+    digests = [build({"path": str(skills_dir), "source": source}).report.digest for source in ("hub", "user")]
+    skill.rename(skills_dir / "moved")
+    digests.append(build().report.digest)
+    assert len(set(digests)) == 3
+
+
+@pytest.mark.acceptance("S3-28")
+def test_the_digest_is_the_same_in_another_process(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
+    write_skill("a", tags="x, y")
+    write_skill("b", extra="metadata: {k: {z: 1, y: 2}}")
+    code = "import sys; from skillhub_mcp import build_index; print(build_index([sys.argv[1]]).report.digest)"
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(skills_dir)],
+            env={"PYTHONHASHSEED": seed, "PATH": os.environ["PATH"], "HOME": os.environ["HOME"]},
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+            timeout=60,
+        )
+        assert done.stdout.strip() == build().report.digest
+
+
+@pytest.mark.acceptance("S3-29", "S3-36")
+def test_what_was_remembered_of_an_index_is_built_again_to_the_same_digest(
+    write_skill: SkillWriter, skills_dir: Path, build: Builder
+) -> None:
+    for name in ("a", "b", "c"):
+        write_skill(name, f"Does {name}.")
+    registry = Registry([str(skills_dir)])
+    first = registry.build_index()
+    assert registry.build_index().report.digest == first.report.digest
+    assert registry.refresh_index().report.digest == first.report.digest
+    assert build().report.digest == first.report.digest
+
+
+# Refreshes
+
+
+@pytest.fixture
+def library(write_skill: SkillWriter, written_at: MtimeSetter, skills_dir: Path) -> Registry:
+    """A built registry of three skills, one of them in a category's directory, all written long ago."""
+    for name, directory in (("one", "one"), ("two", "two"), ("inner", "category/inner")):
+        written_at(write_skill(name, directory=directory), AN_HOUR_NS)
+    registry = Registry([str(skills_dir)])
+    assert names(registry.build_index()) == ["inner", "one", "two"]
+    return registry
+
+
+def as_built_anew(registry: Registry) -> None:
+    """Assert that a full refresh finds what a new registry finds."""
+    refreshed, fresh = registry.refresh_index(), Registry(registry.roots).build_index()
+    assert refreshed.skills == fresh.skills
+    assert refreshed.report.digest == fresh.report.digest
+    assert refreshed.report.ignored_counts == fresh.report.ignored_counts
+    assert refreshed.report.conflicts == fresh.report.conflicts
+    assert (refreshed.report.found, refreshed.report.valid) == (fresh.report.found, fresh.report.valid)
+
+
+@pytest.mark.acceptance("S3-25")
+def test_a_refresh_finds_the_new_the_other_and_the_gone_without_a_restart(
+    library: Registry, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("new")
+    write_skill("one", "Other words.")
+    shutil.rmtree(skills_dir / "two")
+    index = library.refresh_index()
+    assert names(index) == ["inner", "new", "one"]
+    assert index.skills[2].description == "Other words."
+    as_built_anew(library)
+
+
+@pytest.mark.acceptance("S3-25", "S3-38")
+def test_a_refresh_opens_only_what_changed(
+    library: Registry, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "Other words.")
+    opened = watch_opens(monkeypatch)
+    library.refresh_index()
+    assert [os.path.relpath(path, library.roots[0].path) for path in opened] == ["one/SKILL.md"]
+
+
+@pytest.mark.acceptance("S3-25")
+@pytest.mark.parametrize("named", ["one", "one/SKILL.md", "one/references/deep/file.md", "one/../one"])
+def test_a_change_anywhere_in_a_skill_is_a_change_of_the_skill_and_nothing_else_is_looked_at(
+    named: str, library: Registry, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("one", "Other words.")
+    write_skill("two", "Nobody is to see this yet.")
+    write_skill("new")
+    shutil.rmtree(skills_dir / "category")
+    index = library.refresh_index([str(skills_dir / named)])
+    assert {entry.name: entry.description for entry in index.skills} == {
+        "inner": "Does one thing well. Use when that thing is wanted.",
+        "one": "Other words.",
+        "two": "Does one thing well. Use when that thing is wanted.",
+    }
+    as_built_anew(library)
+
+
+@pytest.mark.acceptance("S3-25")
+@pytest.mark.parametrize("named", ["new", "new/SKILL.md", "far/away/newer/SKILL.md", "far/away", "far"])
+def test_a_new_skill_is_found_by_its_file_its_directory_or_one_above(
+    named: str, library: Registry, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("new")
+    write_skill("newer", directory="far/away/newer")
+    index = library.refresh_index([str(skills_dir / named)])
+    assert names(index) == ["inner", "new" if named.startswith("new") else "newer", "one", "two"]
+    as_built_anew(library)
+
+
+@pytest.mark.acceptance("S3-25")
+@pytest.mark.parametrize(
+    ("removed", "named", "left"),
+    [
+        ("one", "one", ["inner", "two"]),
+        ("one", "one/SKILL.md", ["inner", "two"]),
+        ("one/SKILL.md", "one/SKILL.md", ["inner", "two"]),
+        ("category", "category", ["one", "two"]),
+        ("category", "category/inner/SKILL.md", ["one", "two"]),
+        ("category/inner", "category", ["one", "two"]),
+    ],
+)
+def test_what_is_gone_goes(removed: str, named: str, left: list[str], library: Registry, skills_dir: Path) -> None:
+    target = skills_dir / removed
+    if target.is_dir():
+        shutil.rmtree(target)
     else:
-        (directory / "SKILL.md").write_bytes(ruin)
-    with pytest.raises(SkillUnreadable) as caught:
-        read_document(skill)
-    assert caught.value.name == "a"
-    assert caught.value.path == os.path.join(os.path.realpath(directory), "SKILL.md")
+        target.unlink()
+    assert names(library.refresh_index([str(skills_dir / named)])) == left
+    as_built_anew(library)
 
 
-def test_a_scan_of_no_roots_is_empty() -> None:
-    seen = scan((), memory={})
-    assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
+@pytest.mark.acceptance("S3-25")
+def test_a_whole_root_may_be_named_or_go(library: Registry, write_skill: SkillWriter, skills_dir: Path) -> None:
+    write_skill("new")
+    assert names(library.refresh_index([str(skills_dir)])) == ["inner", "new", "one", "two"]
+    shutil.rmtree(skills_dir)
+    assert names(library.refresh_index([str(skills_dir)])) == []
+    as_built_anew(library)
 
 
-def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_changed(
-    write_skill: SkillWriter, skills_dir: Path
+@pytest.mark.acceptance("S3-25")
+def test_paths_that_are_no_skills_change_nothing(
+    library: Registry, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
-    directory = write_skill("one")
-    os.utime(directory / "SKILL.md", ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
-    roots = make_roots([str(skills_dir)])
-    first = scan(roots, memory={})
-    second = scan(roots, memory={}, lately=first.memory)
-    assert (second.opened, second.changed) == (0, True)
-    (directory / "SKILL.md").write_bytes(b"")
-    half_written = scan(roots, memory={}, lately=first.memory)
-    assert [skill.name for skill in half_written.snapshot.skills] == ["one"]
+    before = library.snapshot
+    write_skill("outside", root=tmp_path / "elsewhere")
+    write_skill("beside", root=tmp_path / "skills-and-more")
+    write_skill("hidden", directory=".hidden/skill")
+    write_skill("foreign", directory="category/node_modules/skill")
+    write_skill("nested", directory="one/examples/nested")
+    write_skill("deep", directory="a/b/c/d/e/f/g")
+    (skills_dir / "README.md").write_text("For people.", encoding="utf-8")
+    index = library.refresh_index(
+        [
+            "",
+            ".",
+            "/",
+            "/no/such/place",
+            str(tmp_path),
+            str(tmp_path / "elsewhere" / "outside"),
+            str(tmp_path / "skills-and-more" / "beside"),
+            *(str(skills_dir / name) for name in (".hidden", ".hidden/skill/SKILL.md", "README.md", "no/such/path")),
+            *(str(skills_dir / name) for name in ("category/node_modules/skill", "one/examples/nested/SKILL.md")),
+            str(skills_dir / "a/b/c/d/e/f/g/SKILL.md"),
+        ]
+    )
+    assert index.report.digest == before.digest
+    assert names(index) == ["inner", "one", "two"]
+    as_built_anew(library)
+
+
+@pytest.mark.acceptance("S3-25")
+def test_an_empty_list_of_changes_looks_at_nothing(library: Registry, write_skill: SkillWriter) -> None:
+    write_skill("new")
+    assert names(library.refresh_index([])) == ["inner", "one", "two"]
+    assert names(library.refresh_index()) == ["inner", "new", "one", "two"]
+
+
+@pytest.mark.acceptance("S3-25")
+def test_a_skill_that_appears_above_others_takes_their_place(
+    library: Registry, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("category")
+    assert names(library.refresh_index([str(skills_dir / "category" / "SKILL.md")])) == ["category", "one", "two"]
+    (skills_dir / "category" / "SKILL.md").unlink()
+    assert names(library.refresh_index([str(skills_dir / "category" / "SKILL.md")])) == ["inner", "one", "two"]
+    as_built_anew(library)
+
+
+@pytest.mark.acceptance("S3-25")
+def test_changes_may_be_named_through_the_link_that_the_root_is(
+    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to("skills")
+    write_skill("one")
+    registry = Registry([str(tmp_path / "link")])
+    assert names(registry.build_index()) == ["one"]
+    write_skill("two")
+    assert names(registry.refresh_index([str(tmp_path / "link" / "two")])) == ["one", "two"]
+    write_skill("three")
+    assert names(registry.refresh_index([str(skills_dir / "three")])) == ["one", "three", "two"]
+    write_skill("four")
+    monkeypatch.chdir(tmp_path)
+    assert names(registry.refresh_index(["link/four/SKILL.md"])) == ["four", "one", "three", "two"]
+
+
+@pytest.mark.acceptance("S3-25")
+def test_a_skill_that_is_linked_in_is_refreshed_and_goes_with_its_link(
+    tmp_path: Path, library: Registry, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    real = write_skill("linked", root=tmp_path / "store")
+    link = skills_dir / "link"
+    link.symlink_to(real)
+    assert names(library.refresh_index([str(link)])) == ["inner", "linked", "one", "two"]
+    write_skill("linked", "Other words.", root=tmp_path / "store")
+    found = library.refresh_index([str(link / "SKILL.md")]).skills[1]
+    assert found.description == "Other words."
+    write_skill("linked", "Third words.", root=tmp_path / "store")
+    # An entry's own path is where the skill really lies.
+    assert library.refresh_index([found.path]).skills[1].description == "Third words."
+    other = write_skill("other", root=tmp_path / "store")
+    link.unlink()
+    link.symlink_to(other)
+    assert names(library.refresh_index([str(link)])) == ["inner", "one", "other", "two"]
+    link.unlink()
+    assert names(library.refresh_index([str(link)])) == ["inner", "one", "two"]
+    as_built_anew(library)
+
+
+def test_the_first_refresh_of_all_looks_everywhere(write_skill: SkillWriter, skills_dir: Path) -> None:
+    write_skill("one")
+    write_skill("two")
+    assert names(Registry([str(skills_dir)]).refresh_index([str(skills_dir / "one")])) == ["one", "two"]
+
+
+def test_an_index_that_no_registry_built_cannot_be_refreshed(build: Builder) -> None:
+    with pytest.raises(InvalidArgument):
+        refresh_index(RegistryIndex((), build().report))
+
+
+# What is read
+
+
+def watch_opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which the path of every file that is opened from now on is added."""
+    opened: list[str] = []
+    plainly = os.open
+
+    def noting(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened.append(os.fspath(path))
+        return plainly(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", noting)
+    return opened
+
+
+def watch_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which the size of every read from now on is added."""
+    sizes: list[int] = []
+    plainly = os.read
+
+    def counting(descriptor: int, count: int) -> bytes:
+        part = plainly(descriptor, count)
+        sizes.append(len(part))
+        return part
+
+    monkeypatch.setattr(os, "read", counting)
+    return sizes
+
+
+@pytest.mark.acceptance("S3-6", "S3-38")
+@pytest.mark.parametrize("kind", ["sparse", "binary", "text"])
+def test_a_huge_body_costs_nothing_and_is_nowhere_in_the_index(
+    kind: str, write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_skill("huge", "Has a body of many megabytes.", body="") / "SKILL.md"
+    with file.open("ab") as body:
+        if kind == "sparse":
+            body.truncate(60_000_000)
+        else:
+            body.write((b"\xff\x00\x01" if kind == "binary" else b"UNSPEAKABLE ") * 5_000_000)
+    read = watch_reads(monkeypatch)
+    index = build()
+    (entry,) = index.skills
+    assert entry.description == "Has a body of many megabytes."
+    assert 0 < sum(read) <= 2_048
+    assert "UNSPEAKABLE" not in repr(index)
+    assert entry.diagnostics == ()
+
+
+@pytest.mark.acceptance("S3-6")
+@pytest.mark.parametrize("length", [1_900, 2_040, 2_048, 4_000, 4_096, 60_000])
+def test_frontmatter_longer_than_the_first_read_is_read_whole(
+    length: int, write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    description = "words " * (length // 6) + "end"
+    write_skill("long", description, extra="license: MIT", body="UNSPEAKABLE " * 100_000)
+    read = watch_reads(monkeypatch)
+    index = build()
+    (entry,) = index.skills
+    assert entry.description == description
+    assert sum(read) <= 2 * (length + 2_048)
+    assert "UNSPEAKABLE" not in repr(index)
+
+
+@pytest.mark.acceptance("S3-6")
+def test_a_fence_that_is_never_closed_does_not_make_a_huge_file_be_read(
+    write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_skill("open") / "SKILL.md"
+    file.write_bytes(b"---\nname: open\ndescription: x\n" + b"text\n" * 2_000_000)
+    read = watch_reads(monkeypatch)
+    assert ignored(build()) == {"open": "frontmatter-unclosed"}
+    assert sum(read) < 1_000_000
+
+
+@pytest.mark.acceptance("S3-38")
+def test_nothing_is_run_granted_or_read_but_the_skill_files(
+    write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = write_skill(
+        "a",
+        body="Run scripts/mark.sh, and read references/more.md.",
+        extra="allowed-tools: Bash(*)",
+        files={"scripts/mark.sh": "#!/bin/sh\ntouch ran\n", "references/more.md": "UNSPEAKABLE"},
+    )
+    (skill / "scripts" / "mark.sh").chmod(0o755)
+    for name in ("Popen", "run"):
+        monkeypatch.setattr(subprocess, name, _no_disk)
+    opened = watch_opens(monkeypatch)
+    index = build()
+    assert {os.path.basename(path) for path in opened} == {"SKILL.md"}
+    assert not (skill / "ran").exists()
+    # What a skill asks for is handed on as its wish, and does nothing here.
+    assert index.skills[0].controls.allowed_tools == ("Bash(*)",)
+    for hidden in ("UNSPEAKABLE", "mark.sh"):
+        assert hidden not in repr(index)
+
+
+def test_a_root_of_its_own_making_keeps_its_label(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
+    write_skill("a")
+    root = SkillRoot(os.path.realpath(skills_dir), "somewhere", Source.BUILTIN, 7)
+    index = build(root)
+    assert (index.skills[0].source, index.report.roots[0].priority) == (Source.BUILTIN, 7)
+
+
+def test_a_mapping_of_any_kind_is_a_root(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
+    write_skill("a")
+    assert names(build(MappingProxyType({"path": str(skills_dir)}))) == ["a"]

@@ -1,17 +1,32 @@
-"""Roots: in order, each real directory once."""
+"""Roots: in order, each real directory once, at the places that were chosen and no other."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.conftest import SkillWriter
 
-from skillhub_mcp.skills.roots import SkillRoot, make_roots
+from skillhub_mcp.project import Project, find_project
+from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.roots import (
+    MAX_PROJECT_DIRECTORIES,
+    SkillRoot,
+    Source,
+    choose_roots,
+    codelia_roots,
+    make_roots,
+    ordered,
+)
 
 
 def test_roots_keep_their_order_and_what_was_written() -> None:
-    assert make_roots(["/b/x", "/a"]) == (SkillRoot("/b/x", "/b/x"), SkillRoot("/a", "/a"))
+    assert make_roots(["/b/x", "/a"]) == (
+        SkillRoot("/b/x", "/b/x", Source.HUB, priority=1),
+        SkillRoot("/a", "/a", Source.HUB, priority=2),
+    )
 
 
 def test_one_real_directory_is_one_root_under_its_first_name(tmp_path: Path) -> None:
@@ -27,5 +42,139 @@ def test_the_home_directory_and_relative_paths_are_resolved(tmp_path: Path, monk
     real = os.path.realpath(tmp_path)
     assert make_roots(["~/skills", "./.agent/skills"]) == (
         SkillRoot(f"{real}/skills", "~/skills"),
-        SkillRoot(f"{real}/.agent/skills", "./.agent/skills"),
+        SkillRoot(f"{real}/.agent/skills", "./.agent/skills", priority=2),
     )
+
+
+# The places of DECISIONS 7
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    cwd = tmp_path / "repo" / "packages" / "one"
+    cwd.mkdir(parents=True)
+    (tmp_path / "repo" / ".git").mkdir()
+    return find_project(str(cwd))
+
+
+def chosen(places: Sequence[str], project: Project, home: Path, tmp_path: Path) -> list[tuple[str, str]]:
+    """The roots at `places`, as their sources and their paths below `tmp_path`."""
+    top = os.path.realpath(tmp_path)
+    roots = choose_roots(
+        places, project=project, home=str(home), hub=[str(tmp_path / "hub")], builtin=str(tmp_path / "shipped")
+    )
+    assert [root.priority for root in roots] == list(range(1, len(roots) + 1))
+    assert all(os.path.isabs(root.path) for root in roots)
+    return [(root.source.value, os.path.relpath(root.path, top)) for root in roots]
+
+
+@pytest.mark.acceptance("S3-1")
+def test_the_sources_come_in_their_order_and_the_nearest_directory_first(
+    project: Project, home: Path, tmp_path: Path
+) -> None:
+    assert chosen(["builtin", "hub", "user", "project"], project, home, tmp_path) == [
+        ("project", "repo/packages/one/.agents/skills"),
+        ("project", "repo/packages/.agents/skills"),
+        ("project", "repo/.agents/skills"),
+        ("project", "repo/.agent/skills"),
+        ("user", "home/.agents/skills"),
+        ("user", "home/.agent/skills"),
+        ("hub", "hub"),
+        ("builtin", "shipped"),
+    ]
+
+
+def test_the_directories_of_claude_come_last_of_their_source(project: Project, home: Path, tmp_path: Path) -> None:
+    assert chosen(["project", "user", "claude"], project, home, tmp_path) == [
+        ("project", "repo/packages/one/.agents/skills"),
+        ("project", "repo/packages/.agents/skills"),
+        ("project", "repo/.agents/skills"),
+        ("project", "repo/.agent/skills"),
+        ("project", "repo/packages/one/.claude/skills"),
+        ("project", "repo/packages/.claude/skills"),
+        ("project", "repo/.claude/skills"),
+        ("user", "home/.agents/skills"),
+        ("user", "home/.agent/skills"),
+        ("user", "home/.claude/skills"),
+    ]
+    assert chosen(["claude"], project, home, tmp_path) == [
+        ("project", "repo/packages/one/.claude/skills"),
+        ("project", "repo/packages/.claude/skills"),
+        ("project", "repo/.claude/skills"),
+        ("user", "home/.claude/skills"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("user", [("user", "home/.agents/skills"), ("user", "home/.agent/skills")]),
+        ("hub", [("hub", "hub")]),
+        ("builtin", [("builtin", "shipped")]),
+    ],
+)
+def test_only_the_places_that_are_chosen_are_searched(
+    place: str, expected: list[tuple[str, str]], project: Project, home: Path, tmp_path: Path
+) -> None:
+    assert chosen([place], project, home, tmp_path) == expected
+    assert chosen([], project, home, tmp_path) == []
+
+
+def test_started_at_home_a_persons_own_skills_are_no_projects(home: Path, tmp_path: Path) -> None:
+    at_home = find_project(str(home), markers=[])
+    assert chosen(["project", "user"], at_home, home, tmp_path) == [
+        ("user", "home/.agents/skills"),
+        ("user", "home/.agent/skills"),
+    ]
+
+
+def test_a_projects_roots_alone_are_bounded(project: Project, home: Path) -> None:
+    roots = choose_roots(["project", "user", "hub"], project=project, home=str(home), hub=["/x"], builtin="/y")
+    bounded = {root.source: root.max_directories for root in roots}
+    assert bounded == {Source.PROJECT: MAX_PROJECT_DIRECTORIES, Source.USER: None, Source.HUB: None}
+
+
+def test_a_directory_that_is_both_keeps_its_first_label(project: Project, home: Path, tmp_path: Path) -> None:
+    user = str(home / ".agent" / "skills")
+    roots = choose_roots(["user", "hub"], project=project, home=str(home), hub=[user, user], builtin="/y")
+    assert [root.source for root in roots] == [Source.USER, Source.USER]
+    same = ordered([(Source.HUB, user), (Source.USER, f"{user}/"), (Source.PROJECT, f"{user}/../skills")])
+    assert same == (SkillRoot(os.path.realpath(user), user, Source.HUB, 1),)
+
+
+@pytest.mark.acceptance("S0-12", "S0-13", "S0-14")
+def test_codelias_places_are_each_directory_of_the_project_and_the_home(
+    project: Project, home: Path, tmp_path: Path
+) -> None:
+    top = os.path.realpath(tmp_path)
+
+    def places(of: Project) -> list[tuple[str, str]]:
+        return [(r.source.value, os.path.relpath(r.path, top)) for r in codelia_roots(of, home=str(home))]
+
+    user = ("user", "home/.agents/skills")
+    inner = ("project", "repo/packages/one/.agents/skills")
+    middle = ("project", "repo/packages/.agents/skills")
+    # By a marker, by a root that is given, and by neither: nothing above the root is searched.
+    assert places(project) == [inner, middle, ("project", "repo/.agents/skills"), user]
+    assert places(find_project(project.cwd, root="..")) == [inner, middle, user]
+    assert places(find_project(project.cwd, markers=[])) == [inner, user]
+    assert places(find_project(str(home), markers=[])) == [user]
+
+
+@pytest.mark.acceptance("S0-13")
+def test_skills_above_the_nearest_marker_are_not_found(
+    project: Project, home: Path, tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    (tmp_path / ".git").mkdir()
+    write_skill("above", root=tmp_path / ".agents" / "skills")
+    write_skill("of-the-repo", root=tmp_path / "repo" / ".agents" / "skills")
+    write_skill("beside", root=tmp_path / "repo" / "other" / ".agents" / "skills")
+    walk = walk_roots(codelia_roots(project, home=str(home)))
+    assert [found.name for found in walk.found] == ["of-the-repo"]
+    assert walk.problems == ()

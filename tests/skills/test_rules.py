@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tests.skills.conftest import Looker
 
-from skillhub_mcp.skills.registry import MAX_SKILL_FILE_BYTES, Remembered
-from skillhub_mcp.skills.rules import RULES, Severity, breach
+from skillhub_mcp.skills.admission import LENIENT
+from skillhub_mcp.skills.rules import RULES, Origin, Severity, breach
+from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES, Remembered
 
 SOUND = "---\nname: a-skill\ndescription: Does it.\n---\nBody\n"
 
@@ -55,8 +56,10 @@ ALMOST_64_KIB = "# " + "x" * 65_000
 EXAMPLES = {
     "file-unreadable": Example(linked_to("../foreign.md"), linked_to("own.md")),
     "file-too-large": Example(of_size(MAX_SKILL_FILE_BYTES + 1), of_size(MAX_SKILL_FILE_BYTES)),
-    "file-binary": Example(text(SOUND + "\0"), text(SOUND + "\x01")),
-    "file-encoding": Example(text((SOUND + "é").encode("latin-1")), text(SOUND + "é"), line=6),
+    "file-binary": Example(text(SOUND.replace("Does", "D\0es")), text(SOUND + "\0")),
+    "file-encoding": Example(
+        text(SOUND.replace("Does", "Doés").encode("latin-1")), text(SOUND.replace("Does", "Doés")), line=3
+    ),
     "frontmatter-missing": Example(text("# A skill\n" + SOUND), text(SOUND), line=1),
     "frontmatter-unclosed": Example(with_more(f"{ALMOST_64_KIB}\n# {'x' * 1_000}"), with_more(ALMOST_64_KIB), line=1),
     "frontmatter-late": Example(text("\n" + SOUND), text("\ufeff" + SOUND), line=1),
@@ -75,6 +78,9 @@ EXAMPLES = {
     "description-missing": Example(text("---\nname: a-skill\n---\n"), text(SOUND)),
     "description-length": Example(
         text(SOUND.replace("Does it.", "x" * 1_025)), text(SOUND.replace("Does it.", "x" * 1_024)), line=3
+    ),
+    "compatibility-length": Example(
+        with_more("compatibility: " + "x" * 501), with_more("compatibility: " + "x" * 500), line=4
     ),
     "key-unknown": Example(with_more("version: 1"), with_more("metadata: {version: '1'}"), line=4),
     "key-type": Example(with_more("license: {a: b}"), with_more("license: a b"), line=4),
@@ -96,8 +102,10 @@ def entry(skills_dir: Path, look: Looker) -> Callable[[Planter], Remembered]:
     return read
 
 
-def test_there_is_an_example_for_every_rule_and_a_rule_for_every_example() -> None:
-    assert set(EXAMPLES) == set(RULES)
+def test_there_is_an_example_for_every_rule_that_loading_looks_at() -> None:
+    # A scan finds files that are there; what only some readers mind has its examples in test_admission.
+    by_scanning = {rule.id for rule in RULES.values() if rule.origin is Origin.SPECIFICATION} - {"file-missing"}
+    assert set(EXAMPLES) == by_scanning
 
 
 @pytest.mark.acceptance("S2-56")
@@ -111,7 +119,8 @@ def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
     assert (found.severity, found.hint) == (rule.severity, rule.mend)
     assert found.line == EXAMPLES[rule_id].line
     assert found.message
-    assert (remembered.skill is None) == rule.refuses
+    assert LENIENT.refuses(remembered.diagnostics) == rule.refuses
+    assert remembered.skill is not None or rule.refuses
 
 
 @pytest.mark.parametrize("rule_id", EXAMPLES)

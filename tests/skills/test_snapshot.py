@@ -74,7 +74,8 @@ def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skil
     assert len(snapshot.skills) == 1
     assert {skill.directory for skill in snapshot.everything} == {lost.skill.directory, lost.winner.directory}
     assert snapshot.at(lost.winner.directory) is lost.winner
-    assert snapshot.at(lost.skill.directory) is None
+    assert snapshot.at(lost.skill.directory) is lost.skill
+    assert lost.skill not in snapshot.skills
 
 
 def test_a_skill_that_is_refused_shadows_nobody(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
@@ -146,14 +147,24 @@ def test_the_digest_changes_with_content_and_with_place(
     write_skill("a", root=tmp_path / "other")
     skill = write_skill("a")
     digests = [look().snapshot.digest]
-    with (skill / "SKILL.md").open("a", encoding="utf-8") as file:
-        file.write("more of the body\n")
+    write_skill("a", "Does another thing.")
     digests.append(look().snapshot.digest)
     skill.rename(skills_dir / "moved")
     digests.append(look().snapshot.digest)
     digests.append(look(tmp_path / "other", skills_dir).snapshot.digest)
     digests.append(look(skills_dir, tmp_path / "other").snapshot.digest)
-    write_skill("b", frontmatter="refused")
+    write_skill("b")
     digests.append(look().snapshot.digest)
     assert len(set(digests)) == len(digests)
     assert all(digest.startswith("sha256:") for digest in digests)
+
+
+def test_the_digest_is_of_what_the_index_says_and_not_of_bodies_or_of_what_is_refused(
+    look: Looker, write_skill: SkillWriter
+) -> None:
+    skill = write_skill("a")
+    before = look().snapshot.digest
+    with (skill / "SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("more of the body\n")
+    write_skill("b", frontmatter="refused")
+    assert look().snapshot.digest == before

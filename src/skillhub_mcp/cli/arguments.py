@@ -19,6 +19,8 @@ _REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)
 # Options that set a setting: on the command line they beat the environment.
 _SETTING_OPTIONS = {
     "skills_dir": "SKILLS_DIR",
+    "roots": "SKILLHUB_ROOTS",
+    "cwd": "SKILLHUB_CWD",
     "db_path": "DB_PATH",
     "log_level": "LOG_LEVEL",
     "skip_auto_reindex": "SKILLHUB_SKIP_AUTO_REINDEX",
@@ -51,6 +53,8 @@ class Parser(argparse.ArgumentParser):
         """Return what was typed. Raises InvalidArgument, and SystemExit once `--help` is printed."""
         args, unknown = self.parse_known_args(argv)
         verb = self.verbs.get(args.command)
+        if verb is not None and verb.verbs:
+            verb = verb.verbs[args.action]
         if unknown:
             (verb or self).refuse(unknown[0])
         if verb is not None:
@@ -98,9 +102,20 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgument(option, f"is not an option of {self.prog!r}", hint=hint)
 
 
+def add_actions(parser: Parser) -> Any:
+    """Give a command actions of its own, one of which must be typed; return what takes their parsers."""
+    actions = parser.add_subparsers(
+        title="actions", metavar="ACTION", dest="action", required=True, parser_class=Parser
+    )
+    parser.verbs = actions.choices
+    return actions
+
+
 def add_setting_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command takes. Unset ones leave no trace, so a subcommand does not hide them."""
     parser.add_argument("--skills-dir", metavar="DIR", default=argparse.SUPPRESS, help="instead of SKILLS_DIR")
+    parser.add_argument("--roots", metavar="LIST", default=argparse.SUPPRESS, help="instead of SKILLHUB_ROOTS")
+    parser.add_argument("--cwd", metavar="DIR", default=argparse.SUPPRESS, help="instead of SKILLHUB_CWD")
     parser.add_argument("--db-path", metavar="PATH", default=argparse.SUPPRESS, help="instead of DB_PATH")
     parser.add_argument("--log-level", metavar="LEVEL", default=argparse.SUPPRESS, help="instead of LOG_LEVEL")
 

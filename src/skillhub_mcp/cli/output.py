@@ -6,9 +6,11 @@ What a skill's author wrote reaches a terminal only through `printable`: by `say
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import json
 import logging
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -71,6 +73,21 @@ def print_error(error: SkillHubError, *, as_json: bool) -> None:
     print(f"error: {printable(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"\nhint: {printable(error.hint)}", file=sys.stderr)
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a file in one step, so that a reader finds it whole. Raises InvalidArgument where it cannot be written."""
+    from skillhub_mcp.errors import InvalidArgument
+
+    new = f"{path}.{os.getpid()}.new"
+    try:
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise InvalidArgument("--output", f"{path!r} cannot be written: {error.strerror}") from error
 
 
 def log_to_stderr(level: str) -> None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.search.lance import LanceIndex
 from skillhub_mcp.search.looking import Depth, Looker, View
 from skillhub_mcp.search.watch import RootWatcher
+from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.snapshot import Snapshot
 
@@ -56,6 +57,8 @@ class LiveIndex:
         self._look_seconds = 0.0
         self._failure: IndexUnavailable | None = None
         self._thread: threading.Thread | None = None
+        self._told: Snapshot | None = None
+        self._listeners: list[Callable[[], None]] = []
         self._watcher = RootWatcher(roots, self._ask)
 
     def start(self) -> None:
@@ -96,10 +99,20 @@ class LiveIndex:
             )
         return view, view.index
 
-    def look_now(self, depth: Depth = Depth.CHANGES) -> View:
-        """Look in the caller's thread and return the view: for a shell command, which starts no thread."""
-        self._look(depth)
+    def look_now(self, depth: Depth = Depth.CHANGES, *, only: Sequence[str] | None = None) -> View:
+        """Look in the caller's thread, as asked, and return the view. With `only`, at those paths and nowhere else."""
+        self._look(depth, only=only, asked=True)
         return self._require_view()
+
+    def judged(self, admission: Admission) -> Snapshot:
+        """Return the present skills as another reader would have them. Raises IndexUnavailable if there are none."""
+        snapshot = self.snapshot()
+        with self._looking:
+            return self._looker.judged(snapshot, admission)
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener`, from the thread that looks, after each look that found other skills than the one before."""
+        self._listeners.append(listener)
 
     def forget_index(self, failed: LanceIndex) -> None:
         """Give up an index that failed to answer; the next question waits for another."""
@@ -112,8 +125,9 @@ class LiveIndex:
 
     def _current(self, enough: Callable[[View], bool]) -> View:
         if not self._background:
-            view = self._view
-            return view if view is not None and enough(view) else self.look_now()
+            if self._view is None or not enough(self._view):
+                self._look(Depth.CHANGES)
+            return self._require_view()
         self.start()
 
         def answered() -> bool:
@@ -155,30 +169,44 @@ class LiveIndex:
             self._changed.notify_all()
 
     def _run(self) -> None:
+        # What changed between a look and the first notice is seen by one more look, a moment later.
+        fresh_watch = False
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._wanted or self._closing, self._poll_seconds())
+                wanted = self._changed.wait_for(lambda: self._wanted or self._closing, self._poll_seconds())
                 if self._closing:
                     return
                 self._wanted = False
+            if not (wanted or fresh_watch or self._watcher.overlooks()) and self._watcher.healthy:
+                continue
+            if not wanted:
+                fresh_watch = False
             try:
                 self._look(Depth.CHANGES)
             except Exception:  # the edge of a thread: what nobody foresaw is reported, and answers go on
                 log.exception("A look at the skills failed unexpectedly; the last good index goes on answering")
                 self._show_failure()
-            if self._automatic:
-                self._watcher.start()
+            if self._automatic and self._watcher.start():
+                fresh_watch = True
 
     def _poll_seconds(self) -> float | None:
-        if not self._automatic or self._watcher.healthy:
+        if not self._automatic:
             return None
+        if self._watcher.healthy:
+            # No look, only a thought for roots that were made or replaced meanwhile.
+            return _POLL_SECONDS
         return max(_POLL_SECONDS, self._look_seconds * _REST_FACTOR)
 
-    def _look(self, depth: Depth) -> None:
+    def _look(self, depth: Depth, *, only: Sequence[str] | None = None, asked: bool = False) -> None:
         with self._looking:
             began = time.monotonic()
-            view = self._looker.look(self._view, depth, on_snapshot=self._show_skills)
+            view = self._looker.look(self._view, depth, only=only, asked=asked, on_snapshot=self._show_skills)
             self._show(view, began)
+            # What is unchanged is the same value, so comparing costs next to nothing.
+            before, self._told = self._told, view.snapshot
+        if before is not None and before.everything != view.snapshot.everything:
+            for listener in self._listeners:
+                listener()
 
     def _show(self, view: View, began: float) -> None:
         with self._changed:

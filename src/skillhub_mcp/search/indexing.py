@@ -28,9 +28,10 @@ from skillhub_mcp.search.state import (
     save_state,
     state_path,
 )
+from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.registry import Memory, Remembered, Scan, read_document
 from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.scanning import Memory, Remembered, Scan
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -11,8 +11,9 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.search.indexing import Indexer, SyncReport
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.search.state import IndexState, Stamp, state_path, state_stamp
-from skillhub_mcp.skills.registry import Memory, Scan, recall, scan
+from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.scanning import Memory, Scan, recall, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -53,45 +54,59 @@ class Looker:
         *,
         make_spare: Callable[[], Indexer],
         automatic: bool,
-        strict: bool,
+        admission: Admission,
     ) -> None:
         self._roots = roots
         self._indexer = indexer
         self._make_spare = make_spare
         self._spare: Indexer | None = None
         self._automatic = automatic
-        self._strict = strict
+        self._admission = admission
         self._state: IndexState | None = None
         self._state_stamp: Stamp | None = None
         # What was read since, for files that the published state cannot vouch for.
         self._seen: Memory | None = None
         self._failed_version: int | None = None
+        self._last_read: Memory | None = None
 
     def see(self) -> Snapshot:
         """Return the skills alone, without a thought for the index; loads no database."""
         self._load_state()
         if self._automatic:
             return self._scan(self._memory()).snapshot
-        return recall(self._roots, memory=self._memory(), strict=self._strict)
+        return recall(self._roots, memory=self._memory(), admission=self._admission)
+
+    def judged(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
+        """Return what `snapshot` would be to another reader; looks at no file."""
+        report = snapshot.report
+        memory = self._memory() if self._last_read is None else self._last_read
+        return recall(self._roots, memory=memory, admission=admission, problems=report.problems, ignored=report.ignored)
 
     def look(
-        self, before: View | None, depth: Depth = Depth.CHANGES, *, on_snapshot: Callable[[Snapshot], None]
+        self,
+        before: View | None,
+        depth: Depth = Depth.CHANGES,
+        *,
+        only: Sequence[str] | None = None,
+        asked: bool = False,
+        on_snapshot: Callable[[Snapshot], None],
     ) -> View:
         """Return the view after one look; `on_snapshot` hears of the skills before the index is in step with them.
 
-        Never raises IndexUnavailable: it is the view's `problem`.
+        With `only`, paths that changed, nothing else is looked at. Someone who `asked` is answered even where looking
+        is not automatic. Never raises IndexUnavailable: it is the view's `problem`.
         """
         reopened = self._load_state()
-        if not self._automatic and depth is Depth.CHANGES:
+        if not self._automatic and depth is Depth.CHANGES and not asked:
             return self._as_published(before, reopened=reopened)
         reread = depth is not Depth.CHANGES
-        seen = self._scan(self._memory(), reread=reread)
+        seen = self._scan(self._memory(), reread=reread, only=only)
         on_snapshot(seen.snapshot)
         try:
             if depth is Depth.REBUILD:
                 return self._synced(seen, force="asked for", anew=True)
             if self._state is None or self._failed(self._state) or self._indexer.stale(self._state, seen) is not None:
-                return self._synced(seen)
+                return self._synced(seen, only=only)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
             if depth is Depth.VERIFY and not self._holds(view, seen):
                 return self._synced(seen, force="its rows are not the files'")
@@ -125,7 +140,9 @@ class Looker:
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
         self._seen = seen.memory if seen.opened else self._seen
         if before is not None and before.index is not None and before.problem is None and not reopened:
-            return replace(before, snapshot=seen.snapshot, report=None)
+            # The same skills are the same snapshot, which keeps what was worked out of it.
+            same = before.snapshot == seen.snapshot
+            return replace(before, snapshot=before.snapshot if same else seen.snapshot, report=None)
         if seen.opened:
             self._indexer.remember(seen, state)
         try:
@@ -134,9 +151,20 @@ class Looker:
             log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
             return self._synced(seen)
 
-    def _synced(self, before: Scan, *, force: str | None = None, anew: bool = False) -> View:
+    def _synced(
+        self, before: Scan, *, force: str | None = None, anew: bool = False, only: Sequence[str] | None = None
+    ) -> View:
+        # What is known of every root can be added to; where nothing is known of one, all of it is looked at.
+        covered = self._state is not None and all(root.path in self._state.roots for root in self._roots)
+        known = self._memory().keys()
+
+        def look(memory: Memory) -> Scan:
+            # Another process may have published less meanwhile.
+            enough = covered and memory.keys() >= known
+            return self._scan(memory, lately=before.memory, only=only if enough else None)
+
         seen, published = self._indexer.sync(
-            lambda memory: self._scan(memory, lately=before.memory),
+            look,
             force=force,
             anew=anew,
             failed=self._failed_version,
@@ -170,7 +198,7 @@ class Looker:
     def _as_published(self, before: View | None, *, reopened: bool) -> View:
         if before is not None and before.index is not None and not reopened:
             return before
-        snapshot = recall(self._roots, memory=self._memory(), strict=self._strict)
+        snapshot = recall(self._roots, memory=self._memory(), admission=self._admission)
         reason = "there is none" if self._state is None else "it failed to answer"
         try:
             if self._state is not None and not self._failed(self._state):
@@ -192,8 +220,19 @@ class Looker:
             return self._seen
         return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
 
-    def _scan(self, memory: Memory, *, lately: Memory | None = None, reread: bool = False) -> Scan:
-        return scan(self._roots, memory=memory, lately=lately or {}, strict=self._strict, reread=reread)
+    def _scan(
+        self,
+        memory: Memory,
+        *,
+        lately: Memory | None = None,
+        reread: bool = False,
+        only: Sequence[str] | None = None,
+    ) -> Scan:
+        seen = scan(
+            self._roots, memory=memory, lately=lately or {}, admission=self._admission, reread=reread, only=only
+        )
+        self._last_read = seen.memory
+        return seen
 
     def _load_state(self) -> bool:
         """Read the state again if its file was replaced; return whether it was."""

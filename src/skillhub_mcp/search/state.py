@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillhub_mcp.skills.model import FileStamp, Skill
-from skillhub_mcp.skills.registry import Memory, Remembered
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
+from skillhub_mcp.skills.scanning import Memory, Remembered
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 STATE_FILE = "index_state.json"
 NO_EMBEDDING = "none"
 
@@ -161,6 +161,8 @@ def _file_to_json(entry: Remembered) -> dict[str, Any]:
         written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
     if entry.skill is not None:
         written["skill"] = _skill_to_json(entry.skill)
+        shape = entry.shape
+        written["header"] = [shape.lines, shape.longest, shape.longest_at, shape.markup]
     return written
 
 
@@ -174,6 +176,11 @@ def _skill_to_json(skill: Skill) -> dict[str, Any]:
         "license": skill.license,
         "compatibility": skill.compatibility,
         "metadata": dict(skill.metadata),
+        "version": skill.version,
+        "author": skill.author,
+        "allowed_tools_text": skill.allowed_tools_text,
+        "disable_model_invocation": skill.disable_model_invocation,
+        "not_user_invocable": not skill.user_invocable,
     }
     return written | {key: value for key, value in optional.items() if value}
 
@@ -227,5 +234,10 @@ def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> Remem
         given("metadata", {}),
         diagnostics,
         stamp,
+        given("version"),
+        given("author"),
+        given("allowed_tools_text"),
+        given("disable_model_invocation", False),
+        not given("not_user_invocable", False),
     )
-    return Remembered(root, stamp, skill, diagnostics)
+    return Remembered(root, stamp, skill, diagnostics, HeaderShape(*file["header"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -25,31 +26,58 @@ class RootWatcher:
     def __init__(self, roots: tuple[SkillRoot, ...], on_change: Callable[[], None]) -> None:
         self._roots = roots
         self._on_change = on_change
-        self._stop = threading.Event()
         self._starting = threading.Lock()
+        self._closed = False
+        self._end = threading.Event()
         self._thread: threading.Thread | None = None
+        self._watched: dict[str, tuple[int, int]] = {}
         self._refused: str | None = None
         self.healthy = False
 
-    def start(self) -> None:
-        """Begin watching the roots that exist; does nothing while already watching."""
-        paths = [root.path for root in self._roots if os.path.isdir(root.path)]
+    def start(self) -> bool:
+        """Begin watching the roots that exist, and say so; does nothing while just those are being watched."""
+        there = self._there()
         with self._starting:
-            if not paths or self._stop.is_set() or (self._thread is not None and self._thread.is_alive()):
-                return
+            if not there or self._closed:
+                return False
+            if self._thread is not None and self._thread.is_alive():
+                if there == self._watched:
+                    return False
+                self._end.set()
+                self._thread.join()
+            self._end = threading.Event()
+            self._watched = there
             self.healthy = True
-            self._thread = threading.Thread(target=self._watch, args=(paths,), name="skillhub-watch", daemon=True)
+            self._thread = threading.Thread(
+                target=self._watch, args=(list(there), self._end), name="skillhub-watch", daemon=True
+            )
             self._thread.start()
+        return True
+
+    def overlooks(self) -> bool:
+        """Whether a root is there now that is not the one being watched. Looks at the roots alone."""
+        return self._there() != self._watched
 
     def stop(self) -> None:
         """End the thread and wait for it."""
-        self._stop.set()
         with self._starting:
+            self._closed = True
+            self._end.set()
             thread = self._thread
         if thread is not None:
             thread.join()
 
-    def _watch(self, paths: list[str]) -> None:
+    def _there(self) -> dict[str, tuple[int, int]]:
+        """Return the roots that exist, and which directory each is: one made anew in its place is another."""
+        there: dict[str, tuple[int, int]] = {}
+        for root in self._roots:
+            with contextlib.suppress(OSError):
+                status = os.stat(root.path)
+                if os.path.isdir(root.path):
+                    there[root.path] = (status.st_dev, status.st_ino)
+        return there
+
+    def _watch(self, paths: list[str], end: threading.Event) -> None:
         from watchfiles import watch
 
         try:
@@ -58,7 +86,7 @@ class RootWatcher:
                 watch_filter=None,
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
-                stop_event=self._stop,
+                stop_event=end,
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,8 +20,10 @@ from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.announcing import Announcer
 from skillhub_mcp.server.boundary import ErrorBoundary, ErrorStyle
 from skillhub_mcp.server.tools.core import add_core_tools
+from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
 Transport = Literal["stdio", "http"]
@@ -41,25 +43,30 @@ class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport."""
 
     transport: Transport
+    tools: Sequence[str]
     enable_run: bool
     expose_paths: bool
     error_style: ErrorStyle
     run_timeout_seconds: float
+    registry_admission: Callable[[bool], Admission]
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub` (seed 002 §3)."""
     start = _LateStart(hub)
+    announcer = Announcer(hub)
     over_stdio = options.transport == "stdio"
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
         # Over HTTP nobody waits for this process to start, and /readyz should turn ready by itself.
         start.after(_START_AFTER_SILENCE_SECONDS if over_stdio else 0)
+        announcer.open()
         try:
             yield
         finally:
             start.cancel()
+            await announcer.close()
             await asyncio.to_thread(hub.close)
 
     server = FastMCP(
@@ -67,12 +74,18 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         instructions=INSTRUCTIONS,
         version=version(),
         lifespan=lifespan,
-        middleware=[ErrorBoundary(options.error_style), start],
+        middleware=[ErrorBoundary(options.error_style), start, announcer],
         mask_error_details=True,
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
-    add_core_tools(server, hub, with_paths=options.expose_paths)
+    announcer.serve(server)
+    if "core" in options.tools:
+        add_core_tools(server, hub, with_paths=options.expose_paths)
+    if "registry" in options.tools:
+        from skillhub_mcp.server.tools.registry import add_registry_tools
+
+        add_registry_tools(server, hub, admission=options.registry_admission, with_paths=options.expose_paths)
     if options.enable_run:
         from skillhub_mcp.server.tools.run import add_run_tool
 

@@ -62,7 +62,7 @@ def search_result(answer: SearchAnswer) -> SearchResult:
     """Return the wire form of `answer`; a description beyond the specification's 1,024 characters is shortened."""
     skills = [
         SkillSummary(
-            name=hit.skill.name,
+            name=hit.handle,
             description=_shortened(hit.skill.description),
             score=round(hit.score, 4),
             category=hit.skill.category,
@@ -77,7 +77,7 @@ def search_result(answer: SearchAnswer) -> SearchResult:
 def loaded_json(loaded: LoadedSkill, *, with_path: bool) -> str:
     """Return seed 002 §3.3's JSON. The body stands in it once; `path` only where the client shares the disk."""
     skill = loaded.skill
-    result: dict[str, object] = {"name": skill.name, "instructions": loaded.instructions}
+    result: dict[str, object] = {"name": loaded.handle, "instructions": loaded.instructions}
     if with_path:
         result["path"] = skill.directory
     if skill.allowed_tools:

@@ -5,12 +5,15 @@ The rules of this module:
 2. Scalars are the text that was written: `1.10`, `yes` and `2024-01-01` stay text (DECISIONS 15).
 3. Everything is bounded while it is read: characters, depth, nodes.
 4. The closing fence is a line, never a substring: `---` inside a value or the body is just text.
+5. A header of nothing but one-line `key: value` pairs is read without the YAML machinery, which costs five times as
+   much as all the rest of a scan. Whatever is not beyond doubt goes to the real parser; a property test holds both to
+   one outcome.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import yaml
@@ -18,15 +21,33 @@ import yaml
 from skillhub_mcp.skills.rules import Diagnostic, breach
 
 MAX_FRONTMATTER_CHARACTERS = 64 * 1024
+# No header needs more bytes: four for each character, and as much again for blanks before it and for the fences.
+MAX_HEADER_BYTES = 2 * 4 * MAX_FRONTMATTER_CHARACTERS
 MAX_DEPTH = 32
 MAX_NODES = 10_000
 
-_FENCE = re.compile(r"-{3}[ \t]*\r?\n?")
+_OPENING = re.compile(r"-{3}[ \t]*\r?\n")
+_CLOSING = re.compile(r"^-{3}[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_OPENING_BYTES = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n \t]*-{3}[ \t]*\r?\n")
+_CLOSING_BYTES = re.compile(rb"(?<=\n)-{3}[ \t]*\r?(?:\n|\Z)")
+# Blanks stand in one place only: two ways to share them out would take the square of their number.
+_MAYBE_OPENING_BYTES = re.compile(rb"(?:\xef\xbb?\xbf?)?[\r\n \t]*(?:-{1,2}|-{3}[ \t]*\r?)?\Z")
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NULL_WORDS = frozenset({"", "~", "null", "Null", "NULL"})
 _TOP_LEVEL_LINE = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?:[ \t]+(?P<value>.*))?$")
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 # What YAML allows nowhere, not even quoted.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+# One line `key: value` or `key:`, in printable characters that end no line for YAML either.
+_PAIR = re.compile(
+    r"( {0,8})([A-Za-z][A-Za-z0-9_.-]{0,100}):"
+    r"(?:[ ]+([^\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+    r"(?:[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]*"
+    r"[^\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff])?))?[ ]*\r?\Z"
+)
+_INDICATORS = frozenset("-?:,[]{}#&*!|>'\"%@`")
+_MAX_PLAIN_LINES = 1_000
+_NOT_PLAIN_SCALAR = object()
 # A value that begins so is a structure, a comment or already quoted: quoting it would change what it means.
 _NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "#")
 # libyaml reads ten times faster; the pure parser is the same language, for an installation without it.
@@ -45,6 +66,8 @@ class Document:
     lines: Mapping[str, int]
     body: str
     diagnostics: tuple[Diagnostic, ...]
+    header: str = ""
+    first_line: int = 1
 
 
 class _TooComplex(Exception):
@@ -69,7 +92,25 @@ def parse(content: bytes) -> Document:
     if header is None:
         return Document(None, {}, body, tuple(found))
     values, lines, yaml_breaches = _read_yaml(header, first_line)
-    return Document(values, lines, body, (*found, *yaml_breaches))
+    return Document(values, lines, body, (*found, *yaml_breaches), header, first_line)
+
+
+def header_end(content: bytes, *, whole: bool) -> int | None:
+    """Return how many of a file's first bytes decide what its frontmatter is; None when more of them are needed.
+
+    `whole` says that `content` is all of the file. What lies behind those bytes changes nothing (seed 003 §1).
+    """
+    content = content[:MAX_HEADER_BYTES]
+    enough = len(content) if whole or len(content) == MAX_HEADER_BYTES else None
+    if content.startswith(_UTF_16_MARKS):
+        return enough
+    opening = _OPENING_BYTES.match(content)
+    if opening is None:
+        return enough if _MAYBE_OPENING_BYTES.match(content) else len(content)
+    closing = _CLOSING_BYTES.search(content, opening.end())
+    if closing is None or (closing.end() == len(content) and not content.endswith(b"\n")):
+        return enough
+    return closing.end()
 
 
 def _decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
@@ -99,8 +140,8 @@ def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
     """Return the frontmatter's text, the body, the line the frontmatter's text begins on, and any breaches."""
     found: list[Diagnostic] = []
     start = len(text) - len(text.lstrip("\r\n \t"))
-    opening = _FENCE.match(text, start)
-    if opening is None or not opening.group().endswith("\n"):
+    opening = _OPENING.match(text, start)
+    if opening is None:
         return (
             None,
             text,
@@ -111,15 +152,9 @@ def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
         found.append(breach("frontmatter-late", "the frontmatter does not begin on the first line", line=1))
     header_start = opening.end()
     first_line = text.count("\n", 0, header_start) + 1
-    position = header_start
-    while position < len(text) and position - header_start <= MAX_FRONTMATTER_CHARACTERS:
-        closing = _FENCE.match(text, position)
-        if closing is not None and (closing.group().endswith("\n") or closing.end() == len(text)):
-            return text[header_start:position], text[closing.end() :], first_line, found
-        line_end = text.find("\n", position)
-        if line_end < 0:
-            break
-        position = line_end + 1
+    closing = _CLOSING.search(text, header_start)
+    if closing is not None and closing.start() - header_start <= MAX_FRONTMATTER_CHARACTERS:
+        return text[header_start : closing.start()], text[closing.end() :], first_line, found
     found.append(
         breach(
             "frontmatter-unclosed",
@@ -134,6 +169,9 @@ _Yaml = tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]
 
 
 def _read_yaml(header: str, first_line: int) -> _Yaml:
+    plain = _plain_values(header, first_line)
+    if plain is not None:
+        return (*plain, [])
     try:
         return _values(header, first_line)
     except _TooComplex as error:
@@ -159,6 +197,48 @@ def _values(header: str, first_line: int) -> _Yaml:
     return values, reader.lines, list(reader.found)
 
 
+def _plain_values(header: str, first_line: int) -> tuple[dict[str, Value], dict[str, int]] | None:
+    """Read a header of one-line pairs, at most one map of such pairs deep; None for anything else (rule 5)."""
+    values: dict[str, Value] = {}
+    lines: dict[str, int] = {}
+    inner: dict[str, Value] | None = None
+    indent = ""
+    for number, line in enumerate(header.split("\n"), first_line):
+        if not line or line == "\r":
+            continue
+        pair = _PAIR.match(line)
+        if pair is None or number - first_line > _MAX_PLAIN_LINES:
+            return None
+        blanks, key, written = pair.groups()
+        if blanks:
+            if inner is None or written is None or blanks != (indent or blanks):
+                return None
+            indent, target = blanks, inner
+        else:
+            # A key with nothing behind and nothing below has no value, which the parser may say.
+            if inner == {}:
+                return None
+            lines[key] = number
+            inner, indent, target = (None, "", values) if written is not None else ({}, "", values)
+        value = inner if written is None else _plain_scalar(written)
+        if value is _NOT_PLAIN_SCALAR or key in target:
+            return None
+        target[key] = value
+    return None if inner == {} else (values, lines)
+
+
+def _plain_scalar(written: str) -> Value:
+    """Return what a scalar on one line stands for, or `_NOT_PLAIN_SCALAR` where that takes the parser to tell."""
+    first = written[0]
+    if first in "\"'":
+        quoted = written[1:-1]
+        closed = len(written) > 1 and written[-1] == first
+        return quoted if closed and first not in quoted and "\\" not in quoted else _NOT_PLAIN_SCALAR
+    if first in _INDICATORS or written[-1] == ":" or ": " in written or " #" in written:
+        return _NOT_PLAIN_SCALAR
+    return None if written in _NULL_WORDS else written
+
+
 class _EventReader:
     """Makes plain values of the parser's events, counting as it goes.
 
@@ -171,7 +251,7 @@ class _EventReader:
         self.found: dict[Diagnostic, None] = {}  # in order, each once
         self._header = header
         self._first_line = first_line
-        self._events: Iterator[yaml.Event] = yaml.parse(header, Loader=_Loader)
+        self._next: Callable[[], yaml.Event] = _Loader(header).get_event
         self._anchored: dict[str, Value] = {}
         self._unfinished: set[str] = set()
         self._nodes = 0
@@ -179,12 +259,12 @@ class _EventReader:
 
     def document(self) -> Value:
         """Return the value of the only document; an empty one is an empty map."""
-        next(self._events)  # the stream's start
-        if isinstance(next(self._events), yaml.StreamEndEvent):
+        self._next()  # the stream's start
+        if isinstance(self._next(), yaml.StreamEndEvent):
             return {}
-        value = self._value(next(self._events), depth=0)
-        next(self._events)  # the document's end
-        after = next(self._events)
+        value = self._value(self._next(), depth=0)
+        self._next()  # the document's end
+        after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
             raise _Broken("a second YAML document begins", after)
         return value
@@ -203,7 +283,7 @@ class _EventReader:
         if isinstance(event, yaml.MappingStartEvent):
             value = self._mapping(depth)
         elif isinstance(event, yaml.SequenceStartEvent):
-            value = [self._value(item, depth + 1) for item in self._until(yaml.SequenceEndEvent)]
+            value = self._sequence(depth)
         else:
             value = None if not getattr(event, "style", None) and text in _NULL_WORDS else text
         if anchor is not None:
@@ -213,7 +293,7 @@ class _EventReader:
 
     def _mapping(self, depth: int) -> dict[str, Value]:
         values: dict[str, Value] = {}
-        for event in self._until(yaml.MappingEndEvent):
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key_value = self._value(event, depth + 1)
             key = event.value if isinstance(event, yaml.ScalarEvent) else key_value
             if not isinstance(key, str):
@@ -222,12 +302,14 @@ class _EventReader:
                 self._note("yaml-duplicate-key", f"{key!r} stands twice", event)
             if depth == 0:
                 self.lines[key] = self._line(event)
-            values[key] = self._value(next(self._events), depth + 1)
+            values[key] = self._value(self._next(), depth + 1)
         return values
 
-    def _until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
-        while not isinstance(event := next(self._events), end):
-            yield event
+    def _sequence(self, depth: int) -> list[Value]:
+        values: list[Value] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            values.append(self._value(event, depth + 1))
+        return values
 
     def _written_out(self, event: yaml.AliasEvent, depth: int) -> Value:
         if event.anchor in self._unfinished:

@@ -12,16 +12,42 @@ from skillhub_mcp.skills.rules import Diagnostic
 SKILL_FILE = "SKILL.md"
 
 _NOT_IN_AN_ALIAS = re.compile(r"[\W_]+")
+_IS_AN_ALIAS = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """A SKILL.md as it was when it was read: its mtime, its size in bytes, and the SHA-256 of its bytes."""
+    """A SKILL.md as it was when it was read: its mtime, its size in bytes, and the SHA-256 of what was read.
+
+    `content_hash` begins with `header:` where only the frontmatter was read, and is empty where nothing could be.
+    """
 
     mtime_ns: int
     size: int
     content_hash: str
     read_at_ns: int
+
+    @property
+    def is_of_whole_file(self) -> bool:
+        """Whether equal hashes mean equal files."""
+        return bool(self.content_hash) and not self.content_hash.startswith("header:")
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderShape:
+    """What a strict registry judges a frontmatter by besides its values (seed 003 §4.2).
+
+    `longest` counts the characters of the longest line outside the description, which stands on line `longest_at` of
+    SKILL.md; `markup` is the first key whose value holds an angle bracket.
+    """
+
+    lines: int = 0
+    longest: int = 0
+    longest_at: int = 0
+    markup: str | None = None
+
+
+NO_SHAPE = HeaderShape()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +56,7 @@ class Skill:
 
     `directory` is the canonical path of the skill's own directory and the key of its row in the index;
     `root` is the canonical path of the root it was found under. `category` and `tags` are lower-case.
+    `allowed_tools_text` is what was written where `allowed_tools` came from text (DECISIONS 14).
     """
 
     name: str
@@ -45,6 +72,11 @@ class Skill:
     metadata: Mapping[str, object]
     diagnostics: tuple[Diagnostic, ...]
     stamp: FileStamp
+    version: str | None = None
+    author: str | None = None
+    allowed_tools_text: str | None = None
+    disable_model_invocation: bool = False
+    user_invocable: bool = True
 
     @property
     def alias(self) -> str:
@@ -67,6 +99,8 @@ class SkillDocument:
 
 def safe_alias(name: str) -> str:
     """Return `name` in lower-case letters and digits of any script joined by single hyphens, at most 64 of them."""
+    if _IS_AN_ALIAS.fullmatch(name):
+        return name
     folded = unicodedata.normalize("NFKC", name).lower()
     return _NOT_IN_AN_ALIAS.sub("-", folded).strip("-")[:64].rstrip("-")
 

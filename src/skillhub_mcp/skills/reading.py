@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
-from skillhub_mcp.skills.model import FileStamp, Skill, is_specified_name
-from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, breach
+from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill, is_specified_name
+from skillhub_mcp.skills.rules import Diagnostic, breach
 
 SPECIFIED_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 MAX_NAME = 256
 MAX_SPECIFIED_DESCRIPTION = 1_024
+MAX_SPECIFIED_COMPATIBILITY = 500
 
 _TRUE_WORDS = frozenset({"true", "yes", "on", "1"})
+_FALSE_WORDS = frozenset({"false", "no", "off", "0"})
 _BLANKS = re.compile(r"\s+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one SKILL.md came to: a skill with its diagnostics, or no skill and the diagnostics that say why."""
+    """What one SKILL.md came to: a skill with its diagnostics, or no skill and the diagnostics that say why.
+
+    A skill that is here may still be kept out for one of its breaches: `admission` decides that.
+    """
 
     skill: Skill | None
     diagnostics: tuple[Diagnostic, ...]
     body: str
+    shape: HeaderShape = NO_SHAPE
 
 
 def read_skill(content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> Reading:
@@ -40,6 +46,18 @@ def read_skill(content: bytes, *, directory: str, root: str, directory_name: str
     found.extend(_unknown_keys(document))
     metadata = _metadata(document, found)
     category, tags, always_apply = _skillhub_metadata(metadata, document, found)
+    compatibility = _text(document, "compatibility", found)
+    if compatibility is not None and len(compatibility) > MAX_SPECIFIED_COMPATIBILITY:
+        line = document.lines.get("compatibility")
+        found.append(breach("compatibility-length", f"it has {len(compatibility):,} characters", line=line))
+    tools_text = document.values.get("allowed-tools")
+    tools = _allowed_tools(document, found)
+    license_text = _text(document, "license", found)
+    hidden_from_models = _switch(document, "disable-model-invocation", found, default=False)
+    for_people = _switch(document, "user-invocable", found, default=True)
+    diagnostics = tuple(found)
+    if not name:
+        return Reading(None, diagnostics, document.body, _shape(document))
     skill = Skill(
         name=name,
         description=description,
@@ -48,19 +66,19 @@ def read_skill(content: bytes, *, directory: str, root: str, directory_name: str
         category=category,
         tags=tags,
         always_apply=always_apply,
-        allowed_tools=_allowed_tools(document, found),
-        license=_text(document, "license", found),
-        compatibility=_text(document, "compatibility", found),
+        allowed_tools=tools,
+        license=license_text,
+        compatibility=compatibility,
         metadata=metadata,
-        diagnostics=tuple(found),
+        diagnostics=diagnostics,
         stamp=stamp,
+        version=_stated(document, metadata, "version"),
+        author=_stated(document, metadata, "author"),
+        allowed_tools_text=tools_text if isinstance(tools_text, str) else None,
+        disable_model_invocation=hidden_from_models,
+        user_invocable=for_people,
     )
-    return Reading(None if refused(found, strict=False) else skill, tuple(found), document.body)
-
-
-def refused(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
-    """Whether these breaches keep a skill from being served; with `strict`, any breach of the specification does."""
-    return any(RULES[d.rule].refuses or (strict and d.severity is Severity.ERROR) for d in diagnostics)
+    return Reading(skill, diagnostics, document.body, _shape(document))
 
 
 def allowed_tools(value: Value) -> tuple[str, ...]:
@@ -78,6 +96,45 @@ def _allowed_tools(document: Document, found: list[Diagnostic]) -> tuple[str, ..
     return allowed_tools(value)
 
 
+def _stated(document: Document, metadata: Mapping[str, Value], key: str) -> str | None:
+    """Return what stands at the top, as seed 003 §4.1 has it, or else where the specification would have it."""
+    at_top = (document.values or {}).get(key)
+    value = metadata.get(key) if at_top is None else at_top
+    return _one_line(value) or None if isinstance(value, str) else None
+
+
+def _switch(document: Document, key: str, found: list[Diagnostic], *, default: bool) -> bool:
+    value = (document.values or {}).get(key)
+    if value is None:
+        return default
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word in _TRUE_WORDS or word in _FALSE_WORDS:
+        return word in _TRUE_WORDS
+    found.append(breach("key-type", f"{key} is neither true nor false", line=document.lines.get(key)))
+    return default
+
+
+def _shape(document: Document) -> HeaderShape:
+    header = document.header.removesuffix("\n")
+    lines = header.split("\n")
+    first = document.lines.get("description", 0) - document.first_line
+    after = [at - document.first_line for at in document.lines.values() if at - document.first_line > first]
+    others = lines if first < 0 else lines[:first] + lines[min(after, default=len(lines)) :]
+    longest = max(others, key=len, default="")
+    markup = None
+    if "<" in header or ">" in header:
+        markup = next((key for key, value in (document.values or {}).items() if _holds_markup(value)), None)
+    return HeaderShape(len(lines), len(longest), document.first_line + lines.index(longest) if longest else 0, markup)
+
+
+def _holds_markup(value: Value) -> bool:
+    if isinstance(value, str):
+        return "<" in value or ">" in value
+    if isinstance(value, dict):
+        return any(_holds_markup(key) or _holds_markup(item) for key, item in value.items())
+    return isinstance(value, list) and any(_holds_markup(item) for item in value)
+
+
 def _split_outside_parentheses(text: str) -> Iterator[str]:
     depth, word = 0, ""
     for character in text:
@@ -93,6 +150,8 @@ def _split_outside_parentheses(text: str) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
+    if text.isalnum():
+        return text
     return _BLANKS.sub(" ", _CONTROLS.sub(" ", text)).strip()
 
 
@@ -114,7 +173,7 @@ def _name(document: Document, directory_name: str, found: list[Diagnostic]) -> s
 
 
 def _normalised_name(text: str) -> str:
-    return _one_line(unicodedata.normalize("NFKC", text))
+    return text if is_specified_name(text) and text.isascii() else _one_line(unicodedata.normalize("NFKC", text))
 
 
 def _description(document: Document, found: list[Diagnostic]) -> str:

@@ -1,169 +1,121 @@
-"""The one way by which skills enter the hub: walk the roots, read what changed, settle the names.
+"""Which skills are there, of whose, and what of those that are not? Seed 003's registry over the hub's own scan.
 
-What an earlier scan read is remembered by path, mtime and size, so that an unchanged SKILL.md is not opened
-again (DECISIONS 26). This module knows of files and skills; it does not know that there is an index.
+It reads as much of each SKILL.md as its frontmatter takes and no body, runs nothing, and grants nothing. Each build
+and each refresh makes a new snapshot; one that was handed out never changes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from skillhub_mcp.errors import SkillHubError, SkillUnreadable
-from skillhub_mcp.skills.discovery import FoundSkillFile, WalkProblem, walk_roots
-from skillhub_mcp.skills.files import read_whole
-from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, SkillDocument
-from skillhub_mcp.skills.reading import read_skill, refused
-from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.rules import Diagnostic, breach
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, make_snapshot
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, entry_of, index_of
+from skillhub_mcp.skills.roots import SkillRoot, Source, ordered
+from skillhub_mcp.skills.scanning import HowMuch, Memory, scan
+from skillhub_mcp.skills.snapshot import Snapshot
 
-MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
-
-# A file written again within its clock's tick keeps its mtime: within these spans "unchanged" is not believed.
-_FINE_TICK_NS = 20_000_000
-_COARSE_TICK_NS = 2_000_000_000
-_HALF_WRITTEN_NS = 1_000_000_000
+AnyRoot = SkillRoot | str | Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What one SKILL.md came to when it was last read: its stamp, and a skill or the reasons for none."""
-
-    root: str
-    stamp: FileStamp
-    skill: Skill | None
-    diagnostics: tuple[Diagnostic, ...]
-
-
-Memory = Mapping[str, Remembered]
-
-_NOTHING: Memory = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """One look at the roots: the snapshot, what to remember of it, and how it differs from what was remembered.
-
-    `opened` counts the files that were read, `changed` says whether any skill is new, other or gone.
+class Registry:
+    """The skills below some roots. Nothing is read before the first question, and no disk is looked at after it
+    until `build_index` or `refresh_index` (seed 003 §6). Not for several threads at once.
     """
 
-    snapshot: Snapshot
-    memory: Memory
-    opened: int
-    changed: bool
+    def __init__(self, roots: Sequence[AnyRoot], *, admission: Admission = REGISTRY_STRICT) -> None:
+        self._roots = as_roots(roots)
+        self._admission = admission
+        self._memory: Memory = {}
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def roots(self) -> tuple[SkillRoot, ...]:
+        """The roots, the first of which wins a name."""
+        return self._roots
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The skills as they were when they were last looked at."""
+        return self._snapshot or self._look()
+
+    def build_index(self) -> RegistryIndex:
+        """Read every SKILL.md anew and return the index and its report (seed 003 §2.3)."""
+        return self._index(self._look(reread=True))
+
+    def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
+        """Read what is new or other and return the index. With `changes`, paths, nothing else is looked at."""
+        return self._index(self._look(only=None if self._snapshot is None else changes))
+
+    def find(self, name: str, *, source: Source | str | None = None) -> IndexEntry | None:
+        """Return the skill of that name, or the one that `source` has, be it shadowed (seed 003 §5).
+
+        Raises InvalidArgument for a source that does not exist.
+        """
+        snapshot = self.snapshot
+        skill = snapshot.named(name if source is None else f"{name}@{as_source(source).value}")
+        return None if skill is None else entry_of(skill, snapshot.source(skill))
+
+    def skills(self, *, source: Source | str | None = None) -> tuple[IndexEntry, ...]:
+        """Return the entries by name, or those of one source, also the shadowed ones (seed 003 §5).
+
+        Raises InvalidArgument for a source that does not exist.
+        """
+        snapshot = self.snapshot
+        chosen: tuple[Skill, ...] = snapshot.skills if source is None else snapshot.of(as_source(source))
+        return tuple(entry_of(skill, snapshot.source(skill)) for skill in chosen)
+
+    def _index(self, snapshot: Snapshot) -> RegistryIndex:
+        return replace(index_of(snapshot), again=self.refresh_index)
+
+    def _look(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
+        seen = scan(
+            self._roots,
+            memory=self._memory,
+            admission=self._admission,
+            reread=reread,
+            reading=HowMuch.HEADER,
+            only=only,
+        )
+        self._memory = seen.memory
+        self._snapshot = seen.snapshot
+        return seen.snapshot
 
 
-def scan(
-    roots: tuple[SkillRoot, ...],
-    *,
-    memory: Memory,
-    lately: Memory = _NOTHING,
-    strict: bool = False,
-    reread: bool = False,
-) -> Scan:
-    """Look at every SKILL.md below `roots`, opening only those that `memory` does not know as they are.
+def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
+    """Return roots in the order given, or by their priorities where they carry some (seed 003 §2.1).
 
-    With `reread`, opens those too. What was read `lately`, a moment ago, is taken from there; the scan still says how
-    all differs from `memory`. Bad files never raise: they end in the snapshot's report.
+    A root is a path, a `SkillRoot`, or a map of `path`, `source` and, if wanted, `priority`: 1 is the highest. Raises
+    InvalidArgument for one that is none of these.
     """
-    walk = walk_roots(roots)
-    remembered: dict[str, Remembered] = {}
-    opened = 0
-    changed = False
-    for found in walk.found:
-        known, fresh = memory.get(found.directory), lately.get(found.directory)
-        if fresh is not None and _as_remembered(found, fresh):
-            now = fresh
-        elif known is not None and not reread and _as_remembered(found, known):
-            now = known
-        else:
-            opened += 1
-            now = _settled(fresh or known, _read(found))
-        changed = changed or known is None or _differ(known, now)
-        remembered[found.directory] = now
-    own = {root.path for root in roots}
-    gone = any(entry.root in own and path not in remembered for path, entry in memory.items())
-    snapshot = recall(roots, memory=remembered, strict=strict, problems=walk.problems)
-    return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or gone)
+    read = [_root(root) for root in roots]
+    if all(isinstance(root, SkillRoot) for root in roots):
+        return tuple(root for root in roots if isinstance(root, SkillRoot))
+    read.sort(key=lambda root: root[0])
+    return ordered((source, path) for _, source, path in read)
 
 
-def recall(
-    roots: tuple[SkillRoot, ...],
-    *,
-    memory: Memory,
-    strict: bool = False,
-    problems: Sequence[WalkProblem] = (),
-) -> Snapshot:
-    """Return the snapshot of what `memory` holds under `roots`, without looking at any file."""
-    own = {root.path for root in roots}
-    skills: list[Skill] = []
-    unusable: list[Refused] = []
-    entries = {path: entry for path, entry in memory.items() if entry.root in own}
-    for directory, entry in entries.items():
-        if entry.skill is None or refused(entry.diagnostics, strict=strict):
-            unusable.append(Refused(directory, entry.diagnostics))
-        else:
-            skills.append(entry.skill)
-    return make_snapshot(
-        skills,
-        root_order=[root.path for root in roots],
-        found=len(entries),
-        refused=unusable,
-        problems=problems,
-    )
+def _root(root: AnyRoot) -> tuple[int, Source, str]:
+    if isinstance(root, SkillRoot):
+        return root.priority, root.source, root.path
+    if isinstance(root, str):
+        return 1, Source.HUB, root
+    if not isinstance(root, Mapping):
+        raise InvalidArgument("roots", f"holds {root!r}, which is neither a path nor a root")
+    path, priority = root.get("path"), root.get("priority", 1)
+    if not isinstance(path, str) or not path:
+        raise InvalidArgument("roots", "holds a root without a path")
+    if not isinstance(priority, int):
+        raise InvalidArgument("roots", f"holds a priority {priority!r}, which is no whole number")
+    return priority, as_source(root.get("source", Source.HUB)), path
 
 
-def read_document(skill: Skill) -> SkillDocument:
-    """Read `skill`'s SKILL.md as it is now. Raises SkillUnreadable when it is gone or no longer usable."""
-    path = os.path.join(skill.directory, SKILL_FILE)
+def as_source(written: object) -> Source:
+    """Return the source of that name. Raises InvalidArgument, which names those that exist."""
     try:
-        content = read_whole(skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
-    except SkillHubError as error:
-        raise SkillUnreadable(skill.name, path=path, reason=error.message) from error
-    document = parse(content)
-    if document.values is None:
-        raise SkillUnreadable(skill.name, path=path, reason=document.diagnostics[-1].message)
-    return SkillDocument(skill, document.body)
-
-
-def _settled(before: Remembered | None, after: Remembered) -> Remembered:
-    """Keep to what was read before while a file that was good is perhaps only half written; a later look decides."""
-    just_written = after.stamp.read_at_ns - after.stamp.mtime_ns < _HALF_WRITTEN_NS
-    if before is not None and before.skill is not None and after.skill is None and just_written:
-        return before
-    return after
-
-
-def _differ(before: Remembered, after: Remembered) -> bool:
-    return (before.root, before.stamp.content_hash, before.diagnostics) != (
-        after.root,
-        after.stamp.content_hash,
-        after.diagnostics,
-    )
-
-
-def _as_remembered(found: FoundSkillFile, known: Remembered) -> bool:
-    stamp = known.stamp
-    if (stamp.mtime_ns, stamp.size, known.root) != (found.mtime_ns, found.size, found.root):
-        return False
-    tick = _FINE_TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
-    return stamp.read_at_ns - stamp.mtime_ns > tick
-
-
-def _read(found: FoundSkillFile) -> Remembered:
-    stamp = FileStamp(found.mtime_ns, found.size, content_hash="", read_at_ns=time.time_ns())
-    if found.size > MAX_SKILL_FILE_BYTES:
-        too_large = breach("file-too-large", f"the file has {found.size:,} bytes")
-        return Remembered(found.root, stamp, None, (too_large,))
-    try:
-        content = read_whole(found.directory, SKILL_FILE, skill=found.name, max_bytes=MAX_SKILL_FILE_BYTES)
-    except SkillHubError as error:
-        return Remembered(found.root, stamp, None, (breach("file-unreadable", error.message),))
-    stamp = replace(stamp, content_hash=hashlib.sha256(content).hexdigest())
-    reading = read_skill(content, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
-    return Remembered(found.root, stamp, reading.skill, reading.diagnostics)
+        return Source(written)
+    except ValueError:
+        known = ", ".join(source.value for source in Source)
+        raise InvalidArgument("source", f"{written!r} is not one of {known}") from None

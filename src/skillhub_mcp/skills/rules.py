@@ -1,7 +1,7 @@
 """What can be wrong with a SKILL.md, as a table: one rule, its severity, its sentence, and what mends it.
 
-This module decides wording and severity only; `frontmatter` and `registry` find the breaches. Loading is
-lenient (DECISIONS 11): a breach is reported, and only a rule marked `refuses` keeps a skill from being served.
+This module decides wording and severity only; `frontmatter`, `reading`, `admission` and `validation` find the
+breaches, and `admission` decides which of them keep a skill out (DECISIONS 11: loading is lenient).
 """
 
 from __future__ import annotations
@@ -11,22 +11,42 @@ from enum import Enum
 
 
 class Severity(str, Enum):
-    """How bad a breach is: an `error` breaks the Agent Skills specification, a `note` is only worth knowing."""
+    """How bad a breach is: an `error` breaks what the rule's `origin` demands, a `note` is only worth knowing."""
 
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
 
 
+class Origin(str, Enum):
+    """Who asks for a rule: the Agent Skills specification, one of the seeds' stricter readers, or experience."""
+
+    SPECIFICATION = "specification"
+    REGISTRY = "registry"
+    CODELIA = "codelia"
+    ADVICE = "advice"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that a SKILL.md should keep to. `refuses` means that a breach cannot be served around."""
+    """One thing that a SKILL.md should keep to.
+
+    `refuses` means that a breach cannot be served around. `severity` is what loading reports; `strictly` is the
+    verdict of `skillhub validate` and of strict loading, where that is another (DECISIONS 11 and 12).
+    """
 
     id: str
     severity: Severity
     sentence: str
     mend: str
     refuses: bool = False
+    strictly: Severity | None = None
+    origin: Origin = Origin.SPECIFICATION
+
+    @property
+    def verdict(self) -> Severity:
+        """How bad a breach is to a strict reader."""
+        return self.strictly or self.severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +65,7 @@ _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 RULES: dict[str, Rule] = {
     rule.id: rule
     for rule in (
+        Rule("file-missing", _ERROR, "there is a SKILL.md", "name a skill's directory, or add one", refuses=True),
         Rule("file-unreadable", _ERROR, "SKILL.md can be read", "check the file's permissions", refuses=True),
         Rule(
             "file-too-large",
@@ -69,7 +90,13 @@ RULES: dict[str, Rule] = {
             "close it with a line that is exactly ---",
             refuses=True,
         ),
-        Rule("frontmatter-late", _WARNING, "nothing stands before the frontmatter", "remove the blank lines"),
+        Rule(
+            "frontmatter-late",
+            _WARNING,
+            "nothing stands before the frontmatter",
+            "remove the blank lines",
+            strictly=_ERROR,
+        ),
         Rule("yaml-invalid", _ERROR, "the frontmatter is YAML", "mend the YAML at the line named", refuses=True),
         Rule(
             "yaml-repaired",
@@ -86,7 +113,13 @@ RULES: dict[str, Rule] = {
         ),
         Rule("yaml-too-complex", _ERROR, "the frontmatter stays small and flat", "flatten it", refuses=True),
         Rule("yaml-alias", _WARNING, "the frontmatter has no YAML aliases", "write the value out"),
-        Rule("yaml-duplicate-key", _WARNING, "each key stands once", "remove one; the last one counts"),
+        Rule(
+            "yaml-duplicate-key",
+            _WARNING,
+            "each key stands once",
+            "remove one; the last one counts",
+            strictly=_ERROR,
+        ),
         Rule("name-missing", _ERROR, "there is a name", "add name: the directory's name is used meanwhile"),
         Rule(
             "name-unusable",
@@ -101,9 +134,16 @@ RULES: dict[str, Rule] = {
             "the name is 1-64 lower-case letters, digits and single hyphens",
             "rename the skill; meanwhile it answers to its safe alias too",
         ),
-        Rule("name-directory", _NOTE, "the name equals the directory's name", "rename one of the two"),
+        Rule(
+            "name-directory",
+            _NOTE,
+            "the name equals the directory's name",
+            "rename one of the two",
+            strictly=_ERROR,
+        ),
         Rule("description-missing", _ERROR, "there is a description", "say what it does and when", refuses=True),
         Rule("description-length", _ERROR, "the description is at most 1,024 characters", "shorten it"),
+        Rule("compatibility-length", _ERROR, "the compatibility is at most 500 characters", "shorten it"),
         Rule("key-unknown", _ERROR, "only the specification's keys stand at the top", "move it under metadata"),
         Rule("key-type", _ERROR, "each key has its specified type", "use the type the specification names"),
         Rule(
@@ -111,6 +151,69 @@ RULES: dict[str, Rule] = {
             _WARNING,
             "metadata maps text to text",
             'write it flat: skillhub.category: "x", skillhub.tags: "a, b"',
+        ),
+        Rule(
+            "registry-markup",
+            _NOTE,
+            "no value of the frontmatter holds < or >",
+            "write it without angle brackets: a strict registry refuses it",
+            origin=Origin.REGISTRY,
+        ),
+        Rule(
+            "registry-lines",
+            _NOTE,
+            "the frontmatter is at most 200 lines",
+            "move detail into the body",
+            origin=Origin.REGISTRY,
+        ),
+        Rule(
+            "registry-line-length",
+            _NOTE,
+            "a line of the frontmatter, but for the description's, is at most 500 characters",
+            "shorten or fold the line",
+            origin=Origin.REGISTRY,
+        ),
+        Rule(
+            "name-ascii",
+            _NOTE,
+            "the name is written in a-z, 0-9 and hyphens",
+            "rename the skill: Codelia's tools leave it out",
+            origin=Origin.CODELIA,
+        ),
+        Rule(
+            "body-lines",
+            _WARNING,
+            "the body is at most 500 lines",
+            "move detail into files below references/",
+            origin=Origin.ADVICE,
+        ),
+        Rule(
+            "body-tokens",
+            _WARNING,
+            "the body is at most about 5,000 tokens",
+            "move detail into files below references/",
+            origin=Origin.ADVICE,
+        ),
+        Rule(
+            "description-when",
+            _NOTE,
+            "the description says when to use the skill",
+            "add a sentence such as 'Use when ...': agents choose by it",
+            origin=Origin.ADVICE,
+        ),
+        Rule(
+            "reference-missing",
+            _WARNING,
+            "each file that the body names is there",
+            "add the file, or mend its path",
+            origin=Origin.ADVICE,
+        ),
+        Rule(
+            "file-unreferenced",
+            _NOTE,
+            "the body names each file of the skill",
+            "say in the body when to read it, or remove it",
+            origin=Origin.ADVICE,
         ),
     )
 }

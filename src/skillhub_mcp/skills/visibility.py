@@ -9,7 +9,7 @@ from skillhub_mcp.skills.model import Skill
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The names, else the categories (lower-case), that are served; both empty serves everything."""
+    """The names or safe aliases, else the categories (lower-case), that are served; both empty serves everything."""
 
     names: frozenset[str] = frozenset()
     categories: frozenset[str] = frozenset()
@@ -27,5 +27,5 @@ class Visibility:
     def allows(self, skill: Skill) -> bool:
         """Whether `skill` is served. Where names are given, they alone decide."""
         if self.names:
-            return skill.name in self.names
+            return skill.name in self.names or skill.alias in self.names
         return not self.categories or skill.category in self.categories

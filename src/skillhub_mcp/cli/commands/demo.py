@@ -23,6 +23,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, log_to_stderr, one_lin
 from skillhub_mcp.disclosure.tokens import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.builtin import builtin_directory
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Walk the journey and print it. Fails when no skill fits the task. Raises InvalidSetting."""
     own = options.get("SKILLS_DIR")
     environment = {**os.environ, **_SET_FOR_THE_DEMO, **({} if own else _UNFILTERED)}
-    environment["SKILLS_DIR"] = own or str(example_skills())
+    environment["SKILLS_DIR"] = own or builtin_directory()
     task = as_text(" ".join(args.task)).strip() or DEFAULT_TASK
     log_to_stderr("ERROR")
     with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
@@ -97,15 +98,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         say(_told(journey))
     return EXIT_OK if any(step.call.startswith("load_skill") for step in journey.steps) else EXIT_FAILED
-
-
-def example_skills() -> Path:
-    """Return the skills that ship with the package, wherever it is installed or checked out."""
-    import skillhub_mcp
-
-    package = Path(skillhub_mcp.__file__).parent
-    installed = package / "example_skills"
-    return installed if installed.is_dir() else package.parent.parent / "examples" / "skills"
 
 
 async def _walk(task: str, directories: Sequence[str], environment: dict[str, str]) -> Journey:
@@ -181,8 +173,8 @@ def _first_lines(text: str) -> str:
 
 def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     from skillhub_mcp.skills.model import SKILL_FILE
-    from skillhub_mcp.skills.registry import scan
     from skillhub_mcp.skills.roots import make_roots
+    from skillhub_mcp.skills.scanning import scan
 
     skills = scan(make_roots(directories), memory={}).snapshot.skills
     texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)

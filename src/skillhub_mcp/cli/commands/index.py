@@ -72,7 +72,12 @@ def report_json(view: View, seconds: float) -> dict[str, object]:
             for refused in report.refused
         ],
         "shadowed": [
-            {"name": s.skill.name, "path": s.skill.directory, "served_instead": s.winner.directory}
+            {
+                "name": s.skill.name,
+                "path": s.skill.directory,
+                "served_instead": s.winner.directory,
+                "reason": s.why.value,
+            }
             for s in report.shadowed
         ],
         "problems": [{"path": problem.path, "reason": problem.reason} for problem in report.problems],

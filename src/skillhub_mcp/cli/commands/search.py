@@ -9,6 +9,7 @@ from typing import Any
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
 from skillhub_mcp.cli.hubs import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
+from skillhub_mcp.skills.roots import SOURCES, Source
 
 
 def add_parser(verbs: Any) -> None:
@@ -17,6 +18,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("query", nargs="+", metavar="WORD", help="the task, in a few words")
     parser.add_argument("--limit", type=whole_number, metavar="N", help="hits at most (default: SEARCH_LIMIT)")
     parser.add_argument("--category", metavar="NAME", help="only skills of this category")
+    parser.add_argument("--source", choices=SOURCES, help="only skills of this source, also shadowed ones")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
@@ -24,12 +26,13 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Search and print the hits, best first. No hit is an answer too: exit code 0."""
+    source = Source(args.source) if args.source else None
     with open_hub(options) as hub:
-        answer = hub.search(as_text(" ".join(args.query)), limit=args.limit, category=args.category)
+        answer = hub.search(as_text(" ".join(args.query)), limit=args.limit, category=args.category, source=source)
     if args.json:
         hits = [
             {
-                "name": hit.skill.name,
+                "name": hit.handle,
                 "description": hit.skill.description,
                 "score": round(hit.score, 4),
                 "category": hit.skill.category,
@@ -43,5 +46,5 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         say(f"No skill of {answer.searched:,} fits." if answer.searched else NO_SKILLS)
     for hit in () if args.json else answer.hits:
         category = f"  [{hit.skill.category}]" if hit.skill.category else ""
-        say(f"{hit.score:.2f}  {hit.skill.name}{category}\n      {one_line(hit.skill.description)}")
+        say(f"{hit.score:.2f}  {hit.handle}{category}\n      {one_line(hit.skill.description)}")
     return EXIT_OK

@@ -42,9 +42,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         from skillhub_mcp.cli.commands.index import rebuild
 
         return rebuild(options, as_json=args.reindex_json)
-    settings, _ = read_settings(os.environ, options)
+    settings, origins = read_settings(os.environ, options)
     log_to_stderr(settings.log_level)
-    from skillhub_mcp.bootstrap import make_hub
+    for origin in origins:
+        if origin.problem is not None:
+            log.warning("%s; %s is used", origin.problem, origin.setting.default)
+    from skillhub_mcp.bootstrap import make_hub, registry_admission
     from skillhub_mcp.search.looking import Depth
     from skillhub_mcp.server.app import ServerOptions, make_server
 
@@ -59,10 +62,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         hub,
         ServerOptions(
             transport="http" if over_http else "stdio",
+            tools=settings.tools,
             enable_run=enable_run,
             expose_paths=settings.expose_paths or not over_http,
             error_style=settings.error_style,
             run_timeout_seconds=settings.exec_timeout_seconds,
+            registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
         ),
     )
     if over_http:

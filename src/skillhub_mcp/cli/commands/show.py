@@ -14,7 +14,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, say
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
     parser = verbs.add_parser("show", help="show one skill", description="Show one skill's instructions and files.")
-    parser.add_argument("name", metavar="NAME", help="the skill's name")
+    parser.add_argument("name", metavar="NAME", help="the skill's name, name@source, or path")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
@@ -35,11 +35,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json(
             {
                 "name": skill.name,
+                "handle": first.handle,
+                "source": first.source.value,
                 "description": skill.description,
                 "category": skill.category,
                 "tags": list(skill.tags),
                 "always_apply": skill.always_apply,
                 "allowed_tools": list(skill.allowed_tools),
+                "disable_model_invocation": skill.disable_model_invocation,
+                "user_invocable": skill.user_invocable,
+                "version": skill.version,
+                "author": skill.author,
                 "license": skill.license,
                 "compatibility": skill.compatibility,
                 "metadata": dict(skill.metadata),
@@ -56,7 +62,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     facts = {
-        "name": skill.name,
+        "name": first.handle,
+        "source": first.source.value,
         "description": " ".join(skill.description.split()),
         "category": skill.category or "-",
         "tags": ", ".join(skill.tags) or "-",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.results import compact_json, file_json, loaded_json, search_result
+from skillhub_mcp.skills.roots import Source
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 MAX_NAME_CHARACTERS = 256
@@ -37,8 +38,10 @@ def add_core_tools(server: FastMCP, hub: SkillHub, *, with_paths: bool) -> None:
         query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task, in a few words")],
         limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | SkipJsonSchema[None] = None,
         category: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
+        source: Literal["project", "user", "hub", "builtin"] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
-        wire = search_result(hub.search(query, limit=limit, category=category)).model_dump(exclude_none=True)
+        answer = hub.search(query, limit=limit, category=category, source=Source(source) if source else None)
+        wire = search_result(answer).model_dump(exclude_none=True)
         return ToolResult(content=compact_json(wire), structured_content=wire)
 
     @server.tool(title="Load skill", description=_LOAD, annotations=_READS, output_schema=None)

@@ -18,6 +18,7 @@ NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 TO_DIRECTORY: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 # O_NONBLOCK: should a FIFO take the file's place after the look at it, opening it does not wait for a writer.
 _TO_FILE: int = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+TO_PLAIN_FILE: int = _TO_FILE | NO_LINK
 HAS_DESCRIPTORS = bool(NO_LINK) and {os.open, os.stat, os.readlink} <= os.supports_dir_fd
 
 Opener = Callable[[str, WantedFile], int]
@@ -82,7 +83,7 @@ def _walk(root: int, parts: list[str], wanted: WantedFile) -> int | list[str]:
             elif at < len(parts) - 1:
                 raise wanted.missing()
             elif stat.S_ISREG(status.st_mode):
-                return os.open(name, _TO_FILE | NO_LINK, dir_fd=here)
+                return os.open(name, TO_PLAIN_FILE, dir_fd=here)
             else:
                 # Not even opened: opening a FIFO or a device can have effects.
                 raise wanted.missing("is not a regular file")
@@ -120,7 +121,7 @@ def open_by_resolved_path(directory: str, wanted: WantedFile) -> int:
         raise wanted.missing("is a directory")
     if not stat.S_ISREG(mode):
         raise wanted.missing("is not a regular file")
-    return os.open(target, _TO_FILE | NO_LINK)
+    return os.open(target, TO_PLAIN_FILE)
 
 
 open_confined: Opener = open_by_descriptors if HAS_DESCRIPTORS else open_by_resolved_path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import mimetypes
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,7 @@ from typing import Literal
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
 from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, cut, refuse_within_character
 from skillhub_mcp.skills.files.listing import files_hint
-from skillhub_mcp.skills.files.opening import Opener, opened
+from skillhub_mcp.skills.files.opening import NO_LINK, TO_PLAIN_FILE, Opener, opened
 from skillhub_mcp.skills.files.paths import judge
 
 _MORE_MEDIA_TYPES = {
@@ -125,6 +126,40 @@ def read_whole(
     if len(content) > max_bytes:
         raise wanted.missing(f"has more than {max_bytes:,} bytes")
     return content
+
+
+def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
+    """Read as many of the first bytes of the skill's own file `name` as are `enough`, and return just those.
+
+    `enough(content, whole=...)` says how many of the bytes read so far are wanted, or None where more must be read.
+    Raises SkillFileNotFound, and PathNotAllowed where a link leads out of the skill.
+    """
+    try:
+        # The plain way: `directory` is canonical, and the system itself refuses where the name is a link.
+        descriptor = os.open(os.path.join(directory, name), TO_PLAIN_FILE) if NO_LINK else None
+    except OSError:
+        descriptor = None
+    if descriptor is None:
+        with opened(directory, judge(name, skill=skill, serve_dotfiles=False), None) as confined:
+            return _start(confined, first_bytes, enough)
+    try:
+        return _start(descriptor, first_bytes, enough)
+    except OSError as error:
+        raise SkillFileNotFound(skill, name, f"cannot be read ({error.strerror or type(error).__name__})") from error
+    finally:
+        os.close(descriptor)
+
+
+def _start(descriptor: int, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
+    content = b""
+    wanted = first_bytes
+    while True:
+        part = os.read(descriptor, wanted)
+        content = content + part if content else part
+        end = enough(content, whole=len(part) < wanted)
+        if end is not None:
+            return content[:end]
+        wanted = len(content)
 
 
 def _read_at(descriptor: int, offset: int, count: int) -> bytes:

@@ -1,0 +1,187 @@
+"""`skillhub registry`: which skills there are, of whose, and what became of the rest (seed 003)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.bootstrap import make_registry, registry_admission
+from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say, write_file
+from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.registry_index import IndexReport, RegistryIndex
+from skillhub_mcp.skills.roots import SOURCES
+
+_SHOWN_PLACES = 20
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser(
+        "registry",
+        help="build the registry's index and report",
+        description="Which skills there are, of whose, and what became of the rest. Reads frontmatter only.",
+    )
+    actions = add_actions(parser)
+    for name, run, what in (
+        ("build", _build, "read every SKILL.md and print the skills and the report"),
+        ("report", _report, "read every SKILL.md and print the report alone"),
+        ("snapshot", _snapshot, "print what an audit keeps: the digest and the skills"),
+    ):
+        action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+        _add_mode(action)
+        action.add_argument("--output", metavar="FILE", help="write it to a file, as JSON")
+        add_json_option(action)
+        add_setting_options(action)
+        action.set_defaults(run=run)
+        if name == "build":
+            action.add_argument("--source", choices=SOURCES, help="only skills of this source, also shadowed ones")
+        if name == "snapshot":
+            action.add_argument("--check", metavar="FILE", help="compare with a snapshot: exit code 1 if they differ")
+    what = "look for changes, bring the search index in step, and print the report"
+    refresh = actions.add_parser("refresh", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    refresh.add_argument("changes", nargs="*", metavar="PATH", help="look at these paths and nowhere else")
+    _add_mode(refresh)
+    add_json_option(refresh)
+    add_setting_options(refresh)
+    refresh.set_defaults(run=_refresh)
+
+
+def _add_mode(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="also take skills that a strict registry refuses: without a description, with markup, too long",
+    )
+
+
+def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    registry = _registry(args, options)
+    index = registry.build_index()
+    if args.source:
+        index = RegistryIndex(registry.skills(source=args.source), index.report)
+    if args.output or args.json:
+        return _give(index_json(index), args)
+    for entry in index.skills:
+        say(f"{entry.source.value:<8} {entry.name}  {one_line(entry.description, width=100)}")
+    say(("\n" if index.skills else "") + report_text(index.report))
+    return EXIT_OK
+
+
+def _report(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    report = _index(args, options).report
+    if args.output or args.json:
+        return _give(report_json(report), args)
+    say(report_text(report))
+    return EXIT_OK
+
+
+def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    snapshot = snapshot_json(_index(args, options))
+    if not args.check:
+        return _give(snapshot, args)
+    kept = _kept(args.check)
+    before, now = _by_place(kept), _by_place(snapshot)
+    same = kept.get("digest") == snapshot["digest"]
+    differences = {
+        "added": sorted(now.keys() - before.keys()),
+        "removed": sorted(before.keys() - now.keys()),
+        "changed": sorted(place for place in now.keys() & before.keys() if now[place] != before[place]),
+    }
+    if args.json:
+        print_json({"same": same, **differences})
+    else:
+        say("the same skills as in the snapshot" if same else "other skills than in the snapshot")
+        for what, places in differences.items():
+            for place in places:
+                say(f"  {what}  {place}")
+    return EXIT_OK if same else EXIT_FAILED
+
+
+def _refresh(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    settings, _ = read_settings(os.environ, options)
+    admission = registry_admission(settings, lenient=args.lenient)
+    with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
+        view = hub.refresh(only=[os.path.abspath(path) for path in args.changes] or None)
+        index = hub.registry_index(admission)
+    done = view.report
+    update = {"written": done.written if done else 0, "removed": done.removed if done else 0}
+    if args.json:
+        print_json({**index_json(index), "index": update})
+    else:
+        say(f"search index: {update['written']:,} written, {update['removed']:,} removed\n{report_text(index.report)}")
+    if view.problem is not None:
+        raise view.problem
+    return EXIT_OK
+
+
+def report_text(report: IndexReport) -> str:
+    """Return the report for a person."""
+    lines = []
+    for root in report.roots:
+        state = f"{root.found:,} found" if root.exists else "not there"
+        lines.append(f"{root.priority}. {root.source.value:<8} {root.path}: {state}")
+    ignored = sum(report.ignored_counts.values())
+    lines += [
+        f"found      {report.found:,}",
+        f"valid      {report.valid:,}",
+        f"ignored    {ignored:,}",
+        *(f"  {count:>6,}  {reason}" for reason, count in report.ignored_counts.items()),
+        f"conflicts  {len(report.conflicts):,}",
+        *(
+            f"  {c.name}: {c.overridden.source.value} {c.overridden.path} lost to {c.winner.source.value} "
+            f"{c.winner.path}: {c.reason}"
+            for c in report.conflicts
+        ),
+        f"digest     {report.digest}",
+        f"time       {report.seconds:.3f} s",
+    ]
+    faulty = [place for place in report.ignored if place.rule]
+    if faulty:
+        lines.append("\nrefused:")
+        lines += [f"  {place.path}: {place.reason} ({place.rule})" for place in faulty[:_SHOWN_PLACES]]
+        if len(faulty) > _SHOWN_PLACES:
+            lines.append(f"  and {len(faulty) - _SHOWN_PLACES:,} more: --json lists them")
+    return "\n".join(lines)
+
+
+def _index(args: argparse.Namespace, options: Mapping[str, str]) -> RegistryIndex:
+    return _registry(args, options).build_index()
+
+
+def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:
+    settings, _ = read_settings(os.environ, options)
+    return make_registry(settings, lenient=args.lenient)
+
+
+def _give(value: Mapping[str, object], args: argparse.Namespace) -> int:
+    if args.output:
+        write_file(args.output, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        say(f"written to {args.output}")
+    else:
+        print_json(value)
+    return EXIT_OK
+
+
+def _kept(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+    except OSError as error:
+        raise InvalidArgument("--check", f"{path!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidArgument("--check", f"{path!r} is not JSON: {error}") from error
+    if not isinstance(kept, dict) or not isinstance(kept.get("skills"), list):
+        raise InvalidArgument("--check", f"{path!r} is not a snapshot", hint="make one with skillhub registry snapshot")
+    return kept
+
+
+def _by_place(snapshot: Mapping[str, Any]) -> dict[str, object]:
+    return {f"{skill['source']}:{skill['path']}": skill for skill in snapshot["skills"]}

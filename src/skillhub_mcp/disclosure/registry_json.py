@@ -1,0 +1,95 @@
+"""How is seed 003's index written down? Plain JSON values, in the seed's own names and in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillhub_mcp.skills.registry_index import Claim, IndexEntry, IndexReport, RegistryIndex
+
+SNAPSHOT_FORMAT = 1
+
+
+def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
+    """Return one skill (seed 003 §2.2); `path` only where the reader shares the disk."""
+    controls = entry.controls
+    written: dict[str, object] = {
+        "name": entry.name,
+        "description": entry.description,
+        "source": entry.source.value,
+        "path": entry.path,
+        "controls": {
+            "disable_model_invocation": controls.disable_model_invocation,
+            "user_invocable": controls.user_invocable,
+            "allowed_tools": list(controls.allowed_tools),
+        },
+        "meta": {"version": entry.meta.version, "author": entry.meta.author},
+    }
+    if entry.diagnostics:
+        written["diagnostics"] = [{"rule": d.rule, "line": d.line, "message": d.message} for d in entry.diagnostics]
+    if not with_path:
+        del written["path"]
+    return written
+
+
+def entries_json(entries: Sequence[IndexEntry], *, with_paths: bool = True) -> list[dict[str, object]]:
+    """Return the skills in the order given."""
+    return [entry_json(entry, with_path=with_paths) for entry in entries]
+
+
+def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int | None = None) -> dict[str, object]:
+    """Return how the index came about (seed 003 §8), naming at most `max_places` of what was ignored or overridden."""
+    places = [place for place in report.ignored if with_paths or place.rule]
+    return {
+        "roots": [
+            {
+                "source": root.source.value,
+                **({"path": root.path} if with_paths else {}),
+                "priority": root.priority,
+                "exists": root.exists,
+                "found": root.found,
+            }
+            for root in report.roots
+        ],
+        "seconds": round(report.seconds, 4),
+        "found": report.found,
+        "valid": report.valid,
+        "ignored": {
+            "count": sum(report.ignored_counts.values()),
+            "reasons": dict(report.ignored_counts),
+            "places": [
+                {**({"path": place.path} if with_paths else {}), "reason": place.reason, "rule": place.rule}
+                for place in places[:max_places]
+            ],
+        },
+        "conflicts": {
+            "count": len(report.conflicts),
+            "details": [
+                {
+                    "name": conflict.name,
+                    "winner": _claim_json(conflict.winner, with_paths=with_paths),
+                    "overridden": _claim_json(conflict.overridden, with_paths=with_paths),
+                    "reason": conflict.reason,
+                }
+                for conflict in report.conflicts[:max_places]
+            ],
+        },
+        "digest": report.digest,
+    }
+
+
+def index_json(index: RegistryIndex, *, with_paths: bool = True) -> dict[str, object]:
+    """Return `{skills, report}` (seed 003 §2.3)."""
+    return {
+        "skills": entries_json(index.skills, with_paths=with_paths),
+        "report": report_json(index.report, with_paths=with_paths),
+    }
+
+
+def snapshot_json(index: RegistryIndex) -> dict[str, object]:
+    """Return what an audit keeps: the digest and the skills, and nothing that differs from one look to the next."""
+    return {"format": SNAPSHOT_FORMAT, "digest": index.report.digest, "skills": entries_json(index.skills)}
+
+
+def _claim_json(claim: Claim, *, with_paths: bool) -> dict[str, object]:
+    place = {"path": claim.path} if with_paths else {}
+    return {"source": claim.source.value, **place, "version": claim.version}

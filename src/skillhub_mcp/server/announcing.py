@@ -1,0 +1,96 @@
+"""Who hears that the skills have changed? Every client that can listen, once for each change, however large.
+
+To MCP the skills are the server's resources, so the word is `resources/list_changed`: sent to each connection of the
+older era, and to those who asked for it by `subscriptions/listen` in the newer one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import mcp_types
+from fastmcp import FastMCP
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged
+
+from skillhub_mcp.hub import SkillHub
+
+log = logging.getLogger(__name__)
+
+# A folder of skills that is copied in arrives over several looks: the word goes out when it has been quiet for so
+# long, and during a change without end every so often.
+_QUIET_SECONDS = 0.5
+_LONGEST_SILENCE_SECONDS = 5.0
+
+
+class Announcer(Middleware):
+    """Sends the word for one hub. `serve` and `close` belong to the server's lifespan."""
+
+    def __init__(self, hub: SkillHub) -> None:
+        self._connections: set[Connection] = set()
+        self._bus = InMemorySubscriptionBus()
+        self._listening = ListenHandler(self._bus)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due: float | None = None
+        self._sending: asyncio.Task[None] | None = None
+        hub.on_change(self._changed)
+
+    def serve(self, server: FastMCP) -> None:
+        """Let clients of the newer era listen to `server`."""
+        # FastMCP serves no subscriptions of its own and its extensions may not bind a method of the specification.
+        server._mcp_server.add_request_handler(  # noqa: SLF001 - see above
+            "subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, self._listening
+        )
+
+    def open(self) -> None:
+        """Begin to send, from the running loop."""
+        self._loop = asyncio.get_running_loop()
+
+    async def close(self) -> None:
+        """Send nothing more, and end every stream that is being listened to."""
+        self._loop = None
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._sending is not None:
+            await self._sending
+        self._listening.close()
+
+    async def on_initialize(
+        self,
+        context: MiddlewareContext[mcp_types.InitializeRequest],
+        call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
+    ) -> mcp_types.InitializeResult | None:
+        if context.fastmcp_context is not None:
+            connection = context.fastmcp_context.session._connection  # noqa: SLF001 - a session lasts but one request
+            self._connections.add(connection)
+            connection.exit_stack.callback(self._connections.discard, connection)
+        return await call_next(context)
+
+    def _changed(self) -> None:
+        """Hear of a change, in the thread that looked."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wait_for_quiet)
+
+    def _wait_for_quiet(self) -> None:
+        if self._loop is None:
+            return
+        now = self._loop.time()
+        self._due = self._due or now + _LONGEST_SILENCE_SECONDS
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(min(now + _QUIET_SECONDS, self._due), self._send)
+
+    def _send(self) -> None:
+        self._due = self._timer = None
+        self._sending = asyncio.ensure_future(self._announce())
+
+    async def _announce(self) -> None:
+        log.debug("Telling %d clients that the skills have changed", len(self._connections))
+        await self._bus.publish(ResourcesListChanged())
+        for connection in list(self._connections):
+            # The SDK drops a notification that cannot be delivered: a client that is gone needs no word.
+            await connection.send_resource_list_changed()

@@ -1,0 +1,24 @@
+"""What does a skill's SKILL.md say now? Tier 2 of disclosure, read from the file each time."""
+
+from __future__ import annotations
+
+import os
+
+from skillhub_mcp.errors import SkillHubError, SkillUnreadable
+from skillhub_mcp.skills.files import read_whole
+from skillhub_mcp.skills.frontmatter import parse
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
+from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES
+
+
+def read_document(skill: Skill) -> SkillDocument:
+    """Read `skill`'s SKILL.md as it is now. Raises SkillUnreadable when it is gone or no longer usable."""
+    path = os.path.join(skill.directory, SKILL_FILE)
+    try:
+        content = read_whole(skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
+    except SkillHubError as error:
+        raise SkillUnreadable(skill.name, path=path, reason=error.message) from error
+    document = parse(content)
+    if document.values is None:
+        raise SkillUnreadable(skill.name, path=path, reason=document.diagnostics[-1].message)
+    return SkillDocument(skill, document.body)

@@ -1,0 +1,211 @@
+"""`skillhub registry`: the index of seed 003, its report and its snapshot, from a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+
+def names(done: Any) -> list[str]:
+    return [skill["name"] for skill in done.json["skills"]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    directory = tmp_path / "project"
+    (directory / ".git").mkdir(parents=True)
+    return directory
+
+
+@pytest.mark.acceptance("S3-1")
+def test_project_user_and_builtin_are_searched_in_this_order_and_none_must_be_there(
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path
+) -> None:
+    home = Path(os.environ["HOME"])
+    write_skill("twice", "From the user.", root=home / ".agent" / "skills")
+    options = ("--cwd", str(project), "--roots", "project,user,builtin")
+    before = skillhub("registry", "build", "--json", *options)
+    assert [(root["source"], root["exists"]) for root in before.json["report"]["roots"]] == [
+        ("project", False),
+        ("project", False),
+        ("user", False),
+        ("user", True),
+        ("builtin", True),
+    ]
+    assert before.json["report"]["roots"][3]["path"] == os.path.realpath(home / ".agent" / "skills")
+    write_skill("twice", "From the project.", root=project / ".agent" / "skills")
+    after = skillhub("registry", "build", "--json", *options)
+    assert {skill["name"]: skill["source"] for skill in after.json["skills"]}["twice"] == "project"
+    builtin = [skill for skill in after.json["skills"] if skill["source"] == "builtin"]
+    assert len(builtin) > 5
+
+
+@pytest.mark.acceptance("S3-23")
+def test_refresh_shows_new_and_removed_skills_and_brings_the_search_index_in_step(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    gone = write_skill("gone", "Paints walls.")
+    first = skillhub("registry", "refresh", "--json")
+    assert (names(first), first.json["index"]) == (["gone"], {"written": 1, "removed": 0})
+    shutil.rmtree(gone)
+    write_skill("new", "Paints walls.")
+    second = skillhub("registry", "refresh", "--json")
+    assert (names(second), second.json["index"]) == (["new"], {"written": 1, "removed": 1})
+    found = skillhub("search", "paint", "walls", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1")
+    assert names(found) == ["new"]
+    text = skillhub("registry", "refresh")
+    assert text.out.startswith("search index: 0 written, 0 removed\n")
+
+
+@pytest.mark.acceptance("S3-25")
+def test_refresh_of_named_paths_looks_at_nothing_else(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("first")
+    skillhub("registry", "refresh")
+    write_skill("second")
+    third = write_skill("third")
+    assert names(skillhub("registry", "refresh", str(third), "--json")) == ["first", "third"]
+    assert names(skillhub("registry", "refresh", "--json")) == ["first", "second", "third"]
+
+
+@pytest.mark.acceptance("S3-29", "S3-37")
+def test_report_and_snapshot_are_written_to_files_as_json(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one", extra="version: 1.0")
+    report_file, snapshot_file = tmp_path / "report.json", tmp_path / "snapshot.json"
+    assert skillhub("registry", "report", "--output", str(report_file)).out == f"written to {report_file}\n"
+    assert skillhub("registry", "snapshot", "--output", str(snapshot_file)).code == 0
+    report = json.loads(report_file.read_text(encoding="utf-8"))
+    snapshot = json.loads(snapshot_file.read_text(encoding="utf-8"))
+    assert report["digest"] == snapshot["digest"]
+    assert report["seconds"] >= 0
+    assert [(skill["name"], skill["meta"]["version"]) for skill in snapshot["skills"]] == [("one", "1.0")]
+    again = tmp_path / "again.json"
+    skillhub("registry", "snapshot", "--output", str(again))
+    assert again.read_bytes() == snapshot_file.read_bytes()
+
+
+@pytest.mark.acceptance("S3-28", "S3-29")
+def test_a_snapshot_tells_whether_the_skills_are_still_the_same_and_which_are_not(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    kept = write_skill("kept")
+    changed = write_skill("changed", "Does this.")
+    gone = write_skill("gone")
+    file = tmp_path / "snapshot.json"
+    skillhub("registry", "snapshot", "--output", str(file))
+    same = skillhub("registry", "snapshot", "--check", str(file))
+    assert (same.code, same.out) == (0, "the same skills as in the snapshot\n")
+    (kept / "SKILL.md").write_text((kept / "SKILL.md").read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
+    assert skillhub("registry", "snapshot", "--check", str(file)).code == 0
+    write_skill("changed", "Does that.")
+    shutil.rmtree(gone)
+    new = write_skill("new")
+    other = skillhub("registry", "snapshot", "--check", str(file), "--json")
+    assert (other.code, other.json) == (
+        1,
+        {"same": False, "added": [f"hub:{new}"], "removed": [f"hub:{gone}"], "changed": [f"hub:{changed}"]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read"),
+        ("{", "is not JSON"),
+        ("[]", "is not a snapshot"),
+        ('{"skills": 1}', "is not a snapshot"),
+    ],
+)
+def test_a_file_that_is_no_snapshot_is_refused(
+    skillhub: Skillhub, tmp_path: Path, content: str | None, says: str
+) -> None:
+    file = tmp_path / "snapshot.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    done = skillhub("registry", "snapshot", "--check", str(file))
+    assert done.code == 2
+    assert done.err.startswith(f"error: --check {str(file)!r} {says}")
+
+
+@pytest.mark.acceptance("S3-33", "S3-34", "S3-35", "S3-36")
+def test_the_report_says_what_was_found_ignored_and_in_conflict(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    second = tmp_path / "second"
+    write_skill("one", "First.")
+    lost = write_skill("one", "Second.", root=second, extra="version: 0.9")
+    broken = write_skill("broken", frontmatter="name: broken\ndescription: <b>")
+    (skills_dir / ".hidden").mkdir()
+    (skills_dir / "empty").mkdir()
+    (skills_dir / "notes.txt").write_text("x", encoding="utf-8")
+    text = skillhub("registry", "report", SKILLS_DIR=f"{skills_dir}{os.pathsep}{second}")
+    report = skillhub("registry", "report", "--json", SKILLS_DIR=f"{skills_dir}{os.pathsep}{second}").json
+    roots = [(root["source"], root["priority"], root["found"]) for root in report["roots"]]
+    assert roots == [("hub", 1, 2), ("hub", 2, 1)]
+    assert (report["found"], report["valid"]) == (3, 1)
+    assert report["ignored"]["count"] == 4
+    assert report["ignored"]["reasons"] == {
+        "directory without a SKILL.md": 1,
+        "hidden directory": 1,
+        "not a directory": 1,
+        "registry-markup": 1,
+    }
+    assert {"path": str(broken), "rule": "registry-markup"}.items() <= report["ignored"]["places"][-1].items()
+    (conflict,) = report["conflicts"]["details"]
+    assert conflict["overridden"] == {"source": "hub", "path": str(lost), "version": "0.9"}
+    assert conflict["reason"] == "the winner's root comes first"
+    assert f"  one: hub {lost} lost to hub {skills_dir / 'one'}: the winner's root comes first\n" in text.out
+    assert f"  {broken}: the value of 'description' holds an angle bracket (registry-markup)\n" in text.out
+    assert report["digest"] in text.out
+
+
+@pytest.mark.acceptance("S3-13")
+def test_the_bounds_of_a_strict_registry_are_settings(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("long", extra="\n".join(f"key-{number}: {number}" for number in range(198)))
+    write_skill("wide", extra=f"license: {'x' * 490}")
+    assert names(skillhub("registry", "build", "--json")) == ["long", "wide"]
+    few = skillhub("registry", "build", "--json", SKILLHUB_REGISTRY_MAX_LINES="199")
+    narrow = skillhub("registry", "build", "--json", SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS="498")
+    assert (names(few), names(narrow)) == (["wide"], ["long"])
+    assert narrow.json["report"]["ignored"]["reasons"] == {"registry-line-length": 1}
+
+
+def test_build_prints_the_skills_and_the_report_and_one_source_alone_if_asked(
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path
+) -> None:
+    write_skill("twice", "From the hub.")
+    write_skill("twice", "From the project.", root=project / ".agents" / "skills")
+    options = ("--cwd", str(project), "--roots", "project,hub")
+    assert skillhub("registry", "build", *options).out.startswith("project  twice  From the project.\n\n1. project")
+    of_hub = skillhub("registry", "build", "--source", "hub", "--json", *options)
+    assert [(skill["name"], skill["source"]) for skill in of_hub.json["skills"]] == [("twice", "hub")]
+    assert skillhub("registry", "build", "--lenient", *options).code == 0
+
+
+def test_an_action_must_be_named(skillhub: Skillhub) -> None:
+    done = skillhub("registry")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: ACTION must be given\n\nhint: skillhub registry --help\n"
+
+
+def test_a_mistyped_action_and_an_unknown_option_are_told(skillhub: Skillhub) -> None:
+    done = skillhub("registry", "bulid")
+    assert done.err == (
+        "error: ACTION 'bulid' is not one of build, report, snapshot, refresh\n\nhint: did you mean 'build'?\n"
+    )
+    assert "--outptu is not an option of 'skillhub registry report'" in skillhub("registry", "report", "--outptu").err
+
+
+def test_a_file_that_cannot_be_written_is_told(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("registry", "snapshot", "--output", str(tmp_path / "none" / "x.json"))
+    assert done.code == 2
+    assert done.err.startswith("error: --output ")
+    assert not list(tmp_path.glob("**/*.new"))

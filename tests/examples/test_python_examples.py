@@ -1,0 +1,44 @@
+"""The examples for a program of one's own run as they stand, and say what they promise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+
+
+def run(script: str, *arguments: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(PROJECT / "examples" / "python" / script), *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        cwd=cwd,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.acceptance("S3-5", "S4-17")
+def test_the_registry_example_runs_over_the_example_skills(tmp_path: Path) -> None:
+    told = run("registry.py", cwd=tmp_path)
+    skills = sorted(path.parent.name for path in (PROJECT / "examples" / "skills").glob("*/SKILL.md"))
+    assert told.startswith("Available Skills:\n")
+    assert re.findall(r"^- name=(\S+) \| source=hub \| description=\S", told, re.MULTILINE) == skills
+    assert f"\n{len(skills)} found, {len(skills)} valid, in " in told
+    assert "\nthe same skills\n" in told
+    assert told.splitlines()[-1] == f"# Skill: {skills[0]}"
+
+
+def test_the_guides_python_uses_public_names_alone() -> None:
+    import skillhub_mcp
+
+    guide = (PROJECT / "docs" / "guides" / "registry.md").read_text(encoding="utf-8")
+    (imported,) = re.findall(r"^from skillhub_mcp import (.+)$", guide, re.MULTILINE)
+    assert set(imported.split(", ")) <= set(skillhub_mcp.__all__)

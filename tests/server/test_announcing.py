@@ -1,0 +1,130 @@
+"""A client that can listen hears once that the skills have changed, whatever its era and its transport."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp
+import mcp_types
+import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.conftest import SkillWriter
+from tests.server.sessions import COMMAND, http_server
+
+_LONG = 30
+WORD = "notifications/resources/list_changed"
+
+
+@asynccontextmanager
+async def listening(target: Any, mode: str) -> AsyncIterator[tuple[mcp.Client, asyncio.Queue[str]]]:
+    """A client and the change notifications that it hears, by method."""
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, mcp_types.ResourceListChangedNotification):
+            heard.put_nowait(message.method)
+
+    # In the newer era the word comes with the stream that was asked for, and the SDK hands it to both.
+    async with mcp.Client(target, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+        if mode == "legacy":
+            yield client, heard
+            return
+        async with client.listen(resources_list_changed=True) as subscription:
+
+            async def relay() -> None:
+                async for _ in subscription:
+                    heard.put_nowait(WORD)
+
+            relaying = asyncio.create_task(relay())
+            try:
+                yield client, heard
+            finally:
+                relaying.cancel()
+                await asyncio.gather(relaying, return_exceptions=True)
+
+
+async def names(client: mcp.Client, query: str) -> list[str]:
+    result = await client.call_tool("search_skills", {"query": query})
+    assert result.structured_content is not None
+    return [skill["name"] for skill in result.structured_content["skills"]]
+
+
+async def hears(target: Any, mode: str, changes: Mapping[str, Callable[[], object]]) -> dict[str, list[str]]:
+    """Make one change after another, each after the word of the one before; return what each query finds then."""
+    found = {}
+    async with listening(target, mode) as (client, heard):
+        for query, change in changes.items():
+            assert await names(client, query) == []
+            change()
+            assert await asyncio.wait_for(heard.get(), _LONG) == WORD
+            found[query] = await names(client, query)
+        # Had a change been told twice, the second word would have been taken for the next change's.
+        assert heard.empty()
+    return found
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_each_change_is_told_once_however_many_skills_it_has_and_they_are_found_then(
+    transport: str, mode: str, hub_environment: dict[str, str], skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("already-there", "Something else entirely.")
+
+    def write_birds() -> None:
+        for number in range(5):
+            write_skill(f"bird-{number}", f"Draws a seagull in pose {number}. Use when the sea is near.")
+
+    changes: dict[str, Callable[[], object]] = {
+        "seagull": write_birds,
+        "lighthouse": lambda: write_skill("bird-2", "Draws a lighthouse. Use when the sea is dark."),
+        "anchor": lambda: write_skill("anchor", "Draws an anchor."),
+    }
+    if transport == "stdio":
+        parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=hub_environment)
+        found = asyncio.run(hears(stdio_client(parameters), mode, changes))
+    else:
+        with http_server(hub_environment) as url:
+            found = asyncio.run(hears(f"{url}/mcp", mode, changes))
+    assert sorted(found["seagull"]) == [f"bird-{number}" for number in range(5)]
+    assert (found["lighthouse"], found["anchor"]) == (["bird-2"], ["anchor"])
+
+
+def test_a_root_that_is_made_while_the_server_runs_is_found_and_told(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("already-there", "Something else entirely.")
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    environment = {**hub_environment, "SKILLHUB_ROOTS": "project,hub", "SKILLHUB_CWD": str(project)}
+
+    def change() -> object:
+        return write_skill("bird", "Draws a seagull.", root=project / ".agents" / "skills")
+
+    parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=environment)
+    found = asyncio.run(hears(stdio_client(parameters), "legacy", {"seagull": change}))
+    assert found == {"seagull": ["bird"]}
+
+
+@pytest.mark.acceptance("S3-24")
+def test_a_skill_that_is_installed_or_removed_by_hand_is_told_of_and_the_index_is_fresh(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("already-there", "Draws a lighthouse.")
+
+    async def journey() -> tuple[list[str], list[str]]:
+        parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=hub_environment)
+        async with listening(stdio_client(parameters), "auto") as (client, heard):
+            assert await names(client, "lighthouse") == ["already-there"]
+            write_skill("installed", "Draws a seagull.")
+            await asyncio.wait_for(heard.get(), _LONG)
+            installed = await names(client, "seagull")
+            shutil.rmtree(skills_dir / "already-there")
+            await asyncio.wait_for(heard.get(), _LONG)
+            return installed, await names(client, "lighthouse")
+
+    assert asyncio.run(journey()) == (["installed"], [])

@@ -1,0 +1,228 @@
+"""Which breaches keep a skill out, for each kind of reader: the same file, judged anew by each."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.skills.conftest import Looker
+
+from skillhub_mcp import build_index
+from skillhub_mcp.skills.admission import (
+    CODELIA,
+    LENIENT,
+    REGISTRY_LENIENT,
+    REGISTRY_STRICT,
+    STRICT,
+    Admission,
+    registry_strict,
+)
+from skillhub_mcp.skills.model import FileStamp
+from skillhub_mcp.skills.reading import read_skill
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.rules import RULES, Origin
+from skillhub_mcp.skills.scanning import recall
+
+READERS = {
+    "lenient": LENIENT,
+    "strict": STRICT,
+    "codelia": CODELIA,
+    "registry-lenient": REGISTRY_LENIENT,
+    "registry-strict": REGISTRY_STRICT,
+}
+STAMP = FileStamp(1, 2, "3", 4)
+
+
+def refused_for(header: str, admission: Admission, *, directory_name: str = "a") -> set[str]:
+    """The refusing rules that a header breaks for a reader."""
+    content = f"---\n{header}\n---\n".encode()
+    read = read_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
+    breaches = admission.breaches(read.skill, read.diagnostics, read.shape)
+    refused = {breach.rule for breach in breaches} & admission.refusing
+    assert bool(refused) == admission.refuses(breaches)
+    return refused
+
+
+def who_refuses(header: str, *, directory_name: str = "a") -> dict[str, set[str]]:
+    judged = {name: refused_for(header, reader, directory_name=directory_name) for name, reader in READERS.items()}
+    return {name: rules for name, rules in judged.items() if rules}
+
+
+def test_a_skill_that_keeps_to_the_specification_is_refused_by_nobody() -> None:
+    assert who_refuses("name: a\ndescription: Does it.\nlicense: MIT\nmetadata:\n  version: '1'") == {}
+
+
+@pytest.mark.acceptance("S3-15", "S3-16")
+@pytest.mark.parametrize(
+    ("header", "refused"),
+    [
+        (
+            "name: a",
+            {
+                "lenient": {"description-missing"},
+                "strict": {"description-missing"},
+                "codelia": {"description-missing"},
+                "registry-strict": {"description-missing"},
+            },
+        ),
+        (
+            "description: b",
+            {"strict": {"name-missing"}, "codelia": {"name-missing"}, "registry-strict": {"name-missing"}},
+        ),
+        ("name: a\ndescription: b\nversion: 1", {"strict": {"key-unknown"}}),
+        ("name: a\ndescription: Use: now", {"strict": {"yaml-repaired"}}),
+        ("name: b\ndescription: b", {"strict": {"name-directory"}, "codelia": {"name-directory"}}),
+        (f"name: a\ndescription: {'x' * 1_025}", {"strict": {"description-length"}, "codelia": {"description-length"}}),
+        ("name: a\ndescription: <b>", {"registry-strict": {"registry-markup"}}),
+    ],
+)
+def test_each_reader_minds_its_own(header: str, refused: dict[str, set[str]]) -> None:
+    assert who_refuses(header) == refused
+
+
+@pytest.mark.parametrize("header", ["name: [", "- a", "a: &a [*a]"])
+def test_what_cannot_be_read_is_refused_by_all(header: str) -> None:
+    assert set(who_refuses(header)) == set(READERS)
+
+
+def test_a_name_outside_ascii_is_minded_by_codelia_alone() -> None:
+    assert who_refuses("name: 日本語\ndescription: b", directory_name="日本語") == {"codelia": {"name-ascii"}}
+
+
+def test_a_wild_name_is_minded_by_the_strict_and_by_codelia() -> None:
+    refused = who_refuses("name: A B\ndescription: b", directory_name="A B")
+    assert refused == {"strict": {"name-form"}, "codelia": {"name-form"}}
+
+
+# Seed 003 §4.2
+
+
+@pytest.mark.acceptance("S3-12")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "description: Writes <b>bold</b>",
+        "description: a < b",
+        "description: '>'",
+        "description: |\n  first\n  a -> b",
+        "description: >\n  folded <x>",
+        "license: <none>",
+        "author: Me <me@example.org>",
+        "unknown: [a, [b, {c: <d>}]]",
+        "metadata: {x: {y: ['>']}}",
+        "metadata: {'<x>': y}",
+        'description: "\\x3Cb\\x3E"',
+        "compatibility: &x <a>",
+    ],
+)
+def test_angle_brackets_in_any_value_are_refused_with_the_reason(line: str) -> None:
+    header = f"name: a\n{line}" if line.startswith("description") else f"name: a\ndescription: b\n{line}"
+    assert refused_for(header, REGISTRY_STRICT) == {"registry-markup"} or "\\x3C" in line
+    assert refused_for(header, REGISTRY_LENIENT) == set()
+
+
+@pytest.mark.acceptance("S3-12")
+@pytest.mark.parametrize(
+    "header",
+    [
+        "name: a\ndescription: >\n  folded text",
+        "name: a\ndescription: >-\n  folded text",
+        "name: a\ndescription: |\n  literal text\nlicense: >+\n  MIT",
+        "name: a # a <remark>\ndescription: b",
+        "# <remark>\nname: a\ndescription: b",
+        "name: a\ndescription: b & c &lt;",
+    ],
+)
+def test_a_block_marker_and_a_remark_are_no_values(header: str) -> None:
+    assert refused_for(header, REGISTRY_STRICT) == set()
+
+
+def lines(count: int) -> str:
+    return "\n".join(["name: a", "description: b", *(f"key-{n}: x" for n in range(count - 2))])
+
+
+@pytest.mark.acceptance("S3-13")
+def test_two_hundred_lines_are_taken_and_one_more_is_not() -> None:
+    assert refused_for(lines(200), REGISTRY_STRICT) == set()
+    assert refused_for(lines(201), REGISTRY_STRICT) == {"registry-lines"}
+    assert refused_for(lines(201), REGISTRY_LENIENT) == set()
+    bounded = registry_strict(max_header_lines=3, max_line_characters=500)
+    assert (refused_for(lines(3), bounded), refused_for(lines(4), bounded)) == (set(), {"registry-lines"})
+
+
+@pytest.mark.acceptance("S3-13")
+def test_a_line_of_five_hundred_characters_is_taken_and_one_more_is_not() -> None:
+    longest = "license: ".ljust(500, "x")
+    assert refused_for(f"name: a\ndescription: b\n{longest}", REGISTRY_STRICT) == set()
+    assert refused_for(f"name: a\ndescription: b\n{longest}x", REGISTRY_STRICT) == {"registry-line-length"}
+    assert refused_for(f"# {longest}\nname: a\ndescription: b", REGISTRY_STRICT) == {"registry-line-length"}
+    bounded = registry_strict(max_header_lines=200, max_line_characters=20)
+    assert refused_for("name: a\ndescription: b\nlicense: Apache-2.0 or MIT", bounded) == {"registry-line-length"}
+
+
+@pytest.mark.acceptance("S3-13")
+@pytest.mark.parametrize(
+    "description",
+    ["x" * 900, '"' + "x" * 900 + '"', ">-\n  " + "x" * 900, "|\n  short\n  " + "x" * 900, "x\n  " + "y" * 900],
+)
+def test_the_descriptions_own_lines_may_be_longer(description: str) -> None:
+    assert refused_for(f"name: a\ndescription: {description}", REGISTRY_STRICT) == set()
+    header = f"name: a\ndescription: {description}\nlicense: {'x' * 600}"
+    assert refused_for(header, REGISTRY_STRICT) == {"registry-line-length"}
+
+
+@pytest.mark.acceptance("S3-13")
+def test_a_long_line_is_named_by_its_number_and_its_length(write_skill: SkillWriter) -> None:
+    skill = write_skill("a", extra=f"license: MIT\ncompatibility: {'x' * 600}")
+    report = build_index([str(skill.parent)]).report
+    (place,) = report.ignored
+    assert (place.rule, place.reason) == ("registry-line-length", "a line has 615 characters")
+
+
+@pytest.mark.acceptance("S3-13")
+def test_the_bounds_are_settings(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = str(write_skill("a", extra=f"license: MIT\n# {'x' * 600}").parent)
+    assert build_index([root]).skills == ()
+    monkeypatch.setenv("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "700")
+    assert len(build_index([root]).skills) == 1
+    monkeypatch.setenv("SKILLHUB_REGISTRY_MAX_LINES", "3")
+    assert build_index([root]).skills == ()
+    assert len(build_index([root], lenient=True).skills) == 1
+
+
+@pytest.mark.acceptance("S3-12", "S3-34")
+def test_the_reason_is_what_refused_the_skill_and_not_what_else_is_odd(write_skill: SkillWriter) -> None:
+    # The seed's own version and author break the specification, and are not why.
+    root = write_skill("Wild Name", "Writes <b>.", extra="version: 1.0\nauthor: me", directory="a").parent
+    write_skill("b", frontmatter="version: 1.0\nauthor: me\nname: b")
+    write_skill("c", frontmatter="version: <1.0>\ndescription: x")
+    report = build_index([str(root)]).report
+    assert [place.rule for place in report.ignored] == ["registry-markup", "description-missing", "name-missing"]
+    assert report.ignored_counts == {"description-missing": 1, "name-missing": 1, "registry-markup": 1}
+
+
+def test_one_scan_serves_every_reader(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("plain")
+    write_skill("marked", "Writes <b>.")
+    write_skill("silent", frontmatter="name: silent")
+    write_skill("unknown", extra="version: 1")
+    seen = look()
+    roots: tuple[SkillRoot, ...] = seen.snapshot.report.roots
+
+    def served(admission: Admission) -> list[str]:
+        return [skill.name for skill in recall(roots, memory=seen.memory, admission=admission).skills]
+
+    assert served(LENIENT) == ["marked", "plain", "unknown"]
+    assert served(STRICT) == ["marked", "plain"]
+    assert served(CODELIA) == ["marked", "plain", "unknown"]
+    assert served(REGISTRY_LENIENT) == ["marked", "plain", "silent", "unknown"]
+    assert served(REGISTRY_STRICT) == ["plain", "unknown"]
+
+
+def test_a_reader_refuses_by_rules_that_exist_and_whoever_is_strict_refuses_the_unusable() -> None:
+    unusable = {rule.id for rule in RULES.values() if rule.refuses}
+    for name, reader in READERS.items():
+        assert reader.refusing <= set(RULES)
+        assert unusable - reader.refusing == ({"description-missing"} if name == "registry-lenient" else set())
+    for rule in RULES.values():
+        if rule.origin is Origin.ADVICE:
+            assert not any(rule.id in reader.refusing for reader in READERS.values())

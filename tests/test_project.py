@@ -1,0 +1,140 @@
+"""Which project a working directory belongs to, and what lies between the two."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.bootstrap import project_of
+from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
+from skillhub_mcp.settings import read_settings
+
+
+def below(directory: Path, *names: str) -> Path:
+    inner = directory.joinpath(*names)
+    inner.mkdir(parents=True, exist_ok=True)
+    return inner
+
+
+def in_environment(**variables: str) -> Project:
+    settings, _ = read_settings(variables, {})
+    return project_of(settings)
+
+
+@pytest.mark.acceptance("S0-13")
+@pytest.mark.parametrize("marker", DEFAULT_MARKERS)
+@pytest.mark.parametrize("kind", ["directory", "file", "dangling link"])
+def test_the_nearest_directory_with_a_marker_is_the_root(tmp_path: Path, marker: str, kind: str) -> None:
+    cwd = below(tmp_path, "far", "near", "a", "b")
+    (tmp_path / "far" / ".git").mkdir()
+    here = tmp_path / "far" / "near" / marker
+    if kind == "directory":
+        here.mkdir()
+    elif kind == "file":
+        here.write_text("gitdir: elsewhere\n", encoding="utf-8")
+    else:
+        here.symlink_to("nowhere")
+    near = os.path.realpath(tmp_path / "far" / "near")
+    assert find_project(str(cwd)) == Project(root=near, cwd=f"{near}/a/b", chain=(near, f"{near}/a", f"{near}/a/b"))
+
+
+@pytest.mark.acceptance("S0-13")
+def test_the_working_directory_may_be_the_root_itself(tmp_path: Path) -> None:
+    (tmp_path / ".jj").mkdir()
+    here = os.path.realpath(tmp_path)
+    assert find_project(str(tmp_path)) == Project(here, here, (here,))
+
+
+@pytest.mark.acceptance("S0-14")
+def test_without_a_marker_the_working_directory_is_the_root(tmp_path: Path) -> None:
+    cwd = below(tmp_path, "a", "b")
+    # No marker of these stands above any test.
+    project = find_project(str(cwd), markers=["no-such-marker"])
+    here = os.path.realpath(cwd)
+    assert project == Project(here, here, (here,))
+    assert find_project(str(cwd), markers=[]) == project
+
+
+@pytest.mark.acceptance("S0-12")
+def test_a_root_that_is_given_beats_every_marker(tmp_path: Path) -> None:
+    cwd = below(tmp_path, "a", "b", "c")
+    (cwd / ".git").mkdir()
+    root = os.path.realpath(tmp_path / "a")
+    assert find_project(str(cwd), root=str(tmp_path / "a")).root == root
+    assert find_project(str(cwd), root="../..").chain == (root, f"{root}/b", f"{root}/b/c")
+
+
+@pytest.mark.acceptance("S0-12")
+@pytest.mark.parametrize("variable", ["CODELIA_AGENTS_ROOT", "SKILLHUB_PROJECT_ROOT"])
+def test_the_environment_gives_the_root_under_both_names(tmp_path: Path, variable: str) -> None:
+    cwd = below(tmp_path, "a", "b")
+    (cwd / ".git").mkdir()
+    project = in_environment(**{variable: str(tmp_path), "SKILLHUB_CWD": str(cwd)})
+    assert project.root == os.path.realpath(tmp_path)
+    assert len(project.chain) == 3
+
+
+@pytest.mark.acceptance("S0-13")
+@pytest.mark.parametrize("variable", ["CODELIA_AGENTS_MARKERS", "SKILLHUB_MARKERS"])
+def test_the_environment_gives_other_markers(tmp_path: Path, variable: str) -> None:
+    cwd = below(tmp_path, "a", "b")
+    (tmp_path / "a" / "pyproject.toml").write_text("", encoding="utf-8")
+    (cwd / ".git").mkdir()
+    project = in_environment(**{variable: ".hg, pyproject.toml", "SKILLHUB_CWD": str(cwd)})
+    assert project.root == os.path.realpath(tmp_path / "a")
+
+
+def test_a_root_may_be_written_from_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cwd = below(tmp_path, "work", "a")
+    assert find_project(str(cwd), root="~/work").root == os.path.realpath(tmp_path / "work")
+
+
+def test_a_working_directory_outside_the_root_leaves_the_root_alone_in_the_chain(tmp_path: Path) -> None:
+    cwd, root = below(tmp_path, "root-and-more"), below(tmp_path, "root")
+    project = find_project(str(cwd), root=str(root))
+    assert project.chain == (os.path.realpath(root),)
+    assert project.cwd == os.path.realpath(cwd)
+
+
+def test_a_working_directory_behind_a_link_is_where_it_really_is(tmp_path: Path) -> None:
+    real = below(tmp_path, "real", "inner")
+    (tmp_path / "real" / ".git").mkdir()
+    (tmp_path / "link").symlink_to(real)
+    assert find_project(str(tmp_path / "link")) == find_project(str(real))
+
+
+def test_codelias_own_settings_make_no_project_of_a_home_directory(tmp_path: Path) -> None:
+    home = below(tmp_path, "home")
+    (home / ".codelia").mkdir()
+    cwd = below(home, "work", "a")
+    assert find_project(str(cwd), home=str(home)).root == os.path.realpath(cwd)
+    # Any other marker does, and so does a .codelia in any other directory.
+    assert find_project(str(cwd), home=str(tmp_path)).root == os.path.realpath(home)
+    (home / ".git").mkdir()
+    assert find_project(str(cwd), home=str(home)).root == os.path.realpath(home)
+
+
+def test_a_home_directory_behind_a_link_is_known_as_home(tmp_path: Path) -> None:
+    home = below(tmp_path, "real-home")
+    (home / ".codelia").mkdir()
+    (tmp_path / "home").symlink_to("real-home")
+    cwd = below(home, "work")
+    assert find_project(str(cwd), home=str(tmp_path / "home")).root == os.path.realpath(cwd)
+
+
+def test_the_root_of_the_file_system_ends_the_search_and_makes_a_chain() -> None:
+    project = find_project("/", markers=["no-such-marker"])
+    assert project == Project("/", "/", ("/",))
+    # A directory that is no link anywhere: the chain is made of names.
+    first = next(name for name in sorted(os.listdir("/")) if os.path.realpath(f"/{name}") == f"/{name}")
+    assert find_project(f"/{first}", root="/").chain == ("/", f"/{first}")
+
+
+def test_a_working_directory_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        in_environment(SKILLHUB_CWD=str(tmp_path / "missing"))
+    assert "SKILLHUB_CWD" in caught.value.message
