@@ -190,7 +190,7 @@ def registry_scan(scratch: Path) -> list[Outcome]:
 
 
 def validation(_: Path) -> list[Outcome]:
-    from skills_ref.validator import validate  # type: ignore[import-not-found,unused-ignore]  # Python 3.11 and newer
+    from skills_ref.validator import validate
 
     from skillhub_mcp.cli.main import run
 
@@ -201,7 +201,7 @@ def validation(_: Path) -> list[Outcome]:
 
     def ours() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
-            run(["validate", str(corpus), "--json"])
+            run(["validate", str(corpus)])
 
     def theirs() -> None:
         for directory in directories:

@@ -30,7 +30,7 @@ from skillhub_mcp.bootstrap import make_hub, registry_admission  # noqa: E402 - 
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.settings import SETTINGS, read_settings  # noqa: E402 - as above
-from skillhub_mcp.skills.rules import RULES, Severity  # noqa: E402 - as above
+from skillhub_mcp.skills.rules import RULES, Origin, Severity  # noqa: E402 - as above
 
 
 def settings() -> str:
@@ -205,17 +205,31 @@ def _facts() -> dict[str, list[str]]:
 def diagnostics() -> str:
     """Return the page of every rule for a SKILL.md."""
     severities = list(Severity)
-    rows = [
-        (f"`{rule.id}`", rule.severity.value, rule.sentence, rule.mend, "refused" if rule.refuses else "served")
-        for rule in sorted(RULES.values(), key=lambda rule: (not rule.refuses, severities.index(rule.severity)))
-    ]
+    origins = {
+        Origin.SPECIFICATION: "The Agent Skills specification, and what it takes to read a SKILL.md at all.",
+        Origin.REGISTRY: "Seed 003 §4.2: what a strict registry refuses besides.",
+        Origin.CODELIA: "Seed 000 §5.3: what Codelia's tools refuse besides.",
+        Origin.ADVICE: "Experience: what makes a skill better. Only `skillhub validate` looks at these.",
+    }
+    sections = []
+    for origin, meaning in origins.items():
+        sections.append(f"## {origin.value.capitalize()}\n\n{meaning}")
+        own = [rule for rule in RULES.values() if rule.origin is origin]
+        for rule in sorted(own, key=lambda rule: (not rule.refuses, severities.index(rule.verdict))):
+            loading = (
+                "refused" if rule.refuses else rule.severity.value if origin is not Origin.ADVICE else "not looked at"
+            )
+            sections.append(
+                f"### {rule.id}\n\n{plain(rule.sentence[0].upper() + rule.sentence[1:])}.\n\n"
+                f"To mend it: {plain(rule.mend)}. `validate`: {rule.verdict.value}; loading: {loading}."
+            )
     return page(
         "Diagnostics",
         "skills/rules.py",
-        "What `skillhub index` and `skillhub show` say of a SKILL.md. Loading is lenient: a skill that breaks a rule "
-        "is served all the same where a name and a description can be had. With `SKILLHUB_STRICT=1` every breach "
-        "whose severity is error refuses it.",
-        table(("rule", "severity", "what should hold", "what mends it", "a skill that breaks it is"), rows),
+        "What `skillhub validate`, `index` and `show` say of a SKILL.md. Loading is lenient: a skill that breaks a rule "
+        "is served all the same where a name and a description can be had, and with `SKILLHUB_STRICT=1` every breach "
+        "that `validate` calls an error refuses it.",
+        *sections,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.cli.conftest import Skillhub
 
 from skillhub_mcp.settings import SETTINGS
@@ -18,6 +19,7 @@ def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillh
         "value": "7",
         "from": "environment (SEARCH_LIMIT)",
         "default": "10",
+        "problem": None,
     }
     assert by_name["LOG_LEVEL"]["from"] == "option"
     assert by_name["GEMINI_API_KEY"]["from"] == "environment (GOOGLE_API_KEY)"
@@ -50,3 +52,13 @@ def test_a_bad_value_is_named_and_nothing_else_is_printed(skillhub: Skillhub) ->
     assert done.err == "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"
     as_json = skillhub("config", "--json", SEARCH_LIMIT="abc").error
     assert (as_json["code"], as_json["setting"], as_json["value"]) == ("INVALID_SETTING", "SEARCH_LIMIT", "abc")
+
+
+@pytest.mark.acceptance("S0-74")
+def test_a_bad_value_of_a_forgiving_setting_is_shown_beside_the_default(skillhub: Skillhub) -> None:
+    bad = {"SKILLHUB_CATALOGUE_MAX_BYTES": "0"}
+    says = "SKILLHUB_CATALOGUE_MAX_BYTES='0' must be a whole number from 1 to 67108864"
+    rows = {row["name"]: row for row in skillhub("config", "--json", **bad).json["settings"]}
+    assert rows["SKILLHUB_CATALOGUE_MAX_BYTES"]["value"] == "32768"
+    assert rows["SKILLHUB_CATALOGUE_MAX_BYTES"]["problem"] == says
+    assert f"    not used: {says}\n" in skillhub("config", **bad).out

@@ -379,7 +379,7 @@ def test_spoiled_headers_of_real_skills_end_in_a_skill_or_in_a_reason(corpus: Pa
         read = read_skill(content, directory="/r/a", root="/r", directory_name="a", stamp=stamp)
         assert (read.skill is not None) or read.diagnostics
         if read.skill is not None:
-            assert 0 < len(read.skill.name)
+            assert len(read.skill.name) > 0
             read.skill.searchable_text.encode()
         assert 0 <= read.shape.longest <= len(content)
         assert read.shape.lines <= content.count(b"\n") + 1

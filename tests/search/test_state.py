@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from skillhub_mcp.search.state import (
     state_path,
     state_stamp,
 )
-from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanning import Remembered
 
@@ -80,7 +81,13 @@ def test_a_state_comes_back_as_it_was_saved(tmp_path: Path, directory: str) -> N
         license="MIT",
         compatibility="any",
         metadata={"deep": {"er": ["x", "1.10"]}},
+        version="1.0",
+        author="Ada",
+        allowed_tools_text="Bash(git:*)",
+        disable_model_invocation=True,
+        user_invocable=False,
     )
+    entry = replace(entry, shape=HeaderShape(12, 80, 3, "description"))
     state = state_of(entry, missing=3)
     save_state(str(tmp_path / "state.json"), state)
     assert load_state(str(tmp_path / "state.json")) == state
@@ -111,6 +118,7 @@ GOOD: dict[str, Any] = {
                     "sha256": "s",
                     "read_at_ns": 3,
                     "skill": {"name": "a", "description": "b"},
+                    "header": [2, 20, 3, None],
                 }
             },
         }
@@ -157,6 +165,8 @@ def test_the_state_that_the_broken_ones_are_made_of_can_be_read(tmp_path: Path) 
         without("format", put=STATE_FORMAT + 1),
         without("format", put=0),
         without("format"),
+        without(*FILE, "header"),
+        without(*FILE, "header", put=[1, "many", 2, None]),
         without("schema"),
         without("schema", put="one"),
         without("schema", put=float("inf")),

@@ -297,14 +297,30 @@ def test_empty_frontmatter_is_an_empty_map(header: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("list", "[x, y"),
+        ("x", "[*nobody]"),
+        ("x", "[a, b] c"),
+        ("tags", "[next,@x/y]"),
+        ("argument-hint", "<a: b>"),
+        ("argument-hint", "[file] [--all]"),
+        ("config", "{a: {b}"),
+    ],
+)
+def test_a_value_that_is_broken_yaml_is_kept_as_text_and_costs_the_skill_nothing_else(key: str, written: str) -> None:
+    document = parse(with_header(f"name: a\n{key}: {written}\ndescription: d"))
+    assert document.values == {"name": "a", key: written, "description": "d"}
+    assert [breach.rule for breach in document.diagnostics] == ["yaml-repaired"]
+
+
+@pytest.mark.parametrize(
     ("header", "line"),
     [
         ("name: a\nb: 'open", 4),
         ('name: "a" b', 2),
-        ("name: a\nlist: [x, y\nz: w", 4),
         ("name:\n\tb: c", 3),
-        ("name: a\nx: [*nobody]", 3),
-        ("name: a\nx: [a, b] c", 3),
+        ("name: a\nmetadata:\n  x: [*nobody]", 4),
         ("name: a\n... \nmore", 4),
     ],
 )

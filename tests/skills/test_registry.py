@@ -276,8 +276,8 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
     write_skill("dotted", directory=".hidden-too")
     write_skill("foreign", directory="node_modules/skill")
     write_skill("deep", directory="a/b/c/d/e/f/g")
-    write_skill("broken", frontmatter="name: [")
-    write_skill("broken-too", frontmatter="name: [")
+    write_skill("broken", frontmatter="name: 'open")
+    write_skill("broken-too", frontmatter="name: 'open")
     write_skill("silent", frontmatter="name: silent")
     (skills_dir / "README.md").write_text("For people.", encoding="utf-8")
     (skills_dir / ".DS_Store").write_bytes(b"\0")
@@ -325,7 +325,7 @@ def test_counts_are_whole_where_only_the_first_places_are_named(
 def test_one_bad_skill_does_not_stop_the_good_ones(write_skill: SkillWriter, build: Builder) -> None:
     write_skill("good")
     bad = {
-        "yaml-invalid": b"---\nname: [\n---\n",
+        "yaml-invalid": b"---\nname: 'open\n---\n",
         "file-binary": b"---\nname: \0\ndescription: x\n---\n",
         "frontmatter-missing": b"# No frontmatter\n",
         "frontmatter-unclosed": b"---\nname: x\ndescription: y\n",
@@ -362,7 +362,7 @@ def test_the_lenient_mode_takes_a_skill_without_a_description_and_says_so(
 ) -> None:
     write_skill("silent", frontmatter="name: silent")
     write_skill("x", frontmatter="description: Has no name.", directory="by-directory")
-    write_skill("broken", frontmatter="name: [")
+    write_skill("broken", frontmatter="name: 'open")
     assert names(build()) == []
     index = build(admission=REGISTRY_LENIENT)
     assert names(index) == ["by-directory", "silent"]
@@ -912,6 +912,21 @@ def test_a_fence_that_is_never_closed_does_not_make_a_huge_file_be_read(
     read = watch_reads(monkeypatch)
     assert ignored(build()) == {"open": "frontmatter-unclosed"}
     assert sum(read) < 1_000_000
+
+
+@pytest.mark.acceptance("S3-6")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@pytest.mark.parametrize("length", [10, 5_000])
+def test_a_beginning_in_any_encoding_says_the_same(
+    encoding: str, line_break: str, length: int, write_skill: SkillWriter, build: Builder
+) -> None:
+    description = "Für Café – " + "wörter " * (length // 7) + "Ende"
+    text = f"---\nname: a\ndescription: {description}\nversion: 1.10\n---\n# Körper\n".replace("\n", line_break)
+    (write_skill("a") / "SKILL.md").write_bytes(text.encode(encoding))
+    (entry,) = build().skills
+    assert (entry.description, entry.meta.version) == (description, "1.10")
+    assert ("file-encoding" in {d.rule for d in entry.diagnostics}) == (encoding in ("utf-16", "cp1252"))
 
 
 @pytest.mark.acceptance("S3-38")

@@ -139,7 +139,7 @@ def test_a_broken_file_is_remembered_as_broken_until_it_changes(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     long_ago = time.time_ns() - AN_HOUR_NS
-    broken = write_skill("a", frontmatter="name: [")
+    broken = write_skill("a", frontmatter="name: 'open")
     written_at(broken, long_ago)
     first = look()
     second = look(memory=first.memory)
@@ -179,7 +179,7 @@ def test_a_skill_directory_below_the_root_is_enough(
 def test_broken_files_are_reported_and_do_not_stop_the_others(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("good")
     broken = {
-        "yaml": b"---\nname: [\n---\n",
+        "yaml": b"---\nname: 'open\n---\n",
         "binary": b"\0\1\2",
         "empty": b"",
         "plain": b"# Just text\n",

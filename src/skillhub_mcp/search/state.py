@@ -240,4 +240,7 @@ def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> Remem
         given("disable_model_invocation", False),
         not given("not_user_invocable", False),
     )
-    return Remembered(root, stamp, skill, diagnostics, HeaderShape(*file["header"]))
+    shape = HeaderShape(*file["header"])
+    if not (shape.lines.__class__ is shape.longest.__class__ is int):
+        raise TypeError(directory)
+    return Remembered(root, stamp, skill, diagnostics, shape)

@@ -84,33 +84,48 @@ def walk_changes(roots: tuple[SkillRoot, ...], changes: Sequence[str], known: Co
 
     What lies elsewhere is not looked at. A path outside every root, or one that a whole walk would skip, is nothing.
     Only where a change may concern a skill that is linked in, the walk is a whole one: such a skill is known by where
-    it lies, and no more by the link that led there.
+    it lies, and no longer by the link that led there.
     """
-    if _may_concern_links(roots, [os.path.abspath(change) for change in changes], known):
+    # A change may be named by any way that leads to it.
+    paths = list(
+        dict.fromkeys(path for change in changes for path in (os.path.abspath(change), os.path.realpath(change)))
+    )
+    if _may_concern_links(roots, paths, known):
         return walk_roots(roots)
     walker = _Walker()
     covered: dict[str, None] = {}
     for root in roots:
-        starts = (_start(root, change, known) for change in changes)
+        starts = (_start(root, path, known) for path in paths)
         for start, depth in sorted({start for start in starts if start is not None}):
             directory = os.path.realpath(start)
-            covered[directory] = None
+            covered.update({start: None, directory: None})
             if os.path.isdir(directory):
                 walker.walk(root, directory, os.path.basename(start), depth)
     return walker.outcome(covered=tuple(covered))
 
 
 def _may_concern_links(roots: tuple[SkillRoot, ...], paths: Sequence[str], known: Collection[str]) -> bool:
-    inside = [path for path in paths if _is_plainly_below(roots, path)]
-    elsewhere = [path for path in paths if path not in inside]
-    # What is gone may have been a link, and what is one may have led elsewhere before.
-    odd = any(os.path.islink(path) or not os.path.lexists(path) for path in inside)
-    if not odd and not elsewhere:
+    # Within a skill there are no links to others; whatever else changed may have been one, or have held one.
+    loose = [path for path in paths if not (_is_plainly_below(roots, path) and _is_within_one(path, known))]
+    if not loose:
         return False
     linked = [directory for directory in known if not _is_plainly_below(roots, directory)]
-    return (odd and bool(linked)) or any(
-        is_at_or_below(path, directory) or is_at_or_below(directory, path) for directory in linked for path in elsewhere
+    return bool(linked) and any(
+        _is_plainly_below(roots, path)
+        or is_at_or_below(path, directory)
+        or is_at_or_below(directory, os.path.dirname(path))
+        for path in loose
+        for directory in linked
     )
+
+
+def _is_within_one(path: str, directories: Collection[str]) -> bool:
+    while path not in directories:
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above
+    return True
 
 
 def _is_plainly_below(roots: tuple[SkillRoot, ...], path: str) -> bool:
@@ -138,9 +153,9 @@ def _names_below(root: SkillRoot, path: str) -> list[str] | None:
     return None
 
 
-def _start(root: SkillRoot, change: str, known: Collection[str]) -> tuple[str, int] | None:
+def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int] | None:
     """Return the directory to walk for one changed path and its depth below the root, or None."""
-    names = _names_below(root, os.path.abspath(change))
+    names = _names_below(root, path)
     if names is None:
         return None
     start = root.path

@@ -50,6 +50,7 @@ _MAX_PLAIN_LINES = 1_000
 _NOT_PLAIN_SCALAR = object()
 # A value that begins so is a structure, a comment or already quoted: quoting it would change what it means.
 _NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "#")
+_NOT_STRUCTURED = ("'", '"', "|", ">", "#")
 # libyaml reads ten times faster; the pure parser is the same language, for an installation without it.
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The pure parser also fails in chr(), where an escape names no character.
@@ -84,7 +85,7 @@ class _Broken(yaml.YAMLError):
 
 def parse(content: bytes) -> Document:
     """Take a SKILL.md's bytes apart (seed 002 §5.2, DECISIONS 11 and 15). Never raises on bad content."""
-    text, found = _decode(content)
+    text, found = decode(content)
     if text is None:
         return Document(None, {}, "", tuple(found))
     header, body, first_line, fence_breaches = _split(text)
@@ -113,7 +114,8 @@ def header_end(content: bytes, *, whole: bool) -> int | None:
     return closing.end()
 
 
-def _decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
+def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
+    """Return the text of a file and what is odd about its encoding; no text where it is none (DECISIONS 15)."""
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
@@ -178,15 +180,32 @@ def _read_yaml(header: str, first_line: int) -> _Yaml:
         return None, {}, [breach("yaml-too-complex", str(error), line=first_line)]
     except _UNPARSABLE as error:
         failure = _yaml_failure(error, header, first_line)
-    repaired = _quote_plain_values(header)
-    if repaired != header:
+    for attempt in _repairs(header):
         try:
-            values, lines, found = _values(repaired, first_line)
+            values, lines, found = _values(attempt, first_line)
         except (_TooComplex, *_UNPARSABLE):
-            return None, {}, [failure]
+            continue
         if values is not None:
             return values, lines, [breach("yaml-repaired", failure.message, line=failure.line), *found]
     return None, {}, [failure]
+
+
+def _repairs(header: str) -> Iterator[str]:
+    """Yield what the header perhaps was meant to be, the least change first."""
+    printable = _UNPRINTABLE.sub(" ", header)
+    lines = printable.split("\n")
+    tried = {header}
+    for kept, wanted in (
+        (_NOT_PLAIN, _is_broken),
+        (_NOT_PLAIN, lambda _: True),
+        # A value that looks like a list or a map and is none is not worth a skill, unless it is what names it.
+        (_NOT_STRUCTURED, _is_broken_aside),
+        (_NOT_STRUCTURED, _is_plain_or_broken_aside),
+    ):
+        attempt = "\n".join(_rewritten_lines(lines, kept, wanted))
+        if attempt not in tried:
+            tried.add(attempt)
+            yield attempt
 
 
 def _values(header: str, first_line: int) -> _Yaml:
@@ -362,23 +381,55 @@ def _yaml_failure(error: Exception, header: str, first_line: int) -> Diagnostic:
     return breach("yaml-invalid", str(problem), line=None if index is None else _line_at(index, header, first_line))
 
 
-def _quote_plain_values(header: str) -> str:
-    """Put each top-level plain value in quotes, where colons, hashes and quotes are only text. Lines stay lines."""
-    return "\n".join(_rewritten_lines(_UNPRINTABLE.sub(" ", header).split("\n")))
+def repaired(header: str) -> str:
+    """Return the header as it is read where it is not YAML as written, or as it is where that does not help either."""
+    for attempt in _repairs(header):
+        try:
+            if _values(attempt, 1)[0] is not None:
+                return attempt
+        except (_TooComplex, *_UNPARSABLE):
+            continue
+    return header
 
 
-def _rewritten_lines(lines: list[str]) -> Iterator[str]:
+def _is_plain_or_broken_aside(entry: str) -> bool:
+    return not entry.partition(":")[2].strip().startswith(("[", "{")) or _is_broken_aside(entry)
+
+
+def _is_broken_aside(entry: str) -> bool:
+    """Whether an entry is broken that a skill can do without."""
+    return entry.partition(":")[0] not in ("name", "description") and _is_broken(entry)
+
+
+def _is_broken(entry: str) -> bool:
+    """Whether one `key: value`, which may run on over lines, is not YAML by itself."""
+    try:
+        return _values(entry, 1)[0] is None
+    except (_TooComplex, *_UNPARSABLE):
+        return True
+
+
+def _rewritten_lines(lines: list[str], kept: tuple[str, ...], wanted: Callable[[str], bool]) -> Iterator[str]:
+    """Put those values in quotes, where colons, hashes and quotes are only text, that are `wanted` and do not begin
+    with one of the signs `kept`. Lines stay lines; `wanted` is asked of each whole `key: value`.
+    """
     position = 0
     while position < len(lines):
+        first = position
         line = lines[position]
         position += 1
         match = _TOP_LEVEL_LINE.match(line)
         value = (match.group("value") or "").rstrip() if match else ""
-        if match is None or not value or value.startswith(_NOT_PLAIN):
+        if match is None or not value or value.startswith(kept):
             yield line
             continue
         written = [value]
         while position < len(lines) and lines[position][:1] in (" ", "\t") and lines[position].strip():
             written.append(lines[position].strip())
             position += 1
-        yield f"{match.group('key')}: '" + "\n  ".join(written).replace("'", "''") + "'"
+        if not wanted("\n".join(lines[first:position])):
+            yield from lines[first:position]
+            continue
+        ending = "\r" if line.endswith("\r") else ""
+        quoted = f"{ending}\n  ".join(written).replace("'", "''")
+        yield f"{match.group('key')}: '{quoted}'{ending}"

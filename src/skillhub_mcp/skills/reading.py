@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
 from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill, is_specified_name
@@ -26,13 +26,15 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 class Reading:
     """What one SKILL.md came to: a skill with its diagnostics, or no skill and the diagnostics that say why.
 
-    A skill that is here may still be kept out for one of its breaches: `admission` decides that.
+    A skill that is here may still be kept out for one of its breaches: `admission` decides that. `lines` says where
+    each top-level key stands.
     """
 
     skill: Skill | None
     diagnostics: tuple[Diagnostic, ...]
     body: str
     shape: HeaderShape = NO_SHAPE
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_skill(content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> Reading:
@@ -57,7 +59,7 @@ def read_skill(content: bytes, *, directory: str, root: str, directory_name: str
     for_people = _switch(document, "user-invocable", found, default=True)
     diagnostics = tuple(found)
     if not name:
-        return Reading(None, diagnostics, document.body, _shape(document))
+        return Reading(None, diagnostics, document.body, _shape(document), document.lines)
     skill = Skill(
         name=name,
         description=description,
@@ -78,7 +80,7 @@ def read_skill(content: bytes, *, directory: str, root: str, directory_name: str
         disable_model_invocation=hidden_from_models,
         user_invocable=for_people,
     )
-    return Reading(skill, diagnostics, document.body, _shape(document))
+    return Reading(skill, diagnostics, document.body, _shape(document), document.lines)
 
 
 def allowed_tools(value: Value) -> tuple[str, ...]:

@@ -144,7 +144,12 @@ RULES: dict[str, Rule] = {
         Rule("description-missing", _ERROR, "there is a description", "say what it does and when", refuses=True),
         Rule("description-length", _ERROR, "the description is at most 1,024 characters", "shorten it"),
         Rule("compatibility-length", _ERROR, "the compatibility is at most 500 characters", "shorten it"),
-        Rule("key-unknown", _ERROR, "only the specification's keys stand at the top", "move it under metadata"),
+        Rule(
+            "key-unknown",
+            _ERROR,
+            "only name, description, license, compatibility, metadata and allowed-tools stand at the top",
+            "move it under metadata",
+        ),
         Rule("key-type", _ERROR, "each key has its specified type", "use the type the specification names"),
         Rule(
             "metadata-nested",

@@ -31,6 +31,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             "from": origin.source,
             "default": origin.setting.default,
             "meaning": origin.setting.meaning,
+            "problem": origin.problem,
         }
         for origin in origins
     ]
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for row in rows:
         say(
             f"{row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
-            f"    {row['meaning']}"
+            f"    {row['meaning']}" + (f"\n    not used: {row['problem']}" if row["problem"] else "")
         )
     return EXIT_OK
 

@@ -1,0 +1,154 @@
+"""What would make a skill better, though no rule of the specification asks for it? Pure, and shy of false alarms.
+
+A path counts as a reference where a Markdown link names it, or where text names a file below a directory that the skill
+has. Everything else could be about the user's own files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from posixpath import basename, dirname, normpath, splitext
+from urllib.parse import unquote
+
+from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.skills.rules import Diagnostic, breach
+
+MAX_BODY_LINES = 500
+MAX_BODY_TOKENS = 5_000
+
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
+_LINK = re.compile(r"\]\(\s*<?([^)<>\s]+)>?(?:\s+[\"'(][^)]*)?\)")
+# With the skill's own directories in the middle.
+_MENTION = r"(?<![\w./\\:@$~{{<*-])(?:\./)?((?:{})/(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{{1,8}})(?![\w/*{{<-])"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
+_PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
+# Words that say when, in the languages that descriptions are written in; a false "it does" is the better mistake.
+_WHEN = re.compile(
+    r"\b(?:when|whenever|while|if|use (?:this|it|to|in|on)|used (?:to|when)|useful when|for|"
+    r"trigger\w*|invoke\w*|asks?|needs?|wants?|before|after|during|on (?:any|every|each)|must|always|"
+    r"wenn|sobald|falls|für|verwende\w*|nutze\w*|bei|"
+    r"cuando|si|para|usar?|quand|lorsque|si|pour|utilis\w+|quando|se|per|usare|"
+    r"когда|если|для|при|использ\w+)\b"
+    r"|時|とき|場合|際|たい|使用|利用|必要|用于|用於|当|當|时|使用|需要|适用|때|경우|위해|사용|เมื่อ|ใช้|khi",
+    re.IGNORECASE,
+)
+# Files that a directory has by convention, whatever its skill is about.
+_CONVENTIONAL = re.compile(
+    r"(?i)(^|/)(licen[cs]e|notice|readme|changelog|contributing|authors|security|copying|version|skill|agents|claude)"
+    r"(\.[\w.]+)?$|(^|/)(__init__\.py|package(-lock)?\.json|requirements[\w-]*\.txt|pyproject\.toml|uv\.lock|"
+    r"tsconfig\.json|makefile|dockerfile|conftest\.py|test_[\w-]+\.py|[\w-]+\.test\.\w+|openai\.yaml)$|(^|/)(tests?|evals?)/"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A file that a text names, relative to the skill's directory, and the line that does."""
+
+    path: str
+    line: int
+
+
+def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
+    """Say whether the body is longer than a model should be given at once; `first_line` is where it begins."""
+    lines = body.count("\n") + (not body.endswith("\n") and bool(body))
+    if lines > MAX_BODY_LINES:
+        yield breach("body-lines", f"the body has {lines:,} lines", line=first_line)
+    tokens = estimate_tokens(body)
+    if tokens > MAX_BODY_TOKENS:
+        yield breach("body-tokens", f"the body is about {tokens:,} tokens", line=first_line)
+
+
+def description_advice(description: str, line: int | None) -> Iterator[Diagnostic]:
+    """Say whether a description tells an agent nothing of when to use the skill."""
+    if description and not _WHEN.search(description):
+        yield breach("description-when", "the description does not say when to use the skill", line=line)
+
+
+def reference_advice(body: str, first_line: int, files: Collection[str]) -> Iterator[Diagnostic]:
+    """Say which files the body names that are not there, each once. `files` are the skill's, by relative path."""
+    directories = _directories(files)
+    told = set()
+    for reference in references(body, first_line, directories):
+        there = reference.path in files or reference.path in directories
+        if there or reference.path in told or f"{reference.path}.md" in files:
+            continue
+        told.add(reference.path)
+        yield breach("reference-missing", f"{reference.path!r} is not in the skill", line=reference.line)
+
+
+def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Say which files no text of the skill mentions; `texts` are its text files, by relative path."""
+    everything = "\n".join(texts.values())
+    named_directories = {place for place in _directories(files) if f"{place}/" in everything}
+    for path in sorted(files):
+        if _CONVENTIONAL.search(path) or path.startswith(".") or "/." in path:
+            continue
+        name, folder = basename(path), dirname(path)
+        if name in everything or (folder and _is_named(folder, named_directories)):
+            continue
+        # Code is imported, and documents are linked, by their names without an ending.
+        stem = splitext(name)[0]
+        if re.search(rf"(?<![\w-]){re.escape(stem)}(?![\w-])", everything):
+            continue
+        yield breach("file-unreferenced", f"nothing in the skill mentions {path!r}")
+
+
+def references(text: str, first_line: int, directories: Collection[str]) -> Iterator[Reference]:
+    """Yield the files of the skill that a Markdown text names, links before mentions."""
+    if "](" in text:
+        fenced = _fenced(text)
+        for link in _LINK.finditer(text):
+            path = _relative(unquote(link[1].partition("#")[0].partition("?")[0]))
+            if path is not None and ("/" in path or "." in path) and not _is_within(link.start(), fenced):
+                yield Reference(path, first_line + text.count("\n", 0, link.start()))
+    top = {directory for directory in directories if "/" not in directory and f"{directory}/" in text}
+    if top:
+        for mention in re.finditer(_MENTION.format("|".join(map(re.escape, sorted(top)))), text):
+            path = _relative(mention[1])
+            if path is not None:
+                yield Reference(path, first_line + text.count("\n", 0, mention.start()))
+
+
+def _fenced(text: str) -> list[tuple[int, int]]:
+    """Return where blocks of code begin and end."""
+    spans: list[tuple[int, int]] = []
+    opened: tuple[str, int] | None = None
+    for fence in _FENCE.finditer(text):
+        if opened is None:
+            opened = (fence[1], fence.start())
+        elif fence[1].startswith(opened[0]):
+            spans.append((opened[1], fence.end()))
+            opened = None
+    return spans if opened is None else [*spans, (opened[1], len(text))]
+
+
+def _is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= position < end for start, end in spans)
+
+
+def _relative(written: str) -> str | None:
+    """Return a path within the skill, or None for what is none: an address, a place elsewhere, a pattern."""
+    if not written or _SCHEME.match(written) or _PLACEHOLDER.search(written):
+        return None
+    path = normpath(written)
+    return None if path in (".", "..") or path.startswith("../") else path
+
+
+def _directories(files: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in files:
+        folder = dirname(path)
+        while folder and folder not in found:
+            found.add(folder)
+            folder = dirname(folder)
+    return found
+
+
+def _is_named(folder: str, named: Collection[str]) -> bool:
+    while folder:
+        if folder in named:
+            return True
+        folder = dirname(folder)
+    return False

@@ -1,0 +1,177 @@
+"""What can be mended without guessing? Text in, text out; every line that is not concerned stays as it is. No I/O.
+
+Each mend is kept only if, read again, its breach is gone and no other value has changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
+from skillhub_mcp.skills.model import FileStamp, safe_alias
+from skillhub_mcp.skills.reading import read_skill
+from skillhub_mcp.validation.verdict import findings
+
+_KEY_LINE = re.compile(r"[A-Za-z_][\w.-]*:(?:\s|$)")
+_PART_OF_A_VALUE = re.compile(r"[ \t]+\S|-[ \t]")
+_NAME_LINE = re.compile(r"^(name:[ \t]*)(.*?)([ \t]*\r?)$", re.MULTILINE)
+_SEPARATORS = re.compile(r"[\s_-]+")
+_NO_STAMP = FileStamp(0, 0, "", 0)
+_OWN_KEYS = ("category", "tags", "alwaysApply")
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A SKILL.md's bytes after mending, and the rules whose breaches are gone; none where nothing could be mended."""
+
+    content: bytes
+    mended: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A text that is being mended: its document, its breaches, and its directory's name."""
+
+    text: str
+    document: Document
+    rules: frozenset[str]
+    directory_name: str
+
+
+def fix(content: bytes, directory_name: str) -> Fixed:
+    """Mend what can be mended of a SKILL.md's bytes (DECISIONS 13 and 15). Never raises on bad content."""
+    text, found = decode(content)
+    if text is None:
+        return Fixed(content, ())
+    mended: list[str] = []
+    subject = _subject(text, directory_name)
+    if found:
+        mended += [diagnostic.rule for diagnostic in found]
+    for rule, mend in _MENDS.items():
+        if rule not in subject.rules:
+            continue
+        after = _subject(mend(subject), directory_name)
+        if rule not in after.rules and after.rules <= subject.rules and _same_meaning(subject, after, rule):
+            mended.append(rule)
+            subject = after
+    if not mended:
+        return Fixed(content, ())
+    mark = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
+    return Fixed((mark + subject.text).encode("utf-8"), tuple(mended))
+
+
+def _subject(text: str, directory_name: str) -> _Subject:
+    content = text.encode("utf-8", "surrogatepass")
+    document = parse(content)
+    read = read_skill(content, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
+    return _Subject(text, document, frozenset(one.rule for one in findings(read.diagnostics)), directory_name)
+
+
+def _same_meaning(before: _Subject, after: _Subject, rule: str) -> bool:
+    """Whether what was readable still says the same, but for what `rule` is about."""
+    if after.document.values is None:
+        return False
+    if before.document.values is None:
+        # Only a fence was missing: what stands above it is what was written, and the rest is the body.
+        return True
+    old, new = dict(before.document.values), dict(after.document.values)
+    if rule in ("name-form", "name-directory"):
+        old.pop("name", None), new.pop("name", None)
+    if rule == "metadata-nested":
+        old["metadata"], new["metadata"] = _flat(old.get("metadata")), _flat(new.get("metadata"))
+    return old == new and before.document.body == after.document.body
+
+
+def _without_blanks_before(subject: _Subject) -> str:
+    return subject.text.lstrip("\r\n \t")
+
+
+def _with_closing_fence(subject: _Subject) -> str:
+    """Close the frontmatter before the first line that is none of it: a blank one or a heading."""
+    lines = subject.text.split("\n")
+    ending = "\r" if lines[0].endswith("\r") else ""
+    for number, line in enumerate(lines[1:], 1):
+        plain = line.rstrip("\r")
+        if _KEY_LINE.match(plain) or _PART_OF_A_VALUE.match(plain):
+            continue
+        clear = number > 1 and (not plain.strip() or plain.startswith("# "))
+        return "\n".join([*lines[:number], f"---{ending}", *lines[number:]]) if clear else subject.text
+    return subject.text
+
+
+def _quoted(subject: _Subject) -> str:
+    """Quote the values that the parser cannot read as they are."""
+    header = subject.document.header
+    return subject.text.replace(header, repaired(header), 1)
+
+
+def _with_conforming_name(subject: _Subject) -> str:
+    """Write the name as its safe alias, where only case, blanks or underscores differ, or the directory has it so."""
+    name = (subject.document.values or {}).get("name")
+    if not isinstance(name, str):
+        return subject.text
+    alias = safe_alias(name)
+    only_letters = _SEPARATORS.sub("-", name.strip()).strip("-").lower() == alias
+    if not alias or not (only_letters or alias == subject.directory_name):
+        return subject.text
+    header = subject.document.header
+    mended = _NAME_LINE.sub(lambda line: f"{line[1]}{alias}{line[3]}", header, count=1)
+    return subject.text.replace(header, mended, 1)
+
+
+def _with_flat_metadata(subject: _Subject) -> str:
+    """Write `metadata.skillhub`'s own keys as `skillhub.category` and so on (DECISIONS 13)."""
+    metadata = (subject.document.values or {}).get("metadata")
+    nested = metadata.get("skillhub") if isinstance(metadata, dict) else None
+    if not isinstance(nested, dict) or not nested.keys() <= set(_OWN_KEYS):
+        return subject.text
+    lines = subject.document.header.split("\n")
+    ending = "\r" if lines[0].endswith("\r") else ""
+    start = next((at for at, line in enumerate(lines) if re.fullmatch(r"[ \t]+skillhub:[ \t]*\r?", line)), None)
+    if start is None:
+        return subject.text
+    indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
+    end = start + 1
+    while end < len(lines) and (not lines[end].strip() or lines[end].startswith(indent + " ")):
+        end += 1
+    while not lines[end - 1].strip():
+        end -= 1
+    if any("#" in line for line in lines[start:end]):
+        # A comment would be lost.
+        return subject.text
+    flat = [f"{indent}skillhub.{key}: {_double_quoted(_as_text(value))}{ending}" for key, value in nested.items()]
+    mended = "\n".join([*lines[:start], *flat, *lines[end:]])
+    return subject.text.replace(subject.document.header, mended, 1)
+
+
+def _flat(metadata: Value) -> Value:
+    """Return metadata as the flat form would have it, to compare both forms by."""
+    if not isinstance(metadata, dict):
+        return metadata
+    nested = metadata.get("skillhub")
+    rest: dict[str, Value] = {key: value for key, value in metadata.items() if key != "skillhub"}
+    own: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
+    return {**{f"skillhub.{key}": _as_text(value) for key, value in own.items()}, **rest}
+
+
+def _as_text(value: Value) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def _double_quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+_MENDS: Mapping[str, Callable[[_Subject], str]] = {
+    "frontmatter-late": _without_blanks_before,
+    "frontmatter-unclosed": _with_closing_fence,
+    "yaml-repaired": _quoted,
+    "name-form": _with_conforming_name,
+    "metadata-nested": _with_flat_metadata,
+}
+MENDED_RULES = ("file-encoding", *_MENDS)

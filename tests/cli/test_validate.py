@@ -1,0 +1,204 @@
+"""`skillhub validate`: what is printed, in which form, with which exit code, and what --fix writes."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.cli.main import run
+
+
+def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("one")
+    write_skill("two")
+    done = skillhub("validate", str(skills_dir))
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "2 skills: 2 keep to the specification; 0 errors, 0 warnings, 0 notes\n"
+
+
+def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one", extra="version: 1.0")
+    assert skillhub("validate").out.startswith("SKILL.md") is False
+    assert "key-unknown" in skillhub("validate").out
+
+
+def test_a_fault_is_told_with_its_place_and_mend_and_the_exit_code_is_1(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    directory = write_skill("one", extra="version: 1.0")
+    done = skillhub("validate", str(directory))
+    assert (done.code, done.err) == (1, "")
+    assert done.out == (
+        f"{directory}/SKILL.md:4: error key-unknown: 'version' is not a specified key\n"
+        "    move it under metadata\n"
+        "\n"
+        "1 skills: 0 keep to the specification, 1 do not; 1 errors, 0 warnings, 0 notes\n"
+    )
+
+
+@pytest.mark.parametrize(("least", "code"), [("error", 0), ("warning", 0), ("note", 1)])
+def test_what_fails_can_be_chosen(skillhub: Skillhub, write_skill: SkillWriter, least: str, code: int) -> None:
+    directory = write_skill("one", "Paints walls.")
+    assert skillhub("validate", str(directory), "--fail-on", least).code == code
+    assert skillhub("validate", str(directory), "--fail-on", least, "--no-advice").code == 0
+
+
+def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    directory = write_skill("one", "Paints walls.", extra="version: 1.0", files={"references/a.md": "x" * 40})
+    done = skillhub("validate", str(directory), "--json")
+    assert done.code == 1
+    assert done.json == {
+        "skills": [
+            {
+                "path": f"{directory}/SKILL.md",
+                "name": "one",
+                "valid": False,
+                "findings": [
+                    {
+                        "rule": "key-unknown",
+                        "severity": "error",
+                        "line": 4,
+                        "message": "'version' is not a specified key",
+                    },
+                    {
+                        "rule": "file-unreferenced",
+                        "severity": "note",
+                        "line": None,
+                        "message": "nothing in the skill mentions 'references/a.md'",
+                    },
+                    {
+                        "rule": "description-when",
+                        "severity": "note",
+                        "line": 3,
+                        "message": "the description does not say when to use the skill",
+                    },
+                ],
+                "tokens": {"catalogue": 5, "body": 4, "files": 10},
+            }
+        ],
+        "rules": done.json["rules"],
+        "summary": {"skills": 1, "valid": 0, "error": 1, "warning": 0, "note": 2},
+    }
+    assert list(done.json["rules"]) == ["description-when", "file-unreferenced", "key-unknown"]
+    assert done.json["rules"]["key-unknown"]["docs"] == "docs/reference/diagnostics.md#key-unknown"
+
+
+def test_sarif_is_printed_for_code_hosts(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    directory = write_skill("one", extra="version: 1.0")
+    done = skillhub("validate", str(directory), "--sarif")
+    assert done.code == 1
+    (result,) = done.json["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("key-unknown", "error")
+
+
+def test_costs_are_told_if_asked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    directory = write_skill("one")
+    told = skillhub("validate", str(directory), "--costs").out.splitlines()[0]
+    assert told == f"{directory}/SKILL.md: about 14 tokens in a catalogue, 4 when loaded, 0 in its other files"
+
+
+def test_a_path_that_is_not_there_is_a_finding_and_not_a_failure(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("validate", str(tmp_path / "none"))
+    assert done.code == 1
+    assert done.out.startswith(f"{tmp_path}/none: error file-missing: the path does not exist\n")
+
+
+def test_without_yes_a_mend_is_shown_and_not_written(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
+    file = directory / "SKILL.md"
+    before = file.read_bytes()
+    done = skillhub("validate", "--fix", str(directory))
+    assert done.code == 1
+    path = file.resolve()
+    assert done.out.startswith(
+        f"--- {path}\n+++ {path} (name-form)\n@@ -1,3 +1,3 @@\n ---\n-name: My_Skill\n+name: my-skill\n"
+    )
+    assert "\nnothing is written; --yes writes 1 file\n" in done.out
+    assert file.read_bytes() == before
+
+
+def test_with_yes_it_is_written_and_the_file_keeps_its_mode(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
+    file = directory / "SKILL.md"
+    file.chmod(0o640)
+    done = skillhub("validate", "--fix", "--yes", str(directory))
+    assert (done.code, "mended 1 file\n" in done.out) == (0, True)
+    assert file.read_text(encoding="utf-8").splitlines()[1] == "name: my-skill"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert os.listdir(directory) == ["SKILL.md"]
+    assert "nothing that can be mended" in skillhub("validate", "--fix", str(directory)).out
+
+
+def test_a_file_outside_the_skill_is_not_mended_through_a_link(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("---\nname: One\ndescription: Use when due.\n---\n", encoding="utf-8")
+    (skills_dir / "one").mkdir()
+    (skills_dir / "one" / "SKILL.md").symlink_to(outside)
+    done = skillhub("validate", "--fix", "--yes", str(skills_dir))
+    assert (done.code, "file-unreadable" in done.out) == (1, True)
+    assert "name: One" in outside.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("options", [["--yes"], ["--fix", "--json"], ["--json", "--sarif"], ["--fail-on", "all"]])
+def test_options_that_do_not_go_together_are_misuse(skillhub: Skillhub, options: list[str]) -> None:
+    assert skillhub("validate", *options).code == 2
+
+
+def test_on_a_terminal_it_asks_before_it_writes(write_skill: SkillWriter) -> None:
+    import pty
+
+    directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
+    for answer, name in ((b"n\n", "My_Skill"), (b"y\n", "my-skill")):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "skillhub_mcp", "validate", "--fix", str(directory)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += os.read(ours, 1_000)
+        os.write(ours, answer)
+        while True:
+            # Linux says with an error that the other side is gone.
+            try:
+                if not os.read(ours, 1_000):
+                    break
+            except OSError:
+                break
+        process.wait(timeout=60)
+        os.close(ours)
+        assert (directory / "SKILL.md").read_text(encoding="utf-8").splitlines()[1] == f"name: {name}"
+
+
+def test_neither_the_server_nor_the_database_is_loaded(write_skill: SkillWriter) -> None:
+    directory = write_skill("one")
+    script = (
+        "import sys; from skillhub_mcp.cli.main import run; code = run(['validate', sys.argv[1]]); "
+        "heavy = {'lancedb', 'fastmcp', 'pyarrow', 'openai'} & set(sys.modules); sys.exit(code or len(heavy))"
+    )
+    subprocess.run([sys.executable, "-c", script, str(directory)], check=True, capture_output=True, timeout=60)
+
+
+def test_the_project_has_a_hook_and_the_examples_keep_to_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    import yaml
+
+    project = Path(__file__).parents[2]
+    (hook,) = yaml.safe_load((project / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert (hook["id"], hook["language"]) == ("skillhub-validate", "python")
+    assert hook["entry"].split()[:2] == ["skillhub", "validate"]
+    assert run([*hook["entry"].split()[1:], str(project / "examples" / "skills"), "--fail-on", "note"]) == 0
+    assert "14 keep to the specification" in capsys.readouterr().out

@@ -1,0 +1,172 @@
+"""The small loader of seed 004: names at once, bodies when they are asked for, and no file that stops the others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp import SkillLoader
+from skillhub_mcp.errors import SkillNotFound, SkillUnreadable
+
+PDF = """---
+name: pdf
+description: PDFファイルを処理。PDF読み込み、作成、マージ時に使用。
+---
+
+# PDF処理スキル
+
+## PDFの読み込み
+高速抽出にはpdftotext使用：
+pdftotext input.pdf -
+"""
+
+
+@pytest.fixture
+def pdf(skills_dir: Path) -> Path:
+    (skills_dir / "pdf").mkdir()
+    (skills_dir / "pdf" / "SKILL.md").write_text(PDF, encoding="utf-8")
+    return skills_dir / "pdf"
+
+
+@pytest.mark.acceptance("S4-15", "S4-17")
+def test_the_example_of_the_seed_works_with_its_text_intact(pdf: Path, skills_dir: Path) -> None:
+    loader = SkillLoader(skills_dir)
+    real = Path(os.path.realpath(pdf))
+    description = "PDFファイルを処理。PDF読み込み、作成、マージ時に使用。"
+    assert loader.skills == {"pdf": {"name": "pdf", "description": description, "path": real / "SKILL.md", "dir": real}}
+    assert loader.get_descriptions() == f"- pdf: {description}"
+    body = PDF.split("---\n", 2)[2]
+    assert loader.get_skill_content("pdf") == f"# Skill: pdf\n\n{body}"
+
+
+@pytest.mark.acceptance("S4-15")
+def test_the_layout_of_the_seed_is_found_with_and_without_resources(
+    pdf: Path, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("mcp-builder", files={"references/日本語.md": "# 参考"})
+    write_skill("code-review", files={"scripts/check.py": "print()\n"})
+    loader = SkillLoader(str(skills_dir))
+    assert list(loader.skills) == ["code-review", "mcp-builder", "pdf"]
+    assert loader.get_descriptions().count("\n") == 2
+
+
+@pytest.mark.acceptance("S4-5")
+def test_a_file_is_taken_apart_into_what_the_seed_lists(pdf: Path, skills_dir: Path) -> None:
+    parsed = SkillLoader(skills_dir).parse_skill_md(pdf / "SKILL.md")
+    assert parsed == {
+        "name": "pdf",
+        "description": "PDFファイルを処理。PDF読み込み、作成、マージ時に使用。",
+        "body": PDF.split("---\n", 2)[2],
+        "path": pdf / "SKILL.md",
+        "dir": Path(os.path.realpath(pdf)),
+    }
+
+
+@pytest.mark.acceptance("S4-6")
+@pytest.mark.parametrize("end", ["---", "---\n", "--- ", "---\r\n"])
+def test_a_fence_may_end_the_file(end: str, skills_dir: Path, write_skill: SkillWriter) -> None:
+    skill = write_skill("short")
+    (skill / "SKILL.md").write_bytes(f"---\nname: short\ndescription: Is short.\n{end}".encode())
+    loader = SkillLoader(skills_dir)
+    parsed = loader.parse_skill_md(skill / "SKILL.md")
+    assert parsed is not None
+    assert (parsed["name"], parsed["body"]) == ("short", "")
+    assert loader.get_skill_content("short") == "# Skill: short\n\n"
+
+
+@pytest.mark.acceptance("S4-5")
+def test_a_file_without_usable_frontmatter_gives_none_and_does_not_stop_the_others(
+    pdf: Path, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    broken = {
+        "plain": b"# No frontmatter\n",
+        "open": b"---\nname: open\ndescription: x\n",
+        "binary": b"\0\1\2",
+        "yaml": b"---\nname: 'open\n---\n",
+        "silent": b"---\nname: silent\n---\nA body.\n",
+        "empty": b"",
+        "deep": b"---\na: " + b"[" * 60_000 + b"\n---\n",
+    }
+    for name, content in broken.items():
+        (write_skill(name) / "SKILL.md").write_bytes(content)
+    loader = SkillLoader(skills_dir)
+    assert list(loader.skills) == ["pdf"]
+    for name in broken:
+        assert loader.parse_skill_md(skills_dir / name / "SKILL.md") is None
+
+
+@pytest.mark.acceptance("S4-5")
+def test_a_file_that_is_not_there_raises_as_any_file_does(skills_dir: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        SkillLoader(skills_dir).parse_skill_md(skills_dir / "missing" / "SKILL.md")
+
+
+def test_a_link_out_of_the_skill_is_not_followed(tmp_path: Path, skills_dir: Path, write_skill: SkillWriter) -> None:
+    (tmp_path / "secret.md").write_text("---\nname: secret\ndescription: x\n---\nSECRET\n", encoding="utf-8")
+    skill = write_skill("a")
+    (skill / "SKILL.md").unlink()
+    (skill / "SKILL.md").symlink_to(tmp_path / "secret.md")
+    loader = SkillLoader(skills_dir)
+    assert loader.skills == {}
+    assert loader.parse_skill_md(skill / "SKILL.md") is None
+
+
+@pytest.mark.acceptance("S4-17")
+def test_the_directory_is_looked_at_again_when_it_is_asked_to(skills_dir: Path, write_skill: SkillWriter) -> None:
+    gone = write_skill("gone")
+    loader = SkillLoader(skills_dir)
+    shutil.rmtree(gone)
+    write_skill("new")
+    assert list(loader.skills) == ["gone"]
+    loader.load_skills()
+    assert list(loader.skills) == ["new"]
+
+
+@pytest.mark.acceptance("S4-17")
+def test_a_body_is_the_files_as_it_is_now(skills_dir: Path, write_skill: SkillWriter) -> None:
+    skill = write_skill("a", body="First.\n")
+    loader = SkillLoader(skills_dir)
+    write_skill("a", body="Second.\n")
+    assert loader.get_skill_content("a") == "# Skill: a\n\nSecond.\n"
+    (skill / "SKILL.md").unlink()
+    with pytest.raises(SkillUnreadable):
+        loader.get_skill_content("a")
+
+
+@pytest.mark.acceptance("S4-17")
+def test_an_unknown_name_is_answered_with_the_known_ones(skills_dir: Path, write_skill: SkillWriter) -> None:
+    write_skill("review")
+    write_skill("release")
+    with pytest.raises(SkillNotFound) as caught:
+        SkillLoader(skills_dir).get_skill_content("reviw")
+    said = str(caught.value)
+    assert "reviw" in said
+    assert caught.value.hint == "available skills: release, review"
+
+
+@pytest.mark.acceptance("S4-17")
+def test_no_skills_are_said_to_be_none(skills_dir: Path, tmp_path: Path) -> None:
+    for directory in (skills_dir, tmp_path / "missing"):
+        loader = SkillLoader(directory)
+        assert loader.skills == {}
+        assert loader.get_descriptions() == "(no skills available)"
+        with pytest.raises(SkillNotFound) as caught:
+            loader.get_skill_content("a")
+        assert caught.value.hint == "available skills: (none)"
+
+
+def test_a_description_over_several_lines_is_one_line_of_the_list(skills_dir: Path, write_skill: SkillWriter) -> None:
+    write_skill("a", frontmatter="name: a\ndescription: |\n  One.\n\n  - b: Two.\n")
+    loader = SkillLoader(skills_dir)
+    assert loader.get_descriptions() == "- a: One. - b: Two."
+    assert loader.skills["a"]["description"] == "One.\n\n- b: Two."
+
+
+def test_a_wild_name_answers_to_its_alias_too(skills_dir: Path, write_skill: SkillWriter) -> None:
+    write_skill("Chat with PDF", directory="chat", body="B.")
+    loader = SkillLoader(skills_dir)
+    assert loader.get_skill_content("chat-with-pdf") == loader.get_skill_content("Chat with PDF")

@@ -1,0 +1,162 @@
+"""What seed 003 calls an index, made of a snapshot: entries, conflicts and counts, narrowed by source and by choice."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.skills.admission import REGISTRY_STRICT
+from skillhub_mcp.skills.registry_index import (
+    Claim,
+    Conflict,
+    IndexEntry,
+    RegistryIndex,
+    ScannedRoot,
+    entry_of,
+    index_of,
+)
+from skillhub_mcp.skills.roots import Source, ordered
+from skillhub_mcp.skills.scanning import HowMuch, scan
+from skillhub_mcp.skills.snapshot import Snapshot
+
+MtimeSetter = Callable[[Path, int], None]
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def two_roots(tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter) -> Snapshot:
+    """A project's root and a hub's, which share a name; the hub has it twice, and one that is broken."""
+    for place, (age, root, name, directory) in enumerate(
+        [
+            (1, "project", "same", "same"),
+            (5, "project", "own", "own"),
+            (2, "hub", "same", "later"),
+            (1, "hub", "same", "earlier"),
+            (1, "hub", "other", "other"),
+        ]
+    ):
+        skill = write_skill(name, root=tmp_path / root, directory=directory, extra=f"version: {place}")
+        written_at(skill, age * 1_000 * SECOND)
+    write_skill("broken", root=tmp_path / "hub", frontmatter="description: Nameless.")
+    roots = ordered(
+        [
+            (Source.PROJECT, str(tmp_path / "project")),
+            (Source.USER, str(tmp_path / "missing")),
+            (Source.HUB, str(tmp_path / "hub")),
+        ]
+    )
+    return scan(roots, memory={}, admission=REGISTRY_STRICT, reading=HowMuch.HEADER).snapshot
+
+
+def claim(snapshot: Snapshot, source: Source, tail: str, version: str) -> Claim:
+    root = next(root.path for root in snapshot.report.roots if root.source is source)
+    return Claim(source, os.path.join(root, tail), version)
+
+
+def summary(index: RegistryIndex) -> list[tuple[str, str]]:
+    return [(entry.name, entry.meta.version or "") for entry in index.skills]
+
+
+@pytest.mark.acceptance("S3-3", "S3-35")
+def test_an_index_holds_the_winners_by_name_and_every_conflict(two_roots: Snapshot) -> None:
+    index = index_of(two_roots)
+    assert summary(index) == [("other", "4"), ("own", "1"), ("same", "0")]
+    winner = claim(two_roots, Source.PROJECT, "same", "0")
+    reason = "the winner's root comes first"
+    assert index.report.conflicts == (
+        Conflict("same", winner, claim(two_roots, Source.HUB, "earlier", "3"), reason),
+        Conflict("same", winner, claim(two_roots, Source.HUB, "later", "2"), reason),
+    )
+
+
+@pytest.mark.acceptance("S3-33", "S3-34", "S3-36")
+def test_the_report_counts_what_was_found_below_each_root_and_what_came_of_it(two_roots: Snapshot) -> None:
+    report = index_of(two_roots).report
+    paths = [root.path for root in two_roots.report.roots]
+    assert report.roots == (
+        ScannedRoot(Source.PROJECT, paths[0], 1, exists=True, found=2),
+        ScannedRoot(Source.USER, paths[1], 2, exists=False, found=0),
+        ScannedRoot(Source.HUB, paths[2], 3, exists=True, found=4),
+    )
+    assert (report.found, report.valid) == (6, 3)
+    # A file gives a skill, loses its name to another, or is refused: there is no fourth way.
+    assert report.found == report.valid + len(report.conflicts) + len([p for p in report.ignored if p.rule])
+    # A person's place that is not there is no fault of anyone's.
+    assert report.ignored_counts == {"name-missing": 1}
+    assert report.digest == two_roots.digest
+    assert report.seconds == two_roots.report.seconds > 0
+
+
+@pytest.mark.acceptance("S3-20")
+def test_a_source_has_its_own_strongest_of_each_name(two_roots: Snapshot) -> None:
+    assert summary(index_of(two_roots, source=Source.HUB)) == [("other", "4"), ("same", "2")]
+    assert summary(index_of(two_roots, source=Source.PROJECT)) == [("own", "1"), ("same", "0")]
+    assert summary(index_of(two_roots, source=Source.USER)) == []
+    # The report is of the whole build, whichever entries are asked for.
+    assert index_of(two_roots, source=Source.HUB).report == index_of(two_roots).report
+
+
+def test_what_may_not_be_served_is_in_no_entry_no_count_and_no_conflict(two_roots: Snapshot) -> None:
+    index = index_of(two_roots, allows=lambda skill: skill.name != "same")
+    assert summary(index) == [("other", "4"), ("own", "1")]
+    assert (index.report.valid, index.report.conflicts) == (2, ())
+    of_hub = index_of(two_roots, source=Source.HUB, allows=lambda skill: skill.name == "same")
+    assert summary(of_hub) == [("same", "2")]
+
+
+@pytest.mark.acceptance("S3-27")
+def test_an_index_of_a_snapshot_is_plain_frozen_values(two_roots: Snapshot) -> None:
+    index = index_of(two_roots)
+    assert index == index_of(two_roots)
+    assert hash(index.skills) == hash(index_of(two_roots).skills)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        index.skills[0].name = "x"  # type: ignore[misc]  # that it is frozen is what is tried
+    # How it looks anew is no part of what it says.
+    assert dataclasses.replace(index, again=lambda _: index) == index
+    assert "again" not in repr(index)
+
+
+@pytest.mark.acceptance("S3-3", "S3-38")
+def test_an_entry_says_no_more_of_a_skill_than_the_seed_lists(two_roots: Snapshot) -> None:
+    entry = entry_of(two_roots.skills[0], Source.HUB)
+    fields = [field.name for field in dataclasses.fields(IndexEntry)]
+    assert fields == ["name", "description", "source", "path", "controls", "meta", "diagnostics"]
+    assert os.path.isabs(entry.path)
+    assert os.path.basename(entry.path) == "other"
+
+
+@pytest.mark.acceptance("S3-20", "S3-21")
+def test_what_lost_is_reached_by_its_source_its_path_and_its_handle(two_roots: Snapshot) -> None:
+    by_version = {skill.version: skill for skill in two_roots.everything}
+    handles = {version: two_roots.handle(skill) for version, skill in by_version.items()}
+    # The hub's later one has the hub's name; the earlier one is left with its path.
+    assert handles == {"0": "same", "1": "own", "2": "same@hub", "3": by_version["3"].directory, "4": "other"}
+    for version, handle in handles.items():
+        assert two_roots.named(handle) is by_version[version]
+    assert two_roots.named("same@project") is by_version["0"]
+    assert two_roots.named("same@user") is None
+    assert two_roots.named("same@nobody") is None
+    assert two_roots.named("@hub") is None
+    directory = by_version["3"].directory
+    for written in (f"{directory}/", f"{directory}/./SKILL.md", f"{directory}/references/../SKILL.md"):
+        assert two_roots.named(written) is by_version["3"]
+    for written in (f"{directory}/references", os.path.dirname(directory), "earlier", "./earlier", f"{directory}x"):
+        assert two_roots.named(written) is None
+
+
+def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(
+    tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("'a@user'", root=tmp_path / "hub", directory="odd")
+    write_skill("a", root=tmp_path / "user", directory="a")
+    roots = ordered([(Source.USER, str(tmp_path / "user")), (Source.HUB, str(tmp_path / "hub"))])
+    snapshot = scan(roots, memory={}).snapshot
+    odd = snapshot.named("a@user")
+    assert odd is not None
+    assert odd.name == "a@user"
+    assert all(snapshot.named(snapshot.handle(skill)) is skill for skill in snapshot.everything)

@@ -1,0 +1,51 @@
+"""SARIF 2.1.0: what code hosts ask of a log is there, and places are relative and encoded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from skillhub_mcp.skills.rules import RULES, Severity
+from skillhub_mcp.validation.sarif import sarif
+from skillhub_mcp.validation.verdict import Finding, Verdict
+
+ERROR = Finding("key-unknown", Severity.ERROR, "'x' is not a specified key", "move it under metadata", 4)
+NOTE = Finding("file-unreferenced", Severity.NOTE, "nothing mentions 'a b'", "say when to read it")
+
+
+def runs(log: dict[str, Any]) -> list[Any]:
+    return list(log["runs"])
+
+
+def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path) -> None:
+    path = str(tmp_path / "my skills" / "größe" / "SKILL.md")
+    log = sarif([Verdict(path, "one", (ERROR, NOTE))], base=str(tmp_path))
+    assert (log["version"], str(log["$schema"]).endswith("sarif-2.1.0.json")) == ("2.1.0", True)
+    (run,) = runs(log)
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "skillhub"
+    assert [rule["id"] for rule in driver["rules"]] == ["file-unreferenced", "key-unknown"]
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"] == RULES[rule["id"]].sentence
+        assert rule["help"]["text"] == RULES[rule["id"]].mend
+        assert rule["defaultConfiguration"]["level"] in {"error", "warning", "note"}
+    first, second = run["results"]
+    assert (first["ruleId"], first["ruleIndex"], first["level"]) == ("key-unknown", 1, "error")
+    assert first["message"]["text"] == "'x' is not a specified key; move it under metadata"
+    place = first["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "my%20skills/gr%C3%B6%C3%9Fe/SKILL.md", "uriBaseId": "SRCROOT"}
+    assert place["region"] == {"startLine": 4}
+    assert (second["level"], second["locations"][0]["physicalLocation"]["region"]) == ("note", {"startLine": 1})
+    assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == tmp_path.as_uri() + "/"
+
+
+def test_a_file_outside_is_named_whole(tmp_path: Path) -> None:
+    base = tmp_path / "project"
+    log = sarif([Verdict(str(tmp_path / "other" / "SKILL.md"), "one", (NOTE,))], base=str(base))
+    place = runs(log)[0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": (tmp_path / "other" / "SKILL.md").as_uri()}
+
+
+def test_nothing_found_is_a_log_without_results(tmp_path: Path) -> None:
+    (run,) = runs(sarif([Verdict("x", "one", ())], base=str(tmp_path)))
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
