@@ -26,7 +26,7 @@ sys.path.insert(0, str(PROJECT))
 from tests.requirements import GAPS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
-from skillhub_mcp.bootstrap import make_hub, registry_admission  # noqa: E402 - as above
+from skillhub_mcp.bootstrap import make_catalogues, make_hub, registry_admission  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.settings import SETTINGS, read_settings  # noqa: E402 - as above
@@ -105,7 +105,7 @@ def tools() -> str:
 async def _listed_tools() -> list[dict[str, Any]]:
     from fastmcp import Client
 
-    from skillhub_mcp.server.app import ServerOptions, make_server
+    from skillhub_mcp.server.app import ContextOptions, ServerOptions, make_server
 
     with tempfile.TemporaryDirectory() as empty:
         chosen, _ = read_settings({}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb")})
@@ -113,6 +113,7 @@ async def _listed_tools() -> list[dict[str, Any]]:
             transport="stdio",
             tools=("core", "context", "registry"),
             registry_admission=lambda lenient: registry_admission(chosen, lenient=lenient),
+            context=ContextOptions(lambda: make_catalogues(chosen), 8, 50),
             enable_run=True,
             expose_paths=True,
             error_style=chosen.error_style,
@@ -226,9 +227,9 @@ def diagnostics() -> str:
     return page(
         "Diagnostics",
         "skills/rules.py",
-        "What `skillhub validate`, `index` and `show` say of a SKILL.md. Loading is lenient: a skill that breaks a rule "
-        "is served all the same where a name and a description can be had, and with `SKILLHUB_STRICT=1` every breach "
-        "that `validate` calls an error refuses it.",
+        "What `skillhub validate`, `index` and `show` say of a SKILL.md. Loading is lenient: a skill that breaks a "
+        "rule is served all the same where a name and a description can be had, and with `SKILLHUB_STRICT=1` every "
+        "breach that `validate` calls an error refuses it.",
         *sections,
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.execution.commands import CommandPolicy
@@ -21,6 +23,9 @@ from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots
 from skillhub_mcp.skills.visibility import Visibility
+
+if TYPE_CHECKING:
+    from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
@@ -61,6 +66,22 @@ def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
     return Registry(roots_of(settings), admission=registry_admission(settings, lenient=lenient))
 
 
+def make_catalogues(settings: Settings) -> Catalogues:
+    """Return seed 000's catalogues, by working directory. Reads nothing yet."""
+    from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
+
+    return Catalogues(
+        lambda cwd: project_of(replace(settings, cwd=cwd or settings.cwd)),
+        home=os.path.expanduser("~"),
+        limits=CatalogueLimits(settings.catalogue_max_entries, settings.catalogue_max_bytes),
+        allows=_visibility(settings).allows,
+    )
+
+
+def _visibility(settings: Settings) -> Visibility:
+    return Visibility(settings.enabled_skills, settings.enabled_categories)
+
+
 def make_hub(settings: Settings, *, background: bool = True, progress: Progress = no_progress) -> SkillHub:
     """Return the hub that `settings` describe. Reads no skill yet and loads no heavy library.
 
@@ -78,7 +99,7 @@ def make_hub(settings: Settings, *, background: bool = True, progress: Progress 
     )
     return SkillHub(
         LiveIndex(roots, looker, automatic=automatic, background=background),
-        visibility=Visibility(settings.enabled_skills, settings.enabled_categories),
+        visibility=_visibility(settings),
         search=SearchOptions(settings.search_limit, settings.search_threshold),
         files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
         max_body_bytes=settings.max_body_bytes,

@@ -4,6 +4,7 @@
     ├── InvalidSetting          INVALID_SETTING        a setting has a value that cannot be used
     ├── InvalidArgument         INVALID_ARGUMENT       a caller passed something unusable
     ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
+    ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name, and none comes first
     ├── SkillDisabled           SKILL_DISABLED         it exists, but this server does not serve it
     ├── SkillUnreadable         SKILL_UNREADABLE       its SKILL.md cannot be read or parsed
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
@@ -81,6 +82,23 @@ class SkillNotFound(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"skill_name": self.name, "near": list(self.near)}
+
+
+class AmbiguousSkill(SkillHubError):
+    """Several skills have the name, and seed 000 lets none of them come first; `candidates` are their paths."""
+
+    code = "AMBIGUOUS_SKILL"
+
+    def __init__(self, name: str, *, candidates: Sequence[str]) -> None:
+        super().__init__(
+            f"{len(candidates)} skills are named {name!r}", hint="give one of their paths: " + ", ".join(candidates)
+        )
+        self.name = name
+        self.candidates = tuple(candidates)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name, "candidates": list(self.candidates)}
 
 
 class SkillDisabled(SkillHubError):

@@ -50,12 +50,12 @@ def test_the_later_of_two_options_counts(
 MISUSES = [
     (
         ["serach", "x"],
-        "COMMAND 'serach' is not one of search, list, show, read, validate, index, registry, demo, config",
+        "COMMAND 'serach' is not one of search, list, show, read, validate, index, registry, context, demo, config",
         "did you mean 'search'?",
     ),
     (
         ["xyzzy"],
-        "COMMAND 'xyzzy' is not one of search, list, show, read, validate, index, registry, demo, config",
+        "COMMAND 'xyzzy' is not one of search, list, show, read, validate, index, registry, context, demo, config",
         "skillhub --help",
     ),
     (["--transport", "sdtio"], "--transport 'sdtio' is not one of stdio, http", "did you mean 'stdio'?"),

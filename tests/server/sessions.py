@@ -16,8 +16,8 @@ from typing import Any
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from skillhub_mcp.bootstrap import make_hub, registry_admission
-from skillhub_mcp.server.app import ServerOptions, make_server
+from skillhub_mcp.bootstrap import make_catalogues, make_hub, registry_admission
+from skillhub_mcp.server.app import ContextOptions, ServerOptions, make_server
 from skillhub_mcp.server.boundary import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
 
@@ -51,6 +51,11 @@ async def in_process(environment: Mapping[str, str], **options: Any) -> AsyncIte
         "transport": "stdio",
         "tools": settings.tools,
         "registry_admission": lambda lenient: registry_admission(settings, lenient=lenient),
+        "context": ContextOptions(
+            lambda: make_catalogues(settings), settings.skill_search_limit, settings.skill_search_max_limit
+        )
+        if settings.skills_enabled
+        else None,
         "enable_run": settings.enable_run,
         "expose_paths": True,
         "error_style": settings.error_style,

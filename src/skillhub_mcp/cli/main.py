@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 
 from skillhub_mcp.cli.arguments import Parser, add_setting_options, setting_options
-from skillhub_mcp.cli.commands import config, demo, index, list_, read, registry, search, serve, show, validate
+from skillhub_mcp.cli.commands import config, context, demo, index, list_, read, registry, search, serve, show, validate
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
     EXIT_FAILED,
@@ -28,7 +28,7 @@ from skillhub_mcp.errors import InvalidArgument, InvalidSetting, SkillHubError
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-VERBS = (search, list_, show, read, validate, index, registry, demo, config)
+VERBS = (search, list_, show, read, validate, index, registry, context, demo, config)
 
 
 def make_parser() -> Parser:

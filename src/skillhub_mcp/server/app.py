@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 # FastMCP reads these when it is first imported: no .env file of whatever directory a client starts us in, no
 # look-up of newer versions on the network, no log format of its own.
@@ -26,6 +26,9 @@ from skillhub_mcp.server.tools.core import add_core_tools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
+if TYPE_CHECKING:
+    from skillhub_mcp.disclosure.context.catalogue import Catalogues
+
 Transport = Literal["stdio", "http"]
 
 INSTRUCTIONS = (
@@ -39,8 +42,20 @@ _START_AFTER_SILENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """What the set `context` works on: its catalogues, and how many hits a search returns, by default and at most."""
+
+    make_catalogues: Callable[[], Catalogues]
+    search_limit: int
+    search_max_limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What one server offers. `enable_run` and `expose_paths` are already decided for its transport."""
+    """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
+
+    `context` is None where seed 000's skills are switched off.
+    """
 
     transport: Transport
     tools: Sequence[str]
@@ -49,6 +64,7 @@ class ServerOptions:
     error_style: ErrorStyle
     run_timeout_seconds: float
     registry_admission: Callable[[bool], Admission]
+    context: ContextOptions | None
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
@@ -86,6 +102,16 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         from skillhub_mcp.server.tools.registry import add_registry_tools
 
         add_registry_tools(server, hub, admission=options.registry_admission, with_paths=options.expose_paths)
+    if "context" in options.tools and options.context is not None:
+        from skillhub_mcp.disclosure.context.tiers import SearchLimits
+        from skillhub_mcp.server.tools.context import add_context_tools
+
+        add_context_tools(
+            server,
+            options.context.make_catalogues(),
+            limits=SearchLimits(options.context.search_limit, options.context.search_max_limit),
+            with_paths=options.expose_paths,
+        )
     if options.enable_run:
         from skillhub_mcp.server.tools.run import add_run_tool
 

@@ -66,37 +66,39 @@ def choose_roots(
 
 def codelia_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
     """Return the two places of seed 000 §5.1, and no other."""
-    user = os.path.join(home, ".agents", "skills")
-    own = [path for path in _in_each(project, ".agents") if os.path.realpath(path) != os.path.realpath(user)]
-    return ordered([*((Source.PROJECT, path) for path in own), (Source.USER, user)])
+    own = [(Source.PROJECT, path) for path in _in_each(project, ".agents", home)]
+    return ordered([*own, (Source.USER, os.path.join(home, ".agents", "skills"))])
 
 
 def _labelled(
     places: Collection[str], *, project: Project, home: str, hub: Sequence[str], builtin: str
 ) -> Iterator[tuple[Source, str]]:
+    for path in _of_project(places, project, home if "user" in places or "claude" in places else ""):
+        yield Source.PROJECT, path
     hidden = [*([".agents", ".agent"] if "user" in places else []), *([".claude"] if "claude" in places else [])]
-    user = [os.path.join(home, name, "skills") for name in hidden]
-    # Started at home, as desktop clients start us, the person's own skills are no project's.
-    known = {os.path.realpath(path) for path in user}
-    for path in _of_project(places, project):
-        if os.path.realpath(path) not in known:
-            yield Source.PROJECT, path
-    for path in user:
-        yield Source.USER, path
+    for name in hidden:
+        yield Source.USER, os.path.join(home, name, "skills")
     for path in hub if "hub" in places else ():
         yield Source.HUB, path
     if "builtin" in places:
         yield Source.BUILTIN, builtin
 
 
-def _of_project(places: Collection[str], project: Project) -> Iterator[str]:
+def _of_project(places: Collection[str], project: Project, home: str) -> Iterator[str]:
     if "project" in places:
-        yield from _in_each(project, ".agents")
-        yield os.path.join(project.root, ".agent", "skills")
+        yield from _in_each(project, ".agents", home)
+        if not _is_home(project.root, home):
+            yield os.path.join(project.root, ".agent", "skills")
     if "claude" in places:
-        yield from _in_each(project, ".claude")
+        yield from _in_each(project, ".claude", home)
 
 
-def _in_each(project: Project, hidden: str) -> Iterator[str]:
+def _in_each(project: Project, hidden: str, home: str) -> Iterator[str]:
     for directory in reversed(project.chain):
-        yield os.path.join(directory, hidden, "skills")
+        # Started at home, as desktop clients start us, the person's own skills are no project's.
+        if not _is_home(directory, home):
+            yield os.path.join(directory, hidden, "skills")
+
+
+def _is_home(directory: str, home: str) -> bool:
+    return bool(home) and os.path.realpath(directory) == os.path.realpath(home)

@@ -47,9 +47,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for origin in origins:
         if origin.problem is not None:
             log.warning("%s; %s is used", origin.problem, origin.setting.default)
-    from skillhub_mcp.bootstrap import make_hub, registry_admission
+    from skillhub_mcp.bootstrap import make_catalogues, make_hub, registry_admission
     from skillhub_mcp.search.looking import Depth
-    from skillhub_mcp.server.app import ServerOptions, make_server
+    from skillhub_mcp.server.app import ContextOptions, ServerOptions, make_server
 
     hub = make_hub(settings)
     if args.reindex:
@@ -68,6 +68,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             error_style=settings.error_style,
             run_timeout_seconds=settings.exec_timeout_seconds,
             registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
+            context=ContextOptions(
+                lambda: make_catalogues(settings), settings.skill_search_limit, settings.skill_search_max_limit
+            )
+            if settings.skills_enabled
+            else None,
         ),
     )
     if over_http:

@@ -1,0 +1,149 @@
+"""Which skills does seed 000 list for a working directory? One catalogue each, made anew when asked (§10.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.project import Project
+from skillhub_mcp.skills.admission import CODELIA
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.roots import Source, codelia_roots
+from skillhub_mcp.skills.snapshot import Snapshot
+
+_KEPT = 32
+_NANOSECONDS_A_MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueLimits:
+    """How much of a catalogue a session begins with: skills, and bytes of UTF-8 that their entries take (§6.1)."""
+
+    max_entries: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Every skill of one working directory, repo before user and then by path, and every error.
+
+    `hidden` are the paths of those that no list and no search shows a model (`disable-model-invocation`).
+    """
+
+    cwd: str
+    skills: tuple[SkillMetadata, ...]
+    errors: tuple[SkillLoadError, ...]
+    hidden: frozenset[str]
+
+    @property
+    def shown(self) -> tuple[SkillMetadata, ...]:
+        """The skills that a model is shown."""
+        return tuple(skill for skill in self.skills if skill.path not in self.hidden)
+
+
+class Catalogues:
+    """The catalogues of the working directories that were asked for, the last 32 of them. Safe to call from threads.
+
+    `project_of` says which project a directory belongs to; an empty one stands for the default. `home` has the user's
+    skills. What `allows` does not let through is as if it were not there.
+    """
+
+    def __init__(
+        self,
+        project_of: Callable[[str], Project],
+        *,
+        home: str,
+        limits: CatalogueLimits,
+        allows: Callable[[Skill], bool] = lambda _: True,
+    ) -> None:
+        self._project_of = project_of
+        self._allows = allows
+        self._home = home
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[Registry, Listing]] = OrderedDict()
+
+    def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
+        """Return the skills for `cwd`; without `force_reload` as they were when they were last looked at (§10.1).
+
+        Raises InvalidArgument for a working directory that is none.
+        """
+        if cwd is not None and not os.path.isdir(os.path.expanduser(cwd)):
+            raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
+        project = self._project_of(os.path.expanduser(cwd or ""))
+        with self._lock:
+            known = self._kept.get(project.cwd)
+            if known is not None and not force_reload:
+                self._kept.move_to_end(project.cwd)
+                return known[1]
+            registry = (
+                Registry(codelia_roots(project, home=self._home), admission=CODELIA) if known is None else known[0]
+            )
+            if known is not None:
+                registry.refresh_index()
+            listing = _listing(project.cwd, registry.snapshot, self._allows)
+            self._kept[project.cwd] = (registry, listing)
+            self._kept.move_to_end(project.cwd)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            return listing
+
+    def catalogue(self, cwd: str | None = None, *, force_reload: bool = False) -> SkillCatalog:
+        """Return what a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
+        listing = self.listing(cwd, force_reload=force_reload)
+        kept: list[SkillMetadata] = []
+        left = self._limits.max_bytes
+        for skill in listing.shown[: self._limits.max_entries]:
+            left -= sum(len(text.encode()) for text in (skill.name, skill.description, skill.path, skill.scope))
+            if left < 0:
+                break
+            kept.append(skill)
+        return SkillCatalog(skills=tuple(kept), errors=listing.errors, truncated=len(kept) < len(listing.shown))
+
+
+def skill_id(path: str) -> str:
+    """Return the id of the SKILL.md at a canonical path: the same for the same file in every listing (§4)."""
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _listing(cwd: str, snapshot: Snapshot, allows: Callable[[Skill], bool]) -> Listing:
+    allowed = [skill for skill in snapshot.everything if allows(skill)]
+    skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in allowed]
+    skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
+    return Listing(
+        cwd=cwd,
+        skills=tuple(metadata for metadata, _ in skills),
+        errors=tuple(_errors(snapshot)),
+        hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
+    )
+
+
+def _metadata(skill: Skill, source: Source) -> SkillMetadata:
+    path = os.path.join(skill.directory, SKILL_FILE)
+    return SkillMetadata(
+        id=skill_id(path),
+        name=skill.name,
+        description=skill.description,
+        path=path,
+        dir=skill.directory,
+        scope="repo" if source is Source.PROJECT else "user",
+        mtimeMs=skill.stamp.mtime_ns / _NANOSECONDS_A_MILLISECOND,
+    )
+
+
+def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
+    for refused in snapshot.report.refused:
+        reason = refused.reason
+        line = f" (line {reason.line})" if reason.line else ""
+        yield SkillLoadError(
+            path=os.path.join(refused.directory, SKILL_FILE), message=f"{reason.message}{line}; {reason.hint}"
+        )
+    for problem in snapshot.report.problems:
+        yield SkillLoadError(path=problem.path, message=problem.reason)

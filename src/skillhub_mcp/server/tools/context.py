@@ -1,0 +1,83 @@
+"""The opt-in set `context`: seed 000's tools, over its own two places for skills (§5, §7, §10.1)."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+from fastmcp import FastMCP
+from fastmcp.tools.base import ToolResult
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from skillhub_mcp.disclosure.context.catalogue import Catalogues
+from skillhub_mcp.disclosure.context.loading import choose, load
+from skillhub_mcp.disclosure.context.schema import SkillMetadata
+from skillhub_mcp.disclosure.context.tiers import SearchLimits, search
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.server.results import compact_json
+from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, MAX_PATH_CHARACTERS, MAX_QUERY_ARGUMENT
+
+SKILL_META_KEY = "io.skillhub/skill"
+
+_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_LIST = "List every skill of the project and of the user, and what could not be read. To find one, call skill_search."
+_SEARCH = (
+    "Find skills by path, name, the beginning of a name, or words. Call before a non-trivial task. Load one with "
+    "skill_load, by its path where names repeat."
+)
+_LOAD = "Get a skill's whole SKILL.md and the list of its files, then follow it. Give path or name; path wins."
+
+Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
+
+
+def add_context_tools(server: FastMCP, catalogues: Catalogues, *, limits: SearchLimits, with_paths: bool) -> None:
+    """Register the set. Without `with_paths` the caller neither hears nor chooses a path of this machine."""
+
+    def told(skill: SkillMetadata) -> dict[str, object]:
+        return skill.model_dump(exclude=None if with_paths else {"path", "dir"})
+
+    @server.tool(title="List skills", description=_LIST, annotations=_READS, output_schema=None)
+    def skills_list(
+        cwd: Path | SkipJsonSchema[None] = None,
+        force_reload: Annotated[bool, Field(description="Look again instead of answering from the last look")] = False,
+    ) -> ToolResult:
+        if cwd is not None and not with_paths:
+            raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
+        listing = catalogues.listing(cwd, force_reload=force_reload)
+        errors = [
+            {"path": error.path if with_paths else _place(error.path), "message": error.message}
+            for error in listing.errors
+        ]
+        return ToolResult(content=compact_json({"skills": [told(skill) for skill in listing.shown], "errors": errors}))
+
+    @server.tool(title="Search skills by name", description=_SEARCH, annotations=_READS, output_schema=None)
+    def skill_search(
+        query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="A path, a name, or a few words")],
+        limit: int | SkipJsonSchema[None] = None,
+        scope: Literal["repo", "user"] | SkipJsonSchema[None] = None,
+    ) -> ToolResult:
+        listing = catalogues.listing()
+        found = search(listing.shown, query, cwd=listing.cwd, limits=limits, limit=limit, scope=scope)
+        skills = [{**told(hit.skill), "reason": hit.reason, "score": round(hit.score, 4)} for hit in found.hits]
+        answer = {"skills": skills, "count": found.count, "truncated": found.truncated}
+        return ToolResult(content=compact_json(answer), structured_content=answer)
+
+    @server.tool(title="Load skill by path", description=_LOAD, annotations=_READS, output_schema=None)
+    def skill_load(
+        name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
+        path: Path | SkipJsonSchema[None] = None,
+    ) -> ToolResult:
+        skill = choose(catalogues.listing(), name=name, path=path, with_paths=with_paths)
+        loaded = load(skill, with_paths=with_paths)
+        facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
+        if with_paths:
+            facts |= {"path": skill.path, "dir": skill.dir}
+        # Beside the text and not instead of it: a client that shows its model the structured content hides the body.
+        return ToolResult(content=loaded.text, meta={SKILL_META_KEY: facts})
+
+
+def _place(path: str) -> str:
+    """Return the end of a path, which says which skill is meant and not where it lies."""
+    return os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))

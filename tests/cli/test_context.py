@@ -1,0 +1,106 @@
+"""`skillhub context`: seed 000's view of the skills, from a shell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+Add = Callable[..., Path]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    directory = tmp_path / "repo"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def add(write_skill: SkillWriter) -> Add:
+    def add(place: Path, name: str, description: str = "Does it. Use when due.", **options: Any) -> Path:
+        return write_skill(name, description, root=place / ".agents" / "skills", **options).resolve()
+
+    return add
+
+
+def names(done: Any) -> list[str]:
+    return [skill["name"] for skill in done.json["skills"]]
+
+
+@pytest.mark.acceptance("S0-8", "S0-9", "S0-75")
+def test_the_projects_and_the_users_skills_are_listed_with_their_errors(
+    skillhub: Skillhub, add: Add, project: Path
+) -> None:
+    (project / ".git").mkdir()
+    first = add(project, "at-root")
+    second = add(project / "x", "at-cwd")
+    third = add(Path(os.environ["HOME"]), "at-home")
+    broken = add(project, "broken", frontmatter="name: broken")
+    done = skillhub("context", "list", "--cwd", str(project / "x"))
+    assert (done.code, done.err) == (0, "")
+    for scope, directory in (("repo", first), ("repo", second), ("user", third)):
+        assert f"{scope}  {directory.name}  Does it. Use when due.\n      {directory}/SKILL.md\n" in done.out
+    assert f"error  {broken}/SKILL.md: there is no description" in done.out
+    as_json = skillhub("context", "list", "--cwd", str(project / "x"), "--json").json
+    assert len(as_json["skills"]) == 3
+    assert [error["path"] for error in as_json["errors"]] == [f"{broken}/SKILL.md"]
+
+
+@pytest.mark.acceptance("S0-12", "S0-13", "S0-14")
+def test_the_root_is_the_variable_or_the_nearest_marker_or_the_directory_itself(
+    skillhub: Skillhub, add: Add, project: Path
+) -> None:
+    cwd = project / "a" / "b"
+    cwd.mkdir(parents=True)
+    add(project, "top")
+    add(project / "a", "middle")
+    add(cwd, "here")
+
+    def listed(**environment: str) -> list[str]:
+        return sorted(names(skillhub("context", "list", "--json", "--cwd", str(cwd), **environment)))
+
+    assert listed() == ["here"]
+    (project / "a" / ".jj").write_text("", encoding="utf-8")
+    assert listed() == ["here", "middle"]
+    assert listed(CODELIA_AGENTS_ROOT=str(project)) == ["here", "middle", "top"]
+    assert listed(SKILLHUB_PROJECT_ROOT=str(cwd)) == ["here"]
+    (project / ".hg").mkdir()
+    assert listed(CODELIA_AGENTS_MARKERS=".hg") == ["here", "middle", "top"]
+
+
+def test_skills_are_found_and_loaded(skillhub: Skillhub, add: Add, project: Path) -> None:
+    directory = add(project, "release-notes", "Draft notes from commits")
+    add(project, "painter", "Paints walls")
+    options = ("--cwd", str(project))
+    found = skillhub("context", "search", "release", *options)
+    assert found.out.startswith(f"0.71  release-notes  prefix, repo\n      {directory}/SKILL.md\n")
+    assert names(skillhub("context", "search", "commits", "--json", *options)) == ["release-notes"]
+    assert skillhub("context", "search", "quantum", *options).out == "No skill of 2 fits.\n"
+    loaded = skillhub("context", "load", "--name", "release-notes", *options)
+    assert loaded.out.startswith(f'<skill_context name="release-notes" path="{directory}/SKILL.md">\n')
+    by_path = skillhub("context", "load", "--path", str(directory), "--json", *options).json
+    assert (by_path["name"], by_path["text"]) == ("release-notes", loaded.out.removesuffix("\n"))
+    assert skillhub("context", "load", *options).code == 2
+    assert skillhub("context", "load", "--name", "nope", *options).code == 1
+
+
+@pytest.mark.acceptance("S0-72")
+def test_switched_off_it_says_so(skillhub: Skillhub) -> None:
+    done = skillhub("context", "list", SKILLHUB_SKILLS_ENABLED="0")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: SKILLHUB_SKILLS_ENABLED='0' switches this off\n\nhint: set it to 1\n"
+
+
+def test_without_skills_it_says_where_to_put_them(skillhub: Skillhub, project: Path) -> None:
+    assert skillhub("context", "list", "--cwd", str(project)).out.startswith("No skills. Put a folder")
+
+
+def test_a_working_directory_that_is_none_is_told(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("context", "list", "--cwd", str(tmp_path / "none"))
+    assert (done.code, "is not a directory" in done.err) == (2, True)

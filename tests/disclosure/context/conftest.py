@@ -1,0 +1,46 @@
+"""A project, a home, and seed 000's catalogues over both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
+from skillhub_mcp.project import find_project
+
+Add = Callable[..., Path]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    directory = tmp_path / "repo"
+    (directory / ".git").mkdir(parents=True)
+    return directory
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path(os.environ["HOME"])
+
+
+@pytest.fixture
+def add(write_skill: SkillWriter) -> Add:
+    """Write a skill into `.agents/skills` of a directory."""
+
+    def add(place: Path, name: str, description: str = "Does it. Use when due.", **options: Any) -> Path:
+        return write_skill(name, description, root=place / ".agents" / "skills", **options)
+
+    return add
+
+
+@pytest.fixture
+def catalogues(project: Path, home: Path) -> Catalogues:
+    def project_of(cwd: str) -> Any:
+        return find_project(cwd or str(project), home=str(home))
+
+    return Catalogues(project_of, home=str(home), limits=CatalogueLimits(200, 32_768))

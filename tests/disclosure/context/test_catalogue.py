@@ -1,0 +1,250 @@
+"""Which skills seed 000 lists for a working directory, and which it reports instead."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.disclosure.context.conftest import Add
+
+from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.project import find_project
+
+LONG = "x" * 1_024
+
+
+def names(listing: Listing) -> list[tuple[str, str]]:
+    return [(skill.scope, skill.name) for skill in listing.skills]
+
+
+@pytest.mark.acceptance("S0-8", "S0-9")
+def test_every_directory_from_the_root_down_is_repo_and_the_home_is_user(
+    catalogues: Catalogues, add: Add, project: Path, home: Path
+) -> None:
+    add(project, "at-root")
+    add(project / "packages", "in-between")
+    add(project / "packages" / "x", "at-cwd")
+    add(home, "at-home")
+    listing = catalogues.listing(str(project / "packages" / "x"))
+    assert sorted(names(listing)) == [
+        ("repo", "at-cwd"),
+        ("repo", "at-root"),
+        ("repo", "in-between"),
+        ("user", "at-home"),
+    ]
+    assert names(listing)[-1] == ("user", "at-home")
+
+
+@pytest.mark.acceptance("S0-10")
+def test_skills_are_found_six_directories_deep_and_no_deeper(catalogues: Catalogues, add: Add, project: Path) -> None:
+    add(project, "six", directory="1/2/3/4/5/six")
+    add(project, "seven", directory="1/2/3/4/5/6/seven")
+    assert names(catalogues.listing()) == [("repo", "six")]
+
+
+@pytest.mark.acceptance("S0-11")
+def test_nothing_else_is_searched(
+    catalogues: Catalogues, add: Add, project: Path, home: Path, write_skill: Add, tmp_path: Path
+) -> None:
+    for place in (project / ".claude" / "skills", project / ".agent" / "skills", home / ".claude" / "skills"):
+        write_skill("elsewhere", root=place)
+    write_skill("in-the-hub")
+    add(project / "sibling", "sibling")
+    add(tmp_path, "above")
+    cwd = project / "here"
+    cwd.mkdir()
+    assert names(catalogues.listing(str(cwd))) == []
+
+
+@pytest.mark.acceptance("S0-15")
+def test_only_a_file_named_skill_md_is_one_and_a_directory_without_it_is_no_error(
+    catalogues: Catalogues, project: Path
+) -> None:
+    skills = project / ".agents" / "skills"
+    for name, file in (("lower", "skill.md"), ("other", "Skill.md"), ("none", "README.md")):
+        (skills / name).mkdir(parents=True)
+        (skills / name / file).write_text("---\nname: lower\ndescription: d\n---\n", encoding="utf-8")
+    listing = catalogues.listing()
+    assert (listing.skills, listing.errors) == ((), ())
+
+
+@pytest.mark.acceptance("S0-4", "S0-16")
+def test_what_cannot_be_looked_into_costs_nothing_but_itself(catalogues: Catalogues, add: Add, project: Path) -> None:
+    add(project, "good")
+    loop = project / ".agents" / "skills" / "loop"
+    loop.symlink_to(loop)
+    (project / ".agents" / "skills" / "odd").mkdir()
+    (project / ".agents" / "skills" / "odd" / "SKILL.md").mkdir()
+    listing = catalogues.listing()
+    assert names(listing) == [("repo", "good")]
+    assert {os.path.basename(error.path) for error in listing.errors} == {"loop", "SKILL.md"}
+    assert all(error.message for error in listing.errors)
+
+
+HEADERS = {
+    "no frontmatter": None,
+    "an unclosed one": "---\nname: one\ndescription: d\n",
+    "no name": "---\ndescription: d\n---\n",
+    "an empty name": "---\nname: ''\ndescription: d\n---\n",
+    "a long name": f"---\nname: {'x' * 65}\ndescription: d\n---\n",
+    "a capital": "---\nname: One\ndescription: d\n---\n",
+    "another script": "---\nname: 技能\ndescription: d\n---\n",
+    "a slash": "---\nname: a/b\ndescription: d\n---\n",
+    "a hyphen first": "---\nname: -a\ndescription: d\n---\n",
+    "a hyphen last": "---\nname: a-\ndescription: d\n---\n",
+    "two hyphens": "---\nname: a--b\ndescription: d\n---\n",
+    "no description": "---\nname: one\n---\n",
+    "a blank description": "---\nname: one\ndescription: '  '\n---\n",
+    "a long description": f"---\nname: one\ndescription: {LONG}y\n---\n",
+    "another directory": "---\nname: two\ndescription: d\n---\n",
+    "broken YAML": "---\nname: 'one\ndescription: d\n---\n",
+    "NUL bytes": "---\nname: one\0\ndescription: d\n---\n",
+}
+
+
+@pytest.mark.acceptance("S0-4", "S0-17", "S0-18", "S0-19", "S0-20", "S0-22", "S0-23")
+@pytest.mark.parametrize("case", HEADERS)
+def test_a_skill_that_breaks_a_rule_is_an_error_with_its_path_and_costs_no_other(
+    case: str, catalogues: Catalogues, add: Add, project: Path
+) -> None:
+    add(project, "good")
+    name = {"another script": "技能", "a hyphen first": "-a", "a hyphen last": "a-", "two hyphens": "a--b"}.get(
+        case, "one"
+    )
+    directory = project / ".agents" / "skills" / name
+    directory.mkdir(parents=True)
+    (directory / "SKILL.md").write_bytes((HEADERS[case] or "# One\n").encode())
+    listing = catalogues.listing()
+    assert names(listing) == [("repo", "good")]
+    (error,) = listing.errors
+    assert error.path == str(directory / "SKILL.md")
+    assert len(error.message) > 10
+
+
+@pytest.mark.acceptance("S0-20", "S0-21", "S0-23")
+@pytest.mark.parametrize(
+    ("written", "description"),
+    [
+        (f"---\nname: one\ndescription: {LONG}\n---\n", LONG),
+        ("---\r\nname: one\r\ndescription: Does it.\r\n---\r\nBody\r\n", "Does it."),
+        ("\ufeff---\nname: one\ndescription: Does it.\n---\n", "Does it."),
+        ("---\nname: one\ndescription: |\n  First.\n  Second.\n---\n", "First.\nSecond."),
+        ("---\nname: one\ndescription: Use when: it's due\n---\n", "Use when: it's due"),
+        ("---\nname: one\ndescription: d\nversion: 1.0\nlicense: MIT\nmetadata:\n  a: b\n---\n", "d"),
+        ("---\nname: one\ndescription: d\nargument-hint: <a: b>\ntags: [next,@x/y]\n---\n", "d"),
+        ("---\nname: one\ndescription: d\n---", "d"),
+    ],
+)
+def test_a_skill_that_is_oddly_but_rightly_written_is_listed(
+    written: str, description: str, catalogues: Catalogues, project: Path
+) -> None:
+    directory = project / ".agents" / "skills" / "one"
+    directory.mkdir(parents=True)
+    (directory / "SKILL.md").write_bytes(written.encode())
+    (skill,) = catalogues.listing().skills
+    assert (skill.name, skill.description) == ("one", description)
+
+
+@pytest.mark.acceptance("S0-1", "S0-2", "S0-3")
+def test_a_skill_has_its_id_its_absolute_paths_and_its_time(catalogues: Catalogues, add: Add, project: Path) -> None:
+    directory = add(project, "one")
+    add(project / "x", "one")
+    os.utime(directory / "SKILL.md", ns=(1_700_000_000_250_000_000,) * 2)
+    first, second = catalogues.listing(str(project / "x")).skills
+    if first.dir != os.path.realpath(directory):
+        first, second = second, first
+    path = os.path.realpath(directory / "SKILL.md")
+    assert (first.path, first.dir) == (path, os.path.dirname(path))
+    assert first.mtimeMs == 1_700_000_000_250
+    assert first.id == skill_id(path)
+    assert first.id != second.id
+    assert first in catalogues.listing().skills
+    os.utime(directory / "SKILL.md", ns=(1_700_000_001_000_000_000,) * 2)
+    (touched,) = catalogues.listing(force_reload=True).skills
+    assert (touched.id, touched.mtimeMs) == (first.id, 1_700_000_001_000)
+
+
+@pytest.mark.acceptance("S0-24")
+def test_one_file_that_two_ways_lead_to_is_listed_once(
+    catalogues: Catalogues, add: Add, project: Path, home: Path
+) -> None:
+    directory = add(project, "one")
+    (home / ".agents").mkdir()
+    (home / ".agents" / "skills").symlink_to(directory.parent)
+    (directory.parent / "z-link").symlink_to(directory)
+    listing = catalogues.listing()
+    assert (names(listing), listing.errors) == ([("repo", "one")], ())
+
+
+@pytest.mark.acceptance("S0-25")
+def test_two_files_of_one_name_are_both_listed(catalogues: Catalogues, add: Add, project: Path, home: Path) -> None:
+    add(project, "one", "The project's.")
+    add(home, "one", "The user's.")
+    assert [skill.description for skill in catalogues.listing().skills] == ["The project's.", "The user's."]
+
+
+@pytest.mark.acceptance("S0-76")
+def test_a_catalogue_stays_until_a_reload_is_forced(catalogues: Catalogues, add: Add, project: Path) -> None:
+    gone = add(project, "gone")
+    before = catalogues.listing()
+    add(project, "new")
+    shutil.rmtree(gone)
+    assert catalogues.listing() is before
+    assert names(catalogues.listing(force_reload=True)) == [("repo", "new")]
+    assert names(catalogues.listing()) == [("repo", "new")]
+    assert names(before) == [("repo", "gone")]
+
+
+@pytest.mark.acceptance("S0-77")
+def test_each_working_directory_has_its_own_catalogue(catalogues: Catalogues, add: Add, project: Path) -> None:
+    add(project / "a", "for-a")
+    add(project / "b", "for-b")
+    assert names(catalogues.listing(str(project / "a"))) == [("repo", "for-a")]
+    assert names(catalogues.listing(str(project / "b"))) == [("repo", "for-b")]
+    assert names(catalogues.listing()) == []
+
+
+def test_only_the_last_catalogues_are_kept(catalogues: Catalogues, project: Path) -> None:
+    first = catalogues.listing()
+    for number in range(32):
+        (project / str(number)).mkdir()
+        catalogues.listing(str(project / str(number)))
+    assert catalogues.listing() is not first
+    assert catalogues.listing(str(project / "31")) is catalogues.listing(str(project / "31"))
+
+
+def test_a_working_directory_that_is_none_is_told(catalogues: Catalogues, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="is not a directory"):
+        catalogues.listing(str(tmp_path / "none"))
+
+
+@pytest.mark.acceptance("S0-5", "S0-73")
+@pytest.mark.parametrize(
+    ("entries", "of_three", "kept"),
+    [(200, 3.0, 3), (2, 3.0, 2), (200, 2.9, 2), (200, 2.0, 2), (200, 0.1, 0), (3, 99.0, 3)],
+)
+def test_a_catalogue_is_cut_by_its_entries_and_by_its_bytes_and_says_so(
+    entries: int, of_three: float, kept: int, add: Add, project: Path, home: Path, catalogues: Catalogues
+) -> None:
+    for name in ("one", "two", "six"):
+        add(project, name, "é" * 90)
+    size = sum(len(f"{s.name}{s.description}{s.path}{s.scope}".encode()) for s in catalogues.listing().skills) // 3
+    cut = Catalogues(
+        lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(entries, int(size * of_three))
+    )
+    catalogue = cut.catalogue()
+    assert (len(catalogue.skills), catalogue.truncated) == (kept, kept < 3)
+    assert len(cut.listing().skills) == 3
+
+
+@pytest.mark.acceptance("S3-30")
+def test_what_is_not_for_models_is_kept_from_the_catalogue(catalogues: Catalogues, add: Add, project: Path) -> None:
+    add(project, "hidden", extra="disable-model-invocation: true")
+    add(project, "shown")
+    listing = catalogues.listing()
+    assert [skill.name for skill in listing.shown] == ["shown"]
+    assert [skill.name for skill in catalogues.catalogue().skills] == ["shown"]
+    assert len(listing.skills) == 2

@@ -1,0 +1,79 @@
+"""Seed 000's types: declared once, exported as JSON Schema, and strict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from skillhub_mcp.disclosure.context.schema import (
+    SkillCatalog,
+    SkillMetadata,
+    SkillSearchResult,
+    json_schemas,
+)
+
+SKILL: dict[str, Any] = {
+    "id": "0123456789abcdef01234567",
+    "name": "one",
+    "description": "Does it.",
+    "path": "/repo/.agents/skills/one/SKILL.md",
+    "dir": "/repo/.agents/skills/one",
+    "scope": "repo",
+    "mtimeMs": 1.5,
+}
+
+
+@pytest.mark.acceptance("S0-5", "S0-7")
+def test_every_type_has_a_schema_that_names_its_fields_and_no_others() -> None:
+    schemas = json_schemas()
+    assert {name: sorted(schema["properties"]) for name, schema in schemas.items()} == {
+        "SkillMetadata": ["description", "dir", "id", "mtimeMs", "name", "path", "scope"],
+        "SkillLoadError": ["message", "path"],
+        "SkillCatalog": ["errors", "skills", "truncated"],
+        "SkillSearchResult": ["reason", "score", "skill"],
+        "SkillsListParams": ["cwd", "force_reload"],
+        "SkillsListResult": ["errors", "skills"],
+    }
+    assert all(schema["additionalProperties"] is False for schema in schemas.values())
+
+
+@pytest.mark.acceptance("S0-7")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"id": "short"},
+        {"name": ""},
+        {"description": "x" * 1_025},
+        {"scope": "hub"},
+        {"mtimeMs": "1"},
+        {"mtimeMs": -1.0},
+        {"extra": 1},
+        {"path": None},
+    ],
+)
+def test_a_malformed_skill_is_refused(changed: dict[str, Any]) -> None:
+    assert SkillMetadata.model_validate(SKILL).model_dump() == SKILL
+    with pytest.raises(ValidationError):
+        SkillMetadata.model_validate({**SKILL, **changed})
+
+
+@pytest.mark.acceptance("S0-6", "S0-7")
+def test_a_hit_has_one_of_four_reasons_and_a_score_within_0_and_1() -> None:
+    for reason in ("exact_path", "exact_name", "prefix", "token_overlap"):
+        SkillSearchResult.model_validate({"skill": SKILL, "score": 1.0, "reason": reason})
+    for wrong in ({"reason": "fuzzy"}, {"score": 1.1}, {"score": -0.1}):
+        with pytest.raises(ValidationError):
+            SkillSearchResult.model_validate({"skill": SKILL, "score": 1.0, "reason": "prefix", **wrong})
+
+
+@pytest.mark.acceptance("S0-5")
+def test_a_catalogue_has_exactly_its_three_fields() -> None:
+    assert SkillCatalog(skills=(), errors=(), truncated=False).model_dump() == {
+        "skills": (),
+        "errors": (),
+        "truncated": False,
+    }
+    with pytest.raises(ValidationError):
+        SkillCatalog.model_validate({"skills": [], "errors": []})
