@@ -104,3 +104,27 @@ def test_without_skills_it_says_where_to_put_them(skillhub: Skillhub, project: P
 def test_a_working_directory_that_is_none_is_told(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("context", "list", "--cwd", str(tmp_path / "none"))
     assert (done.code, "is not a directory" in done.err) == (2, True)
+
+
+def test_without_an_option_the_working_directory_is_the_variables_or_the_processes_own(
+    skillhub: Skillhub, add: Add, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(project, "here")
+    add(project / "x", "there")
+    monkeypatch.chdir(project)
+    assert names(skillhub("context", "list", "--json")) == ["here"]
+    assert names(skillhub("context", "list", "--json", SKILLHUB_CWD=str(project / "x"))) == ["there"]
+    listed = skillhub("list", "--roots", "project", "--json").json["skills"]
+    assert [(skill["name"], skill["source"]) for skill in listed] == [("here", "project")]
+
+
+def test_a_working_directory_that_was_removed_costs_the_projects_skills_alone(
+    skillhub: Skillhub, add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(Path(os.environ["HOME"]), "at-home")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert names(skillhub("context", "list", "--json")) == ["at-home"]
+    monkeypatch.chdir(tmp_path)

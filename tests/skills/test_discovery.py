@@ -240,3 +240,16 @@ def test_a_directory_that_may_not_be_read_is_told_and_does_not_hide_its_neighbou
     told = {os.path.relpath(path, top): reason for path, reason in problems}
     assert set(told) >= {"closed", "into-closed"}
     assert set(told.values()) == {"Permission denied"}
+
+
+def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text("x", encoding="utf-8")
+    whole = SkillRoot(str(tmp_path), "x", max_directories=5)
+    assert len(walk_roots((whole,)).found) == 4
+    assert walk_roots((whole,)).problems == ()
+    less = walk_roots((SkillRoot(str(tmp_path), "x", max_directories=3),))
+    assert [os.path.basename(found.directory) for found in less.found] == ["a", "b"]
+    (problem,) = less.problems
+    assert problem.reason == "holds more than 3 directories: the rest was not looked at"
