@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import roots_of
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
@@ -16,10 +15,11 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
-from skillhub_mcp.validation.checking import Target, check, targets, targets_below
-from skillhub_mcp.validation.mending import Mended, mend, write
-from skillhub_mcp.validation.sarif import docs_anchor, sarif
-from skillhub_mcp.validation.verdict import Finding, Verdict
+
+if TYPE_CHECKING:
+    from skillhub_mcp.validation.checking import Target
+    from skillhub_mcp.validation.mending import Mended
+    from skillhub_mcp.validation.verdict import Finding, Verdict
 
 
 def add_parser(verbs: Any) -> None:
@@ -51,6 +51,10 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
+    # Here, and not at the top: the server starts by way of this package and validates nothing.
+    from skillhub_mcp.validation.checking import check
+    from skillhub_mcp.validation.sarif import sarif
+
     if args.yes and not args.fix:
         raise InvalidArgument("--yes", "means something only with --fix")
     if args.fix and (args.json or args.sarif):
@@ -70,6 +74,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Target]:
+    from skillhub_mcp.validation.checking import targets, targets_below
+
     if paths:
         return targets(paths)
     settings, _ = read_settings(os.environ, options)
@@ -108,6 +114,8 @@ def _totals(verdicts: Sequence[Verdict]) -> dict[str, int]:
 
 
 def _json(verdicts: Sequence[Verdict]) -> dict[str, object]:
+    from skillhub_mcp.validation.sarif import docs_anchor
+
     broken = sorted({finding.rule for verdict in verdicts for finding in verdict.findings})
     return {
         "skills": [_verdict_json(verdict) for verdict in verdicts],
@@ -140,6 +148,8 @@ def _finding_json(finding: Finding) -> dict[str, object]:
 
 
 def _fix(chosen: Sequence[Target], *, ask: bool) -> None:
+    from skillhub_mcp.validation.mending import mend, write
+
     mended = [one for target in chosen if (one := mend(target)) is not None]
     for one in mended:
         say(_difference(one))
@@ -163,6 +173,8 @@ def _agreed(question: str) -> bool:
 
 
 def _difference(one: Mended) -> str:
+    import difflib
+
     before, after = (content.decode("utf-8", "backslashreplace") for content in (one.before, one.after))
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), one.path, f"{one.path} ({', '.join(one.rules)})", lineterm="", n=1
