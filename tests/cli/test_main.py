@@ -134,6 +134,8 @@ def test_an_interrupted_command_ends_quietly_with_code_130(
             env={**hub_environment, **provider},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # A test run in the background of a shell hands on that it ignores the signal.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other thread runs here
         )
         with silent.accept()[0] as asked:
             asked.recv(1)

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _CHEAP_SECONDS = 0.05
 _LOOK_AGAIN_SECONDS = 1.0
 _POLL_SECONDS = 2.0
+_SETTLING_SECONDS = 0.5
 # Looking takes at most about a tenth of one processor, however large the library is.
 _REST_FACTOR = 10
 _FIRST_ANSWER_SECONDS = 120.0
@@ -58,6 +59,8 @@ class LiveIndex:
         self._failure: IndexUnavailable | None = None
         self._thread: threading.Thread | None = None
         self._told: Snapshot | None = None
+        # What changed between a look and the first notice is seen by one more look, a moment later.
+        self._fresh_watch = False
         self._listeners: list[Callable[[], None]] = []
         self._watcher = RootWatcher(roots, self._ask)
 
@@ -169,52 +172,49 @@ class LiveIndex:
             self._changed.notify_all()
 
     def _run(self) -> None:
-        # What changed between a look and the first notice is seen by one more look, a moment later.
-        fresh_watch = False
         while True:
             with self._changed:
                 wanted = self._changed.wait_for(lambda: self._wanted or self._closing, self._poll_seconds())
                 if self._closing:
                     return
                 self._wanted = False
-            if not (wanted or fresh_watch or self._watcher.overlooks()) and self._watcher.healthy:
+            if not (wanted or self._fresh_watch or self._watcher.overlooks()) and self._watcher.healthy:
                 continue
             if not wanted:
-                fresh_watch = False
+                self._fresh_watch = False
             try:
                 self._look(Depth.CHANGES)
             except Exception:  # the edge of a thread: what nobody foresaw is reported, and answers go on
                 log.exception("A look at the skills failed unexpectedly; the last good index goes on answering")
                 self._show_failure()
             if self._automatic and self._watcher.start():
-                fresh_watch = True
+                self._fresh_watch = True
 
     def _poll_seconds(self) -> float | None:
         if not self._automatic:
             return None
         if self._watcher.healthy:
-            # No look, only a thought for roots that were made or replaced meanwhile.
-            return _POLL_SECONDS
+            # No look, only a thought for roots that were made or replaced meanwhile; but one look once notices come.
+            return _SETTLING_SECONDS if self._fresh_watch else _POLL_SECONDS
         return max(_POLL_SECONDS, self._look_seconds * _REST_FACTOR)
 
     def _look(self, depth: Depth, *, only: Sequence[str] | None = None, asked: bool = False) -> None:
         with self._looking:
-            began = time.monotonic()
             view = self._looker.look(self._view, depth, only=only, asked=asked, on_snapshot=self._show_skills)
-            self._show(view, began)
+            self._show(view)
             # What is unchanged is the same value, so comparing costs next to nothing.
             before, self._told = self._told, view.snapshot
         if before is not None and before.everything != view.snapshot.everything:
             for listener in self._listeners:
                 listener()
 
-    def _show(self, view: View, began: float) -> None:
+    def _show(self, view: View) -> None:
         with self._changed:
             self._view = view
             self._failure = None
             self._looks += 1
             self._looked_at = time.monotonic()
-            self._look_seconds = self._looked_at - began
+            self._look_seconds = self._looker.scan_seconds
             self._changed.notify_all()
 
     def _show_failure(self) -> None:

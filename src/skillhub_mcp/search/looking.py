@@ -68,6 +68,8 @@ class Looker:
         self._seen: Memory | None = None
         self._failed_version: int | None = None
         self._last_read: Memory | None = None
+        # What it last took to find out whether anything changed, without what was then done about it.
+        self.scan_seconds = 0.0
 
     def see(self) -> Snapshot:
         """Return the skills alone, without a thought for the index; loads no database."""
@@ -232,6 +234,7 @@ class Looker:
             self._roots, memory=memory, lately=lately or {}, admission=self._admission, reread=reread, only=only
         )
         self._last_read = seen.memory
+        self.scan_seconds = seen.snapshot.report.seconds
         return seen
 
     def _load_state(self) -> bool:

@@ -7,8 +7,10 @@ older era, and to those who asked for it by `subscriptions/listen` in the newer 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
+import anyio
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
@@ -23,6 +25,7 @@ log = logging.getLogger(__name__)
 # long, and during a change without end every so often.
 _QUIET_SECONDS = 0.5
 _LONGEST_SILENCE_SECONDS = 5.0
+_PATIENCE_SECONDS = 5.0
 
 
 class Announcer(Middleware):
@@ -55,7 +58,9 @@ class Announcer(Middleware):
         if self._timer is not None:
             self._timer.cancel()
         if self._sending is not None:
-            await self._sending
+            self._sending.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sending
         self._listening.close()
 
     async def on_initialize(
@@ -91,6 +96,15 @@ class Announcer(Middleware):
     async def _announce(self) -> None:
         log.debug("Telling %d clients that the skills have changed", len(self._connections))
         await self._bus.publish(ResourcesListChanged())
-        for connection in list(self._connections):
-            # The SDK drops a notification that cannot be delivered: a client that is gone needs no word.
-            await connection.send_resource_list_changed()
+        async with anyio.create_task_group() as telling:
+            for connection in list(self._connections):
+                telling.start_soon(_tell, connection)
+
+
+async def _tell(connection: Connection) -> None:
+    """Send the word to one client; one that is gone, or has stopped reading, keeps it from nobody else."""
+    with (
+        anyio.move_on_after(_PATIENCE_SECONDS),
+        contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError),
+    ):
+        await connection.send_resource_list_changed()
