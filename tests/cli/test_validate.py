@@ -22,7 +22,7 @@ def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
     write_skill("two")
     done = skillhub("validate", str(skills_dir))
     assert (done.code, done.err) == (0, "")
-    assert done.out == "2 skills: 2 keep to the specification; 0 errors, 0 warnings, 0 notes\n"
+    assert done.out == "2 skills: 2 as specified; 0 errors, 0 warnings, 0 notes\n"
 
 
 def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -41,7 +41,7 @@ def test_a_fault_is_told_with_its_place_and_mend_and_the_exit_code_is_1(
         f"{directory}/SKILL.md:4: error key-unknown: 'version' is not a specified key\n"
         "    move it under metadata\n"
         "\n"
-        "1 skills: 0 keep to the specification, 1 do not; 1 errors, 0 warnings, 0 notes\n"
+        "1 skill: 0 as specified, 1 not; 1 error, 0 warnings, 0 notes\n"
     )
 
 
@@ -201,4 +201,4 @@ def test_the_project_has_a_hook_and_the_examples_keep_to_every_rule(capsys: pyte
     assert (hook["id"], hook["language"]) == ("skillhub-validate", "python")
     assert hook["entry"].split()[:2] == ["skillhub", "validate"]
     assert run([*hook["entry"].split()[1:], str(project / "examples" / "skills"), "--fail-on", "note"]) == 0
-    assert "14 keep to the specification" in capsys.readouterr().out
+    assert "14 skills: 14 as specified" in capsys.readouterr().out

@@ -97,11 +97,13 @@ def _say(verdicts: Sequence[Verdict], *, costs: bool) -> None:
     broken = totals["skills"] - totals["valid"]
     if any(verdict.findings for verdict in verdicts):
         say("")
-    say(
-        f"{totals['skills']:,} skills: {totals['valid']:,} keep to the specification"
-        + (f", {broken:,} do not" if broken else "")
-        + f"; {totals['error']:,} errors, {totals['warning']:,} warnings, {totals['note']:,} notes"
-    )
+    found = ", ".join(_counted(totals[severity.value], severity.value) for severity in Severity)
+    kept = f"{totals['valid']:,} as specified" + (f", {broken:,} not" if broken else "")
+    say(f"{_counted(totals['skills'], 'skill')}: {kept}; {found}")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _totals(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -156,7 +158,7 @@ def _fix(chosen: Sequence[Target], *, ask: bool) -> None:
     if not mended:
         say("nothing that can be mended without guessing")
         return
-    count = f"{len(mended):,} file{'s' if len(mended) > 1 else ''}"
+    count = _counted(len(mended), "file")
     if ask and not _agreed(f"Write {count}?"):
         say(f"nothing is written; --yes writes {count}")
         return
