@@ -1,6 +1,6 @@
 """The registry from Python: which skills are there, what would a model be shown, and what has changed since?
 
-    python examples/python/registry.py [DIRECTORY]
+python examples/python/registry.py [DIRECTORY]
 """
 
 import sys
