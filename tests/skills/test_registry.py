@@ -129,7 +129,6 @@ def test_a_priority_decides_rather_than_the_order_of_writing(
         None,
         b"/bytes",
         ["/list"],
-        Path("/a/path"),
         {},
         {"path": ""},
         {"path": 7},
@@ -962,3 +961,14 @@ def test_a_root_of_its_own_making_keeps_its_label(write_skill: SkillWriter, skil
 def test_a_mapping_of_any_kind_is_a_root(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
     write_skill("a")
     assert names(build(MappingProxyType({"path": str(skills_dir)}))) == ["a"]
+
+
+def test_a_root_may_be_a_path_object_and_a_lone_path_is_told_from_a_list(
+    write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("one")
+    for roots in ([skills_dir], [{"path": skills_dir}], [str(skills_dir)]):
+        assert [entry.name for entry in Registry(roots).skills()] == ["one"]
+    for lone in (str(skills_dir), skills_dir):
+        with pytest.raises(InvalidArgument, match="is one path, and not a list of roots"):
+            Registry(lone)  # type: ignore[arg-type]  # a text passes for a sequence where types are not checked

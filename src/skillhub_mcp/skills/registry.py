@@ -6,6 +6,7 @@ and each refresh makes a new snapshot; one that was handed out never changes.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from skillhub_mcp.skills.roots import SkillRoot, Source, ordered
 from skillhub_mcp.skills.scanning import HowMuch, Memory, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
-AnyRoot = SkillRoot | str | Mapping[str, object]
+AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
 
 
 class Registry:
@@ -90,6 +91,9 @@ def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
     A root is a path, a `SkillRoot`, or a map of `path`, `source` and, if wanted, `priority`: 1 is the highest. Raises
     InvalidArgument for one that is none of these.
     """
+    if isinstance(roots, str | os.PathLike):
+        # A text is a sequence of its letters, each of which would pass for a path.
+        raise InvalidArgument("roots", "is one path, and not a list of roots", hint=f"give [{os.fspath(roots)!r}]")
     read = [_root(root) for root in roots]
     if all(isinstance(root, SkillRoot) for root in roots):
         return tuple(root for root in roots if isinstance(root, SkillRoot))
@@ -100,11 +104,13 @@ def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
 def _root(root: AnyRoot) -> tuple[int, Source, str]:
     if isinstance(root, SkillRoot):
         return root.priority, root.source, root.path
-    if isinstance(root, str):
-        return 1, Source.HUB, root
+    if isinstance(root, str | os.PathLike):
+        return 1, Source.HUB, os.fspath(root)
     if not isinstance(root, Mapping):
         raise InvalidArgument("roots", f"holds {root!r}, which is neither a path nor a root")
     path, priority = root.get("path"), root.get("priority", 1)
+    if isinstance(path, os.PathLike):
+        path = os.fspath(path)
     if not isinstance(path, str) or not path:
         raise InvalidArgument("roots", "holds a root without a path")
     if not isinstance(priority, int):
