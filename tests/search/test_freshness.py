@@ -472,3 +472,21 @@ def test_a_server_that_serves_few_keeps_all_in_the_index(write_skill: Writer, hu
         # Another filter is no reason to index anything.
         assert view.report is None
     assert published_rows(hub_environment["DB_PATH"]) == ["one", "two"]
+
+
+def test_servers_of_different_strictness_share_an_index_without_undoing_each_others_work(
+    write_skill: Writer, hub_environment: dict[str, str]
+) -> None:
+    write_skill("conforming", "Paints walls.")
+    write_skill("Wild Name", "Paints walls.", extra="version: 1.0")
+    strict = {**hub_environment, "SKILLHUB_STRICT": "1"}
+    with hub_of(hub_environment) as lenient:
+        assert lenient.refresh().report is not None
+    with hub_of(strict) as hub:
+        view = hub.refresh()
+        assert view.report is None
+        assert [found.skill.name for found in hub.search("paint walls").hits] == ["conforming"]
+        assert [refused.directory.rpartition("/")[2] for refused in view.snapshot.report.refused] == ["Wild Name"]
+    with hub_of(hub_environment) as lenient:
+        assert lenient.refresh().report is None
+        assert {found.skill.name for found in lenient.search("paint walls").hits} == {"conforming", "Wild Name"}

@@ -11,7 +11,7 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.search.indexing import Indexer, SyncReport
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.search.state import IndexState, Stamp, state_path, state_stamp
-from skillhub_mcp.skills.admission import Admission
+from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanning import Memory, Scan, recall, scan
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -75,14 +75,12 @@ class Looker:
         """Return the skills alone, without a thought for the index; loads no database."""
         self._load_state()
         if self._automatic:
-            return self._scan(self._memory()).snapshot
+            return self._served(self._scan(self._memory()))
         return recall(self._roots, memory=self._memory(), admission=self._admission)
 
     def judged(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
         """Return what `snapshot` would be to another reader; looks at no file."""
-        report = snapshot.report
-        memory = self._memory() if self._last_read is None else self._last_read
-        return recall(self._roots, memory=memory, admission=admission, problems=report.problems, ignored=report.ignored)
+        return self._judged(snapshot, self._memory() if self._last_read is None else self._last_read, admission)
 
     def look(
         self,
@@ -103,7 +101,7 @@ class Looker:
             return self._as_published(before, reopened=reopened)
         reread = depth is not Depth.CHANGES
         seen = self._scan(self._memory(), reread=reread, only=only)
-        on_snapshot(seen.snapshot)
+        on_snapshot(self._served(seen))
         try:
             if depth is Depth.REBUILD:
                 return self._synced(seen, force="asked for", anew=True)
@@ -143,12 +141,13 @@ class Looker:
         self._seen = seen.memory if seen.opened else self._seen
         if before is not None and before.index is not None and before.problem is None and not reopened:
             # The same skills are the same snapshot, which keeps what was worked out of it.
-            same = before.snapshot == seen.snapshot
-            return replace(before, snapshot=before.snapshot if same else seen.snapshot, report=None)
+            served = self._served(seen)
+            same = before.snapshot == served
+            return replace(before, snapshot=before.snapshot if same else served, report=None)
         if seen.opened:
             self._indexer.remember(seen, state)
         try:
-            return View(seen.snapshot, self._indexer.open(state))
+            return View(self._served(seen), self._indexer.open(state))
         except IndexDamaged as error:
             log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
             return self._synced(seen)
@@ -176,16 +175,16 @@ class Looker:
             self._load_state()
         else:
             self._take(published.state, published.stamp)
-        return View(seen.snapshot, published.index, published.report)
+        return View(self._served(seen), published.index, published.report)
 
     def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
         if self._indexer.cancelled:
-            return View(seen.snapshot, None if before is None else before.index, problem=problem)
+            return View(self._served(seen), None if before is None else before.index, problem=problem)
         if before is None or before.problem is None or before.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
         if self._state is not None and not self._failed(self._state):
             try:
-                return View(seen.snapshot, self._indexer.open(self._state), problem=problem)
+                return View(self._served(seen), self._indexer.open(self._state), problem=problem)
             except IndexDamaged as error:
                 log.debug("The published index cannot be opened either: %s", error)
         if self._spare is None:
@@ -194,8 +193,8 @@ class Looker:
             _, published = self._spare.sync(lambda memory: self._scan(memory, lately=seen.memory))
         except IndexUnavailable as second:
             log.warning("There is no index in memory either: %s", second.message)
-            return View(seen.snapshot, None, problem=problem)
-        return View(seen.snapshot, published.index, published.report, problem)
+            return View(self._served(seen), None, problem=problem)
+        return View(self._served(seen), published.index, published.report, problem)
 
     def _as_published(self, before: View | None, *, reopened: bool) -> View:
         if before is not None and before.index is not None and not reopened:
@@ -222,6 +221,16 @@ class Looker:
             return self._seen
         return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
 
+    def _served(self, seen: Scan) -> Snapshot:
+        """Return the skills of a scan that this server takes; the index holds them all (DECISIONS 10)."""
+        if self._admission is LENIENT:
+            return seen.snapshot
+        return self._judged(seen.snapshot, seen.memory, self._admission)
+
+    def _judged(self, snapshot: Snapshot, memory: Memory, admission: Admission) -> Snapshot:
+        report = snapshot.report
+        return recall(self._roots, memory=memory, admission=admission, problems=report.problems, ignored=report.ignored)
+
     def _scan(
         self,
         memory: Memory,
@@ -230,9 +239,7 @@ class Looker:
         reread: bool = False,
         only: Sequence[str] | None = None,
     ) -> Scan:
-        seen = scan(
-            self._roots, memory=memory, lately=lately or {}, admission=self._admission, reread=reread, only=only
-        )
+        seen = scan(self._roots, memory=memory, lately=lately or {}, admission=LENIENT, reread=reread, only=only)
         self._last_read = seen.memory
         self.scan_seconds = seen.snapshot.report.seconds
         return seen
