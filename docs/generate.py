@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ sys.path.insert(0, str(PROJECT))
 from tests.requirements import GAPS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
-from skillhub_mcp.bootstrap import make_catalogues, make_hub, registry_admission  # noqa: E402 - as above
+from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.settings import SETTINGS, read_settings  # noqa: E402 - as above
@@ -105,21 +106,15 @@ def tools() -> str:
 async def _listed_tools() -> list[dict[str, Any]]:
     from fastmcp import Client
 
-    from skillhub_mcp.server.app import ContextOptions, ServerOptions, make_server
+    from skillhub_mcp.server.app import make_server
 
     with tempfile.TemporaryDirectory() as empty:
-        chosen, _ = read_settings({}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb")})
-        options = ServerOptions(
-            transport="stdio",
-            tools=("core", "context", "registry"),
-            registry_admission=lambda lenient: registry_admission(chosen, lenient=lenient),
-            context=ContextOptions(lambda: make_catalogues(chosen), 8, 50),
-            enable_run=True,
-            expose_paths=True,
-            error_style=chosen.error_style,
-            run_timeout_seconds=chosen.exec_timeout_seconds,
+        chosen, _ = read_settings(
+            {}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb"), "SKILLHUB_TOOLS": "all"}
         )
-        async with Client(make_server(make_hub(chosen, background=False), options)) as client:
+        hub = make_hub(chosen, background=False)
+        options = replace(server_options(chosen, hub), enable_run=True)
+        async with Client(make_server(hub, options)) as client:
             listed = await client.list_tools()
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
 

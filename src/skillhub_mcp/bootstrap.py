@@ -10,7 +10,10 @@ from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
 from skillhub_mcp.hub import SearchOptions, SkillHub
-from skillhub_mcp.project import Project, find_project
+from skillhub_mcp.policy.access import Access, RuleFiles
+from skillhub_mcp.policy.files import add_rule, choices_file, rules_file
+from skillhub_mcp.policy.rules import Act, Rule
+from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, make_embedder
 from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.indexing import Indexer, Progress, no_progress
@@ -25,7 +28,10 @@ from skillhub_mcp.skills.roots import SkillRoot, choose_roots
 from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
+    from skillhub_mcp.agents_md.resolver import AgentsResolver
+    from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.server.app import ServerOptions
 
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
@@ -66,8 +72,8 @@ def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
     return Registry(roots_of(settings), admission=registry_admission(settings, lenient=lenient))
 
 
-def make_catalogues(settings: Settings) -> Catalogues:
-    """Return seed 000's catalogues, by working directory. Reads nothing yet."""
+def make_catalogues(settings: Settings, access: Access) -> Catalogues:
+    """Return seed 000's catalogues, by working directory, as far as `access` goes. Reads nothing yet."""
     from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 
     return Catalogues(
@@ -75,17 +81,98 @@ def make_catalogues(settings: Settings) -> Catalogues:
         home=os.path.expanduser("~"),
         limits=CatalogueLimits(settings.catalogue_max_entries, settings.catalogue_max_bytes),
         allows=_visibility(settings).allows,
+        offers_in=lambda root: access.now(root).offers,
     )
+
+
+def make_access(settings: Settings, *, asks: bool) -> Access:
+    """Return who may load what; with `asks`, what the rules leave open needs a person's word. Reads nothing yet."""
+    return Access(
+        _visibility(settings),
+        project=project_of(settings).root,
+        choices=choices_file(settings.choices),
+        rule_files=lambda root: rule_files(settings, root),
+        asks=asks,
+    )
+
+
+def rule_files(settings: Settings, project_root: str) -> RuleFiles:
+    """Return where rules are: the person's own files, the first of which is written to, and the project's."""
+    own = [rules_file(os.path.expanduser("~/.skillhub/permissions.json"), what="Your permissions.json")]
+    if settings.permissions:
+        named = rules_file(settings.permissions, what="The file that SKILLHUB_PERMISSIONS names", needed=True)
+        own.insert(0, named)
+    foreign = os.path.join(project_root, ".skillhub", "permissions.json")
+    if os.path.realpath(foreign) in (os.path.realpath(file.path) for file in own):
+        return RuleFiles(tuple(own), ())
+    return RuleFiles(tuple(own), (rules_file(foreign, what="The project's .skillhub/permissions.json"),))
 
 
 def _visibility(settings: Settings) -> Visibility:
     return Visibility(settings.enabled_skills, settings.enabled_categories)
 
 
-def make_hub(settings: Settings, *, background: bool = True, progress: Progress = no_progress) -> SkillHub:
+def make_resolver(settings: Settings, cwd: str = "", *, state: AgentsState | None = None) -> AgentsResolver:
+    """Return AGENTS.md as a session that begins in `cwd`, or where `settings` say, knows it. Raises InvalidSetting.
+
+    What the environment says of the root and the markers beats the configuration. With a `state` it goes on from there.
+    """
+    from skillhub_mcp.agents_md.configuration import read_config
+    from skillhub_mcp.agents_md.resolver import AgentsResolver
+
+    config = read_config(settings.agents_config)
+    root = config.root
+    if settings.project_root:
+        root = root.model_copy(update={"projectRootOverride": settings.project_root})
+    if settings.markers != DEFAULT_MARKERS or root.markers is None:
+        root = root.model_copy(update={"markers": settings.markers})
+    return AgentsResolver(cwd or settings.cwd or None, config=config.model_copy(update={"root": root}), state=state)
+
+
+def remember_rule(settings: Settings, act: Act, skill_name: str) -> None:
+    """Keep that `act` is allowed for a skill, in the person's first file of rules (seed 000 §8.1).
+
+    Raises PolicyUnreadable.
+    """
+    file = rule_files(settings, "").own[0]
+    add_rule(file.path, "allow", Rule(act.value, skill_name), what=file.what)
+
+
+def server_options(settings: Settings, hub: SkillHub, *, over_http: bool = False) -> ServerOptions:
+    """Return what a server of `settings` offers over `hub`. Raises InvalidSetting for hooks that cannot be read."""
+    from skillhub_mcp.execution.hooks import read_hooks
+    from skillhub_mcp.server.app import ContextOptions, ServerOptions
+
+    context = ContextOptions(
+        lambda: make_catalogues(settings, hub.access), settings.skill_search_limit, settings.skill_search_max_limit
+    )
+    if "agents" in settings.tools:
+        # What is wrong with the configuration is told now, and not to whoever calls first.
+        make_resolver(settings)
+    return ServerOptions(
+        transport="http" if over_http else "stdio",
+        tools=settings.tools,
+        enable_run=settings.enable_run and (settings.enable_run_over_http or not over_http),
+        expose_paths=settings.expose_paths or not over_http,
+        error_style=settings.error_style,
+        run_timeout_seconds=settings.exec_timeout_seconds,
+        registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
+        context=context if settings.skills_enabled else None,
+        make_resolver=lambda cwd: make_resolver(settings, cwd),
+        instructions_max_bytes=settings.instructions_max_bytes,
+        remember=lambda act, skill_name: remember_rule(settings, act, skill_name),
+        hooks=read_hooks(settings.hooks) if settings.hooks else (),
+        cwd=project_of(settings).cwd,
+    )
+
+
+def make_hub(
+    settings: Settings, *, background: bool = True, asks: bool | None = None, progress: Progress = no_progress
+) -> SkillHub:
     """Return the hub that `settings` describe. Reads no skill yet and loads no heavy library.
 
-    With `background`, a thread keeps it fresh, as a server needs; without, it looks once, as a command needs.
+    With `background`, a thread keeps it fresh, as a server needs; without, it looks once, as a command needs. Unless
+    `asks` says otherwise a server needs a person's word where the rules leave something open, and a command is one.
     """
     roots = roots_of(settings)
     embedder = _embedder(settings)
@@ -99,7 +186,7 @@ def make_hub(settings: Settings, *, background: bool = True, progress: Progress 
     )
     return SkillHub(
         LiveIndex(roots, looker, automatic=automatic, background=background),
-        visibility=_visibility(settings),
+        access=make_access(settings, asks=background if asks is None else asks),
         search=SearchOptions(settings.search_limit, settings.search_threshold),
         files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
         max_body_bytes=settings.max_body_bytes,

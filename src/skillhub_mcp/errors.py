@@ -6,6 +6,10 @@
     ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
     ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name, and none comes first
     ├── SkillDisabled           SKILL_DISABLED         it exists, but this server does not serve it
+    ├── PermissionDenied        PERMISSION_DENIED      a rule forbids it
+    ├── ConfirmationRequired    CONFIRMATION_REQUIRED  somebody has to agree first, and nobody could be asked
+    ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices cannot be used, so nothing is done
+    ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the person who runs the server stopped the call
     ├── SkillUnreadable         SKILL_UNREADABLE       its SKILL.md cannot be read or parsed
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path leaves the skill, or is withheld
@@ -102,21 +106,97 @@ class AmbiguousSkill(SkillHubError):
 
 
 class SkillDisabled(SkillHubError):
-    """The skill exists, but this server's settings leave it out."""
+    """The skill exists, but this server's settings leave it out, or, without a `setting`, a person switched it off."""
 
     code = "SKILL_DISABLED"
 
-    def __init__(self, name: str, *, setting: str) -> None:
+    def __init__(self, name: str, *, setting: str | None = None) -> None:
+        if setting is None:
+            message, mend = f"Skill {name!r} is switched off", f"`skillhub enable {name}`"
+        else:
+            message, mend = f"Skill {name!r} is not enabled on this server", setting
         super().__init__(
-            f"Skill {name!r} is not enabled on this server",
-            hint=f"the person who runs the server can enable it with {setting}; search_skills shows what is enabled",
+            message,
+            hint=f"the person who runs the server can enable it with {mend}; search_skills shows what is enabled",
         )
         self.name = name
         self.setting = setting
 
     @property
     def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name, "setting": self.setting}
+        return {"skill_name": self.name} | ({} if self.setting is None else {"setting": self.setting})
+
+
+class PermissionDenied(SkillHubError):
+    """A rule forbids `tool`, or forbids it for one skill, or else the person who was asked did (seed 000 §8.1)."""
+
+    code = "PERMISSION_DENIED"
+
+    def __init__(self, tool: str, skill_name: str | None = None, *, by_person: bool = False) -> None:
+        what = tool if skill_name is None else f"{tool} of {skill_name!r}"
+        message = f"The person did not agree to {what}" if by_person else f"A rule denies {what}"
+        rest = "do not ask again" if by_person else "`skillhub permissions show` lists the rules"
+        super().__init__(message, hint=f"go on without it; {rest}")
+        self.tool = tool
+        self.skill_name = skill_name
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"tool": self.tool} | ({} if self.skill_name is None else {"skill_name": self.skill_name})
+
+
+class ConfirmationRequired(SkillHubError):
+    """The rules neither allow nor deny it: a person has to agree (seed 000 §8.1, DECISIONS 25).
+
+    `directory` is the skill's, and `rule_name` the name that a rule knows it by.
+    """
+
+    code = "CONFIRMATION_REQUIRED"
+
+    def __init__(self, tool: str, skill_name: str, *, description: str, directory: str, rule_name: str) -> None:
+        super().__init__(
+            f"{tool} of {skill_name!r} needs the person's agreement",
+            hint=f"ask them to run: skillhub permissions allow {rule_name}"
+            + (" --run" if tool == "run_skill_command" else ""),
+        )
+        self.tool = tool
+        self.skill_name = skill_name
+        self.description = description
+        self.directory = directory
+        self.rule_name = rule_name
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"tool": self.tool, "skill_name": self.skill_name}
+
+
+class PolicyUnreadable(SkillHubError):
+    """A file of rules or choices is there and cannot be used. `path` names it, for logs and the shell."""
+
+    code = "POLICY_UNREADABLE"
+
+    def __init__(self, what: str, *, path: str, reason: str) -> None:
+        super().__init__(
+            f"{what} cannot be used: {reason}",
+            hint="nothing is loaded until it is mended; `skillhub permissions show` names the file",
+        )
+        self.what = what
+        self.path = path
+
+
+class BlockedByHook(SkillHubError):
+    """A PreToolUse hook of the person who runs the server stopped the call; `reason` is what it said."""
+
+    code = "BLOCKED_BY_HOOK"
+
+    def __init__(self, tool: str, reason: str) -> None:
+        super().__init__(f"A hook blocked {tool}: {reason}", hint="do as it says, or go on without the call")
+        self.tool = tool
+        self.reason = reason
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"tool": self.tool}
 
 
 class SkillUnreadable(SkillHubError):

@@ -6,6 +6,7 @@ Every way in, the MCP tools, the shell and Python, calls these verbs, so that wh
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import unicodedata
@@ -13,17 +14,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillhub_mcp.disclosure.catalogue import Entry
+from skillhub_mcp.disclosure.mentions import Mentionable, Resolution, resolve
 from skillhub_mcp.disclosure.parts import split_body
-from skillhub_mcp.errors import (
-    EmbeddingError,
-    IndexUnavailable,
-    InvalidArgument,
-    SkillDisabled,
-    SkillHubError,
-    SkillNotFound,
-)
+from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, InvalidArgument, SkillNotFound
 from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy, Standing
+from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.search.analysis import normalise_query
 from skillhub_mcp.search.embedders.base import Embedder, Vector
 from skillhub_mcp.search.freshness import LiveIndex
@@ -33,18 +31,16 @@ from skillhub_mcp.search.ranking import Hit, Reason, cut, full_text_match, order
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file
-from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.near import not_found
 from skillhub_mcp.skills.registry_index import RegistryIndex, index_of
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.skills.snapshot import Settled, Snapshot
 
 log = logging.getLogger(__name__)
 
 MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
-_LISTED_NAMES = 20
 _REST_AFTER_FAILURE_SECONDS = 30.0
 
 
@@ -76,12 +72,21 @@ class SearchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ListedSkill:
-    """A skill as a person sees it: whose it is, what to load it by, and which skill has its name instead, if any."""
+    """A skill as a person sees it: whose it is, what to load it by, and which skill has its name instead, if any.
+
+    `standing` says whether it is served.
+    """
 
     skill: Skill
     source: Source
     handle: str
     shadowed_by: Skill | None
+    standing: Standing
+
+    @property
+    def served(self) -> bool:
+        """Whether an agent may have it."""
+        return self.standing is Standing.ON
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ class SkillHub:
         self,
         live: LiveIndex,
         *,
-        visibility: Visibility,
+        access: Access,
         search: SearchOptions,
         files: ReadLimits,
         max_body_bytes: int,
@@ -124,7 +129,7 @@ class SkillHub:
         environment: Callable[[], dict[str, str]],
     ) -> None:
         self._live = live
-        self._visibility = visibility
+        self._access = access
         self._search = search
         self._files = files
         self._max_body_bytes = max_body_bytes
@@ -134,7 +139,7 @@ class SkillHub:
         self._environment = environment
         self._embedder_rests_until = float("-inf")
         self._lock = threading.Lock()
-        self._served: tuple[Snapshot, frozenset[str]] | None = None
+        self._served: tuple[Snapshot, Policy, frozenset[str]] | None = None
 
     def start(self) -> None:
         """Begin reading the skills in the background."""
@@ -159,24 +164,68 @@ class SkillHub:
         """Call `listener`, from a thread of the hub, whenever the skills have become others."""
         self._live.on_change(listener)
 
+    @property
+    def access(self) -> Access:
+        """Who may load what."""
+        return self._access
+
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
-        return tuple(skill for skill in self._live.snapshot().skills if self._visibility.allows(skill))
+        policy = self._access.now()
+        return tuple(skill for skill in self._live.snapshot().skills if policy.offers(skill))
 
     def listed(self) -> tuple[ListedSkill, ...]:
-        """Return the skills that are served, by name, and after each those that lost its name to it."""
+        """Return the skills that are served and those that could be, by name.
+
+        After each come those that lost its name to it. What the server's settings leave out is not among them; what
+        was switched off or is denied is, with its standing.
+        """
         snapshot = self._live.snapshot()
+        policy = self._access.now()
         winners = {lost.skill.directory: lost.winner for lost in snapshot.report.shadowed}
-        allowed = [skill for skill in snapshot.everything if self._visibility.allows(skill)]
-        allowed.sort(key=lambda skill: (skill.name, skill.directory in winners))
+        listed = [
+            ListedSkill(skill, snapshot.source(skill), snapshot.handle(skill), winners.get(skill.directory), standing)
+            for skill in snapshot.everything
+            if (standing := policy.standing(skill)) is not Standing.FILTERED
+        ]
+        listed.sort(key=lambda one: (one.skill.name, one.shadowed_by is not None))
+        return tuple(listed)
+
+    def catalogue(self) -> tuple[Entry, ...]:
+        """Return the skills that a model may choose, by name, as a catalogue has them.
+
+        Skills that always apply are the most important, then those of the stronger source.
+        """
+        rank = {source: number for number, source in enumerate(Source)}
         return tuple(
-            ListedSkill(skill, snapshot.source(skill), snapshot.handle(skill), winners.get(skill.directory))
-            for skill in allowed
+            Entry(
+                name=one.skill.name,
+                description=one.skill.description,
+                path=os.path.join(one.skill.directory, SKILL_FILE),
+                source=one.source.value,
+                scope="repo" if one.source is Source.PROJECT else "user",
+                importance=(not one.skill.always_apply, rank[one.source]),
+            )
+            for one in self.listed()
+            if one.served and one.shadowed_by is None and not one.skill.disable_model_invocation
+        )
+
+    def resolve(self, text: str, *, cwd: str) -> Resolution:
+        """Return the skills that `text` mentions, as `$name` or by a path from `cwd` (seed 000, goal 4)."""
+        copies = {lost.skill.directory for lost in self._live.snapshot().report.shadowed if lost.why is Settled.COPY}
+        return resolve(
+            text,
+            [
+                Mentionable(one.skill.name, one.skill.directory, one.handle, on=one.standing is Standing.ON)
+                for one in self.listed()
+                if one.skill.directory not in copies
+            ],
+            cwd=cwd,
         )
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the present skills, or those of one source, as seed 003's index, as far as this server serves them."""
-        return index_of(self._live.judged(admission), source=source, allows=self._visibility.allows)
+        return index_of(self._live.judged(admission), source=source, allows=self._access.now().offers)
 
     def search(
         self, query: str, *, limit: int | None = None, category: str | None = None, source: Source | None = None
@@ -207,57 +256,81 @@ class SkillHub:
             searched=len(self._findable(view.snapshot)),
         )
 
-    def load(self, skill_name: str, *, part: int = 1) -> LoadedSkill:
+    def load(self, skill_name: str, *, part: int = 1, granted: Collection[Grant] = NOTHING_GRANTED) -> LoadedSkill:
         """Return a skill's instructions as its SKILL.md holds them now (seed 002 §3.3).
 
-        Raises SkillNotFound, SkillDisabled, SkillUnreadable, or InvalidArgument for a part that is not there.
+        Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that is not there, and what `Policy.check`
+        raises.
         """
-        snapshot, skill = self._resolved(skill_name)
+        snapshot, skill = self._resolved(skill_name, Act.LOAD, granted)
         document = read_document(skill)
         parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
         if not 1 <= part <= len(parts):
             raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {skill.name!r}")
         return LoadedSkill(skill, snapshot.handle(skill), snapshot.source(skill), parts[part - 1], part, len(parts))
 
-    def read_file(self, skill_name: str, file_path: str, *, offset: int = 0) -> FileContent:
+    def read_file(
+        self, skill_name: str, file_path: str, *, offset: int = 0, granted: Collection[Grant] = NOTHING_GRANTED
+    ) -> FileContent:
         """Return a file of the skill, from byte `offset` on (seed 002 §3.4, DECISIONS 24).
 
-        Raises SkillNotFound, SkillDisabled, SkillFileNotFound, PathNotAllowed or InvalidArgument.
+        Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        skill = self.skill(skill_name)
+        skill = self._resolved(skill_name, Act.READ, granted)[1]
         return read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
 
-    def files(self, skill_name: str) -> tuple[tuple[FileEntry, ...], bool]:
-        """Return the files of the skill that can be read, and whether there are more than are listed."""
-        return list_files(self.skill(skill_name).directory, serve_dotfiles=self._files.serve_dotfiles)
+    def files(
+        self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
+    ) -> tuple[tuple[FileEntry, ...], bool]:
+        """Return the files of the skill that can be read, and whether there are more than are listed.
 
-    def run_command(self, skill_name: str, command: str, args: Sequence[str] = ()) -> CommandResult:
+        Raises what `read_file` raises.
+        """
+        skill = self._resolved(skill_name, Act.READ, granted)[1]
+        return list_files(skill.directory, serve_dotfiles=self._files.serve_dotfiles)
+
+    def run_command(
+        self,
+        skill_name: str,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        granted: Collection[Grant] = NOTHING_GRANTED,
+    ) -> CommandResult:
         """Run an allowed command in the skill's directory, without a shell (seed 002 §3.5).
 
-        Raises SkillNotFound, SkillDisabled, CommandNotAllowed, CommandUnavailable or InvalidArgument.
+        Raises SkillNotFound, CommandNotAllowed, CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
-        skill = self.skill(skill_name)
+        skill = self._resolved(skill_name, Act.RUN, granted)[1]
         cwd = Path(skill.directory)
         environment = self._environment()
         argv = self._commands.resolve(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
         return run(argv, cwd=cwd, limits=self._run_limits, environment=environment)
 
-    def skill(self, skill_name: str) -> Skill:
-        """Return the skill of that name or safe alias, or at `name@source` or a path (DECISIONS 17).
+    @staticmethod
+    def granting(skill: Skill) -> frozenset[Grant]:
+        """Return the grant that having been given a skill's instructions amounts to."""
+        return frozenset({(Act.LOAD, skill.directory)})
 
-        Raises SkillNotFound or SkillDisabled.
+    def known(self, skill_name: str) -> Skill:
+        """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
+
+        Raises SkillNotFound.
         """
-        return self._resolved(skill_name)[1]
+        return self._named(skill_name, self._live.snapshot())
 
-    def _resolved(self, skill_name: str) -> tuple[Snapshot, Skill]:
+    def _resolved(self, skill_name: str, act: Act, granted: Collection[Grant]) -> tuple[Snapshot, Skill]:
         snapshot = self._live.snapshot()
+        skill = self._named(skill_name, snapshot)
+        self._access.now().check(skill, act, granted)
+        return snapshot, skill
+
+    def _named(self, skill_name: str, snapshot: Snapshot) -> Skill:
         name = unicodedata.normalize("NFKC", skill_name).strip()
         skill = snapshot.named(name) or snapshot.named(skill_name)
         if skill is None:
             raise self._not_found(name, snapshot)
-        if not self._visibility.allows(skill):
-            raise SkillDisabled(skill.name, setting=self._visibility.setting)
-        return snapshot, skill
+        return skill
 
     def _ask(self, text: str, candidates: int, wanted: _Wanted) -> tuple[View, list[Hit]]:
         view, index = self._live.searchable()
@@ -296,7 +369,8 @@ class SkillHub:
     def _among(self, snapshot: Snapshot, wanted: _Wanted) -> Collection[str]:
         findable = self._findable(snapshot)
         if wanted.source is not None:
-            findable = frozenset(s.directory for s in snapshot.of(wanted.source) if self._offered(s))
+            policy = self._access.now()
+            findable = frozenset(s.directory for s in snapshot.of(wanted.source) if _findable(s, policy))
         if wanted.category is None:
             return findable
         category = wanted.category.strip().lower()
@@ -304,22 +378,17 @@ class SkillHub:
         return frozenset(skill.directory for skill in found if skill is not None and skill.category == category)
 
     def _findable(self, snapshot: Snapshot) -> frozenset[str]:
+        policy = self._access.now()
         with self._lock:
-            if self._served is None or self._served[0] is not snapshot:
-                offered = frozenset(s.directory for s in snapshot.skills if self._offered(s))
-                self._served = (snapshot, offered)
-            return self._served[1]
+            if self._served is None or self._served[0] is not snapshot or self._served[1] is not policy:
+                offered = frozenset(s.directory for s in snapshot.skills if _findable(s, policy))
+                self._served = (snapshot, policy, offered)
+            return self._served[2]
 
-    def _offered(self, skill: Skill) -> bool:
-        return self._visibility.allows(skill) and not skill.disable_model_invocation
+    def _not_found(self, name: str, snapshot: Snapshot) -> SkillNotFound:
+        policy = self._access.now()
+        return not_found(name, [s.name for s in snapshot.skills if _findable(s, policy)], search_tool="search_skills")
 
-    def _not_found(self, name: str, snapshot: Snapshot) -> SkillHubError:
-        names = [skill.name for skill in snapshot.skills if self._offered(skill)]
-        near = near_names(name, names)
-        if near:
-            hint = "did you mean " + " or ".join(repr(found) for found in near) + "?"
-        elif 0 < len(names) <= _LISTED_NAMES:
-            hint = "available skills: " + ", ".join(names)
-        else:
-            hint = "find the name with search_skills" if names else "available skills: (none)"
-        return SkillNotFound(name, near=near, hint=hint)
+
+def _findable(skill: Skill, policy: Policy) -> bool:
+    return policy.offers(skill) and not skill.disable_model_invocation

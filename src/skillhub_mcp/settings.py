@@ -85,6 +85,11 @@ class Settings:
     catalogue_max_bytes: int
     skill_search_limit: int
     skill_search_max_limit: int
+    instructions_max_bytes: int
+    agents_config: str
+    permissions: str
+    choices: str
+    hooks: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,10 @@ def _path(written: str) -> str:
     if not written.strip() or "\0" in written or re.match(r"\w{2,}://", written):
         raise ValueError("must be a path on this machine")
     return os.path.abspath(os.path.expanduser(written))
+
+
+def _optional_path(written: str) -> str:
+    return _path(written) if written.strip() else ""
 
 
 def _some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
@@ -220,7 +229,7 @@ def _setting(
 
 _MEBIBYTES_64 = 64 * 1024 * 1024
 _PLACES = ("project", "user", "hub", "builtin", "claude")
-_TOOL_SETS = ("core", "context", "registry")
+TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 
 SETTINGS: tuple[Setting[object], ...] = (
     _setting(
@@ -265,8 +274,8 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_TOOLS",
         "tools",
         "core",
-        "Which sets of tools are offered: some of core, context and registry, separated by commas, or all",
-        _some_of(*_TOOL_SETS),
+        f"Which sets of tools are offered: some of {', '.join(TOOL_SETS)}, separated by commas, or all",
+        _some_of(*TOOL_SETS),
     ),
     _setting("DB_PATH", "db_path", "~/.skillhub/skills.lancedb", "Where the index is kept", _path),
     _setting(
@@ -436,7 +445,7 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_CATALOGUE_MAX_BYTES",
         "catalogue_max_bytes",
         "32768",
-        "Bytes that a catalogue's entries take at most",
+        "Bytes of UTF-8 that a catalogue takes at most: descriptions are shortened to fit, then skills are left out",
         _whole(1, _MEBIBYTES_64),
         forgiving=True,
     ),
@@ -455,6 +464,42 @@ SETTINGS: tuple[Setting[object], ...] = (
         "Skills that skill_search returns at most, whatever limit is asked for",
         _whole(1, 1_000),
         forgiving=True,
+    ),
+    _setting(
+        "SKILLHUB_INSTRUCTIONS_MAX_BYTES",
+        "instructions_max_bytes",
+        "2048",
+        "Bytes that the server's instructions take at most; what the tools need comes first, then the names of skills",
+        _whole(512, _MEBIBYTES_64),
+    ),
+    _setting(
+        "SKILLHUB_AGENTS_CONFIG",
+        "agents_config",
+        "",
+        "How AGENTS.md files are read: a JSON object, or the path of a file that holds one; empty takes the defaults",
+        _text,
+    ),
+    _setting(
+        "SKILLHUB_PERMISSIONS",
+        "permissions",
+        "",
+        "A file of rules that allow and deny, besides ~/.skillhub/permissions.json and the project's; must exist",
+        _optional_path,
+    ),
+    _setting(
+        "SKILLHUB_CHOICES",
+        "choices",
+        "~/.skillhub/choices.json",
+        "Where it is kept which skills were switched off and on",
+        _path,
+    ),
+    _setting(
+        "SKILLHUB_HOOKS",
+        "hooks",
+        "",
+        "A file of shell commands to run before and after each tool call: your own code, so it is never looked for "
+        "anywhere else; empty runs none",
+        _optional_path,
     ),
 )
 

@@ -10,14 +10,14 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from skillhub_mcp.bootstrap import make_catalogues, make_hub, registry_admission
-from skillhub_mcp.server.app import ContextOptions, ServerOptions, make_server
+from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.boundary import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
 
@@ -47,21 +47,8 @@ class Answer:
 async def in_process(environment: Mapping[str, str], **options: Any) -> AsyncIterator[Client[Any]]:
     """A client of a server in this process."""
     settings, _ = read_settings(environment)
-    chosen: dict[str, Any] = {
-        "transport": "stdio",
-        "tools": settings.tools,
-        "registry_admission": lambda lenient: registry_admission(settings, lenient=lenient),
-        "context": ContextOptions(
-            lambda: make_catalogues(settings), settings.skill_search_limit, settings.skill_search_max_limit
-        )
-        if settings.skills_enabled
-        else None,
-        "enable_run": settings.enable_run,
-        "expose_paths": True,
-        "error_style": settings.error_style,
-        "run_timeout_seconds": settings.exec_timeout_seconds,
-    }
-    server = make_server(make_hub(settings), ServerOptions(**{**chosen, **options}))
+    hub = make_hub(settings)
+    server = make_server(hub, replace(server_options(settings, hub), **options))
     async with Client(server) as client:
         yield client
 

@@ -13,7 +13,26 @@ import traceback
 from collections.abc import Sequence
 
 from skillhub_mcp.cli.arguments import Parser, add_setting_options, setting_options
-from skillhub_mcp.cli.commands import config, context, demo, index, list_, read, registry, search, serve, show, validate
+from skillhub_mcp.cli.commands import (
+    agents,
+    catalogue,
+    choices,
+    config,
+    context,
+    demo,
+    index,
+    inspect,
+    list_,
+    permissions,
+    pick,
+    read,
+    registry,
+    resolve,
+    search,
+    serve,
+    show,
+    validate,
+)
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
     EXIT_FAILED,
@@ -24,11 +43,29 @@ from skillhub_mcp.cli.output import (
     print_error,
     printable,
 )
-from skillhub_mcp.errors import InvalidArgument, InvalidSetting, SkillHubError
+from skillhub_mcp.errors import InvalidArgument, InvalidSetting, PolicyUnreadable, SkillHubError
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-VERBS = (search, list_, show, read, validate, index, registry, context, demo, config)
+VERBS = (
+    search,
+    list_,
+    show,
+    read,
+    pick,
+    choices,
+    permissions,
+    catalogue,
+    resolve,
+    inspect,
+    validate,
+    index,
+    registry,
+    context,
+    agents,
+    demo,
+    config,
+)
 
 
 def make_parser() -> Parser:
@@ -57,7 +94,7 @@ def run(argv: Sequence[str]) -> int:
         sys.stdout.flush()
     except SkillHubError as error:
         print_error(error, as_json="--json" in argv)
-        return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting) else EXIT_FAILED
+        return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting | PolicyUnreadable) else EXIT_FAILED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: nothing is wrong, and nothing more can be said.
         _drop_output()

@@ -59,6 +59,11 @@ def say(text: str) -> None:
     print(printable(text))
 
 
+def note(text: str) -> None:
+    """Print something that is not the answer itself, on stderr."""
+    print(printable(text), file=sys.stderr)
+
+
 def print_json(value: object) -> None:
     """Print `value` as indented JSON on stdout."""
     print(_json(value, sys.stdout, indent=2))
@@ -75,7 +80,7 @@ def print_error(error: SkillHubError, *, as_json: bool) -> None:
         print(f"\nhint: {printable(error.hint)}", file=sys.stderr)
 
 
-def write_file(path: str, text: str) -> None:
+def write_file(path: str, text: str, *, option: str = "--output") -> None:
     """Write a file in one step, so that a reader finds it whole. Raises InvalidArgument where it cannot be written."""
     from skillhub_mcp.errors import InvalidArgument
 
@@ -87,7 +92,7 @@ def write_file(path: str, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(new)
-        raise InvalidArgument("--output", f"{path!r} cannot be written: {error.strerror}") from error
+        raise InvalidArgument(option, f"{path!r} cannot be written: {error.strerror}") from error
 
 
 def log_to_stderr(level: str) -> None:

@@ -20,7 +20,7 @@ from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanning import Memory, Remembered
 
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 STATE_FILE = "index_state.json"
 NO_EMBEDDING = "none"
 
@@ -181,6 +181,7 @@ def _skill_to_json(skill: Skill) -> dict[str, Any]:
         "allowed_tools_text": skill.allowed_tools_text,
         "disable_model_invocation": skill.disable_model_invocation,
         "not_user_invocable": not skill.user_invocable,
+        "argument_hint": skill.argument_hint,
     }
     return written | {key: value for key, value in optional.items() if value}
 
@@ -239,6 +240,7 @@ def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> Remem
         given("allowed_tools_text"),
         given("disable_model_invocation", False),
         not given("not_user_invocable", False),
+        given("argument_hint"),
     )
     shape = HeaderShape(*file["header"])
     if not (shape.lines.__class__ is shape.longest.__class__ is int):

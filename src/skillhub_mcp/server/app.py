@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 # FastMCP reads these when it is first imported: no .env file of whatever directory a client starts us in, no
 # look-up of newer versions on the network, no log format of its own.
@@ -19,22 +19,26 @@ import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
+from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.server.announcing import Announcer
 from skillhub_mcp.server.boundary import ErrorBoundary, ErrorStyle
+from skillhub_mcp.server.consent import Consent
+from skillhub_mcp.server.hooking import Hooking
+from skillhub_mcp.server.instructing import Instructing, InstructionOptions
+from skillhub_mcp.server.sessions import Sessions, Transport
 from skillhub_mcp.server.tools.core import add_core_tools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
 if TYPE_CHECKING:
+    from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
-Transport = Literal["stdio", "http"]
+# What one session was given makes a difference to these.
+SESSION_TOOLS = ("skill_load", "context_inspect", "agents_context", "agents_resolve", "agents_resume_diff")
 
-INSTRUCTIONS = (
-    "SkillHub holds expert instructions (skills), separate from any built into your host. Before a non-trivial task "
-    "call search_skills; if one fits, load_skill it and follow it; read_skill_file only the files it names."
-)
 _LIST_TTL_SECONDS = 300
 # The answer to tools/list is written before the index begins to load; without a question, it loads by itself.
 _START_AFTER_LISTING_SECONDS = 0.05
@@ -54,7 +58,9 @@ class ContextOptions:
 class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
 
-    `context` is None where seed 000's skills are switched off.
+    `context` is None where seed 000's skills are switched off. `make_resolver` returns AGENTS.md as a session that
+    begins in a directory knows it; an empty one stands for the server's own. `remember` keeps a rule for a skill of
+    that name. `cwd` is what hooks are told.
     """
 
     transport: Transport
@@ -65,6 +71,11 @@ class ServerOptions:
     run_timeout_seconds: float
     registry_admission: Callable[[bool], Admission]
     context: ContextOptions | None
+    make_resolver: Callable[[str], AgentsResolver]
+    instructions_max_bytes: int
+    remember: Callable[[Act, str], None]
+    hooks: Sequence[Hook]
+    cwd: str
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
@@ -72,6 +83,9 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     start = _LateStart(hub)
     announcer = Announcer(hub)
     over_stdio = options.transport == "stdio"
+    sessions = Sessions(options.transport, tools=SESSION_TOOLS)
+    context = options.context if "context" in options.tools else None
+    catalogues = None if context is None else context.make_catalogues()
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
@@ -87,36 +101,75 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
 
     server = FastMCP(
         "SkillHub",
-        instructions=INSTRUCTIONS,
         version=version(),
         lifespan=lifespan,
-        middleware=[ErrorBoundary(options.error_style), start, announcer],
+        middleware=[
+            ErrorBoundary(options.error_style),
+            sessions,
+            *([Hooking(options.hooks, cwd=options.cwd)] if options.hooks else []),
+            Consent(hub.access, sessions, remember=options.remember if over_stdio else None),
+            start,
+            announcer,
+        ],
         mask_error_details=True,
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
     announcer.serve(server)
+    Instructing(
+        server,
+        hub,
+        InstructionOptions(
+            tools=options.tools,
+            max_bytes=options.instructions_max_bytes,
+            catalogues=catalogues,
+            with_paths=options.expose_paths,
+        ),
+    )
+    _add_tools(server, hub, sessions, options, catalogues)
+    return server
+
+
+def _add_tools(
+    server: FastMCP, hub: SkillHub, sessions: Sessions, options: ServerOptions, catalogues: Catalogues | None
+) -> None:
+    """Register the sets that were asked for; what one set needs is imported with it."""
+    with_paths = options.expose_paths
     if "core" in options.tools:
-        add_core_tools(server, hub, with_paths=options.expose_paths)
+        add_core_tools(server, hub, sessions, with_paths=with_paths)
     if "registry" in options.tools:
         from skillhub_mcp.server.tools.registry import add_registry_tools
 
-        add_registry_tools(server, hub, admission=options.registry_admission, with_paths=options.expose_paths)
-    if "context" in options.tools and options.context is not None:
-        from skillhub_mcp.disclosure.context.tiers import SearchLimits
-        from skillhub_mcp.server.tools.context import add_context_tools
+        add_registry_tools(server, hub, admission=options.registry_admission, with_paths=with_paths)
+    agents = None
+    if "agents" in options.tools:
+        from skillhub_mcp.server.tools.agents import AgentsTools, add_agents_tools
 
-        add_context_tools(
-            server,
-            options.context.make_catalogues(),
-            limits=SearchLimits(options.context.search_limit, options.context.search_max_limit),
-            with_paths=options.expose_paths,
-        )
+        agents = AgentsTools(options.make_resolver, sessions, with_paths=with_paths)
+        add_agents_tools(server, agents)
+    if options.context is not None and catalogues is not None:
+        from skillhub_mcp.disclosure.context.tiers import SearchLimits
+        from skillhub_mcp.server.tools.context import ContextTools, add_context_tools
+
+        limits = SearchLimits(options.context.search_limit, options.context.search_max_limit)
+        state = None if agents is None else agents.state
+        add_context_tools(server, ContextTools(catalogues, hub.access, sessions, limits, state), with_paths=with_paths)
+    if agents is not None or catalogues is not None:
+        from skillhub_mcp.server.beginning import add_beginning
+
+        add_beginning(server, sessions, catalogues, agents)
+    if "skill" in options.tools:
+        from skillhub_mcp.server.prompts import SkillPrompts
+        from skillhub_mcp.server.tools.skill import add_skill_tool
+
+        add_skill_tool(server, hub, sessions, with_paths=with_paths)
+        prompts = SkillPrompts(hub, sessions)
+        server.add_provider(prompts)
+        server.completion(prompts.complete)
     if options.enable_run:
         from skillhub_mcp.server.tools.run import add_run_tool
 
-        add_run_tool(server, hub, timeout_seconds=options.run_timeout_seconds)
-    return server
+        add_run_tool(server, hub, sessions, timeout_seconds=options.run_timeout_seconds)
 
 
 class _LateStart(Middleware):

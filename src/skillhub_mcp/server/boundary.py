@@ -28,7 +28,7 @@ _JSONRPC_CODE = -31_000
 
 
 class ErrorBoundary(Middleware):
-    """Answers a failed tool call in the words of `SkillHubError`, as a result or as a JSON-RPC error."""
+    """Answers a failed call in the words of `SkillHubError`: a tool's as a result or as a JSON-RPC error."""
 
     def __init__(self, style: ErrorStyle) -> None:
         self._style = style
@@ -40,7 +40,7 @@ class ErrorBoundary(Middleware):
     ) -> Any:
         try:
             return await call_next(context)
-        except (FastMCPError, ValidationError) as error:
+        except (FastMCPError, ValidationError, SkillHubError) as error:
             expected = _expected(error)
             if expected is None:
                 log.exception("Tool %s failed unexpectedly", context.message.name)
@@ -48,6 +48,20 @@ class ErrorBoundary(Middleware):
             if self._style == "jsonrpc":
                 raise MCPError(_JSONRPC_CODE, error_text(expected), error_data(expected)) from error
             return error_result(expected)
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
+        call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
+    ) -> Any:
+        try:
+            return await call_next(context)
+        except (FastMCPError, SkillHubError) as error:
+            expected = _expected(error)
+            if expected is None:
+                raise
+            # A prompt has no result that could say that it failed.
+            raise MCPError(_JSONRPC_CODE, error_text(expected), error_data(expected)) from error
 
 
 def error_text(error: SkillHubError) -> str:

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import TypedDict
 
-from skillhub_mcp.errors import SkillHubError, SkillNotFound
+from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
-from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.near import not_found
 from skillhub_mcp.skills.reading import read_skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES, HowMuch, scan
@@ -95,8 +95,7 @@ class SkillLoader:
         """
         skill = self._snapshot.named(name)
         if skill is None:
-            near = near_names(name, self.skills)
-            raise SkillNotFound(name, near=near, hint="available skills: " + (", ".join(self.skills) or "(none)"))
+            raise not_found(name, self.skills, search_tool="get_descriptions")
         return f"# Skill: {skill.name}\n\n{read_document(skill).instructions}"
 
     def _scan(self) -> Snapshot:

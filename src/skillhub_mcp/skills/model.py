@@ -56,7 +56,8 @@ class Skill:
 
     `directory` is the canonical path of the skill's own directory and the key of its row in the index;
     `root` is the canonical path of the root it was found under. `category` and `tags` are lower-case.
-    `allowed_tools_text` is what was written where `allowed_tools` came from text (DECISIONS 14).
+    `allowed_tools_text` is what was written where `allowed_tools` came from text (DECISIONS 14), `argument_hint` what
+    a person is told that they may type behind the skill's name.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Skill:
     allowed_tools_text: str | None = None
     disable_model_invocation: bool = False
     user_invocable: bool = True
+    argument_hint: str | None = None
 
     @property
     def alias(self) -> str:

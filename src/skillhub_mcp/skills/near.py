@@ -1,4 +1,4 @@
-"""Which names did the caller perhaps mean? Pure; used on the error path only."""
+"""Which names did the caller perhaps mean, and which are there at all? Pure; used on the error path only."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import difflib
 import heapq
 from collections.abc import Iterable
 
+from skillhub_mcp.errors import SkillNotFound
+
 _COMPARED = 200
 _CUTOFF = 0.5
+_LISTED_NAMES = 20
 
 
 def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -21,6 +24,20 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
     by_folded = {name.lower(): name for name in reversed(likely)}
     close = difflib.get_close_matches(wanted.lower(), by_folded, n=limit, cutoff=_CUTOFF)
     return [by_folded[name] for name in close]
+
+
+def not_found(wanted: str, names: Iterable[str], *, search_tool: str) -> SkillNotFound:
+    """Return the error for a name that none of `names` is: the nearest of them, and the first in order of the others.
+
+    `search_tool` finds those that the error has no room for.
+    """
+    there = sorted(set(names))
+    near = near_names(wanted, there)
+    guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
+    more = len(there) - _LISTED_NAMES
+    listed = ", ".join(there[:_LISTED_NAMES]) or "(none)"
+    rest = f" and {more:,} more, which {search_tool} finds" if more > 0 else ""
+    return SkillNotFound(wanted, near=near, hint=f"{guess}available skills: {listed}{rest}")
 
 
 def _pairs(text: str) -> set[str]:

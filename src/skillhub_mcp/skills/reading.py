@@ -79,6 +79,7 @@ def read_skill(content: bytes, *, directory: str, root: str, directory_name: str
         allowed_tools_text=tools_text if isinstance(tools_text, str) else None,
         disable_model_invocation=hidden_from_models,
         user_invocable=for_people,
+        argument_hint=_stated(document, metadata, "argument-hint"),
     )
     return Reading(skill, diagnostics, document.body, _shape(document), document.lines)
 

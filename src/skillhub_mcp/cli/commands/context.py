@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    _, listing = _look(options)
+    _, listing = look(options)
     if args.json:
         print_json(
             {
@@ -52,6 +52,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     for skill in listing.skills:
         hidden = "  (not for models to choose)" if skill.path in listing.hidden else ""
+        hidden += "  (off)" if skill.path in listing.off else ""
         say(f"{skill.scope}  {skill.name}  {one_line(skill.description, width=100)}{hidden}\n      {skill.path}")
     for error in listing.errors:
         say(f"error  {error.path}: {error.message}")
@@ -63,7 +64,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.context.tiers import SearchLimits, search
 
-    settings, listing = _look(options)
+    settings, listing = look(options)
     found = search(
         listing.shown,
         as_text(" ".join(args.query)),
@@ -85,12 +86,15 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    from skillhub_mcp.bootstrap import make_access
     from skillhub_mcp.disclosure.context.loading import choose, load
+    from skillhub_mcp.policy.rules import Act
 
-    _, listing = _look(options)
-    loaded = load(choose(listing, name=args.name, path=args.path))
+    settings, listing = look(options)
+    skill = choose(listing, name=args.name, path=args.path)
+    make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Act.LOAD)
+    loaded = load(skill)
     if args.json:
-        skill = loaded.skill
         facts = {"skill_id": skill.id, "name": skill.name, "path": skill.path, "dir": skill.dir}
         print_json({**facts, "mtime_ms": loaded.mtime_ms, "text": loaded.text})
     else:
@@ -98,10 +102,11 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _look(options: Mapping[str, str]) -> tuple[Settings, Listing]:
-    from skillhub_mcp.bootstrap import make_catalogues
+def look(options: Mapping[str, str]) -> tuple[Settings, Listing]:
+    """Return the settings and the skills that they lead to. Raises InvalidSetting where this is switched off."""
+    from skillhub_mcp.bootstrap import make_access, make_catalogues
 
     settings, _ = read_settings(os.environ, options)
     if not settings.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "switches this off", hint="set it to 1")
-    return settings, make_catalogues(settings).listing()
+    return settings, make_catalogues(settings, make_access(settings, asks=False)).listing()

@@ -10,12 +10,14 @@ from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.hubs import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
 from skillhub_mcp.hub import ListedSkill
+from skillhub_mcp.policy.access import Standing
 from skillhub_mcp.skills.roots import SOURCES
 
 
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
     parser = verbs.add_parser("list", help="list the skills", description="List the skills that are served.")
+    parser.add_argument("--all", action="store_true", help="also skills that are switched off or denied")
     parser.add_argument("--core", action="store_true", help="only Core Skills: those with alwaysApply")
     parser.add_argument("--category", metavar="NAME", help="only skills of this category")
     parser.add_argument("--source", choices=SOURCES, help="only skills of this source")
@@ -42,7 +44,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _wanted(one: ListedSkill, args: argparse.Namespace) -> bool:
     return (
-        (one.skill.always_apply or not args.core)
+        (one.served or args.all)
+        and (one.skill.always_apply or not args.core)
         and (args.category is None or one.skill.category == args.category.strip().lower())
         and (args.source is None or one.source.value == args.source)
     )
@@ -50,6 +53,7 @@ def _wanted(one: ListedSkill, args: argparse.Namespace) -> bool:
 
 def _notes(one: ListedSkill) -> str:
     notes = [
+        {Standing.OFF: "switched off", Standing.DENIED: "denied by a rule"}.get(one.standing, ""),
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "not for models to choose" if one.skill.disable_model_invocation else "",
         "not for people to call" if not one.skill.user_invocable else "",
@@ -70,6 +74,7 @@ def _facts(one: ListedSkill) -> dict[str, object]:
         "always_apply": skill.always_apply,
         "disable_model_invocation": skill.disable_model_invocation,
         "user_invocable": skill.user_invocable,
+        "state": one.standing.value,
         "path": skill.directory,
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,
         "diagnostics": [diagnostic.rule for diagnostic in skill.diagnostics],

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 
 from skillhub_mcp.cli.output import EXIT_OK, log_to_stderr
+from skillhub_mcp.errors import PolicyUnreadable
 
 log = logging.getLogger("skillhub_mcp")
 
@@ -47,34 +48,23 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for origin in origins:
         if origin.problem is not None:
             log.warning("%s; %s is used", origin.problem, origin.setting.default)
-    from skillhub_mcp.bootstrap import make_catalogues, make_hub, registry_admission
+    from skillhub_mcp.bootstrap import make_hub, server_options
     from skillhub_mcp.search.looking import Depth
-    from skillhub_mcp.server.app import ContextOptions, ServerOptions, make_server
+    from skillhub_mcp.server.app import make_server
 
     hub = make_hub(settings)
     if args.reindex:
         hub.refresh(Depth.REBUILD)
     over_http = args.transport == "http"
-    enable_run = settings.enable_run and (settings.enable_run_over_http or not over_http)
-    if settings.enable_run and not enable_run:
+    chosen = server_options(settings, hub, over_http=over_http)
+    if settings.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
-    server = make_server(
-        hub,
-        ServerOptions(
-            transport="http" if over_http else "stdio",
-            tools=settings.tools,
-            enable_run=enable_run,
-            expose_paths=settings.expose_paths or not over_http,
-            error_style=settings.error_style,
-            run_timeout_seconds=settings.exec_timeout_seconds,
-            registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
-            context=ContextOptions(
-                lambda: make_catalogues(settings), settings.skill_search_limit, settings.skill_search_max_limit
-            )
-            if settings.skills_enabled
-            else None,
-        ),
-    )
+    try:
+        hub.access.now()
+    except PolicyUnreadable as error:
+        # The hub stays up to say so to whoever calls: what it cannot understand it does not widen.
+        log.warning("%s (%s): nothing is served until it is mended", error.message, error.path)
+    server = make_server(hub, chosen)
     if over_http:
         from skillhub_mcp.server.http import HttpOptions, serve_http
 

@@ -6,9 +6,10 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from skillhub_mcp.disclosure.catalogue import Budget, Entry, Rendered, codelia, fit
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import Project
@@ -24,7 +25,7 @@ _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CatalogueLimits:
-    """How much of a catalogue a session begins with: skills, and bytes of UTF-8 that their entries take (§6.1)."""
+    """How much of a catalogue a session begins with: skills, and bytes of UTF-8 of the whole text (§6.1)."""
 
     max_entries: int
     max_bytes: int
@@ -34,25 +35,37 @@ class CatalogueLimits:
 class Listing:
     """Every skill of one working directory, repo before user and then by path, and every error.
 
-    `hidden` are the paths of those that no list and no search shows a model (`disable-model-invocation`).
+    `hidden` are the paths of those that no list and no search shows a model (`disable-model-invocation`), and `off`
+    of those that a person switched off or a rule denies. `known` has what was read of each, by path.
     """
 
     cwd: str
+    root: str
     skills: tuple[SkillMetadata, ...]
     errors: tuple[SkillLoadError, ...]
     hidden: frozenset[str]
+    off: frozenset[str]
+    known: Mapping[str, Skill]
 
     @property
     def shown(self) -> tuple[SkillMetadata, ...]:
         """The skills that a model is shown."""
-        return tuple(skill for skill in self.skills if skill.path not in self.hidden)
+        return tuple(skill for skill in self.skills if skill.path not in self.hidden and skill.path not in self.off)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    registry: Registry
+    offers: Callable[[Skill], bool]
+    listing: Listing
 
 
 class Catalogues:
     """The catalogues of the working directories that were asked for, the last 32 of them. Safe to call from threads.
 
     `project_of` says which project a directory belongs to; an empty one stands for the default. `home` has the user's
-    skills. What `allows` does not let through is as if it were not there.
+    skills. What `allows` does not let through is as if it were not there. `offers_in` returns, for a project's root,
+    what says whether a skill is on there; an equal answer means that nothing was switched since.
     """
 
     def __init__(
@@ -62,13 +75,15 @@ class Catalogues:
         home: str,
         limits: CatalogueLimits,
         allows: Callable[[Skill], bool] = lambda _: True,
+        offers_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _everything,
     ) -> None:
         self._project_of = project_of
         self._allows = allows
+        self._offers_in = offers_in
         self._home = home
         self._limits = limits
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[Registry, Listing]] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
         """Return the skills for `cwd`; without `force_reload` as they were when they were last looked at (§10.1).
@@ -78,34 +93,59 @@ class Catalogues:
         if cwd is not None and not os.path.isdir(os.path.expanduser(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         project = self._project_of(os.path.expanduser(cwd or ""))
+        offers = self._offers_in(project.root)
         with self._lock:
             known = self._kept.get(project.cwd)
-            if known is not None and not force_reload:
+            if known is not None and known.offers == offers and not force_reload:
                 self._kept.move_to_end(project.cwd)
-                return known[1]
-            registry = (
-                Registry(codelia_roots(project, home=self._home), admission=CODELIA) if known is None else known[0]
-            )
-            if known is not None:
-                registry.refresh_index()
-            listing = _listing(project.cwd, registry.snapshot, self._allows)
-            self._kept[project.cwd] = (registry, listing)
+                return known.listing
+            if known is None:
+                registry = Registry(codelia_roots(project, home=self._home), admission=CODELIA)
+            else:
+                registry = known.registry
+                if force_reload:
+                    registry.refresh_index()
+            listing = _listing(project, registry.snapshot, self._allows, offers)
+            self._kept[project.cwd] = _Kept(registry, offers, listing)
             self._kept.move_to_end(project.cwd)
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
             return listing
 
+    def initial(self, cwd: str | None = None, *, force_reload: bool = False) -> Rendered:
+        """Return the text that a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
+        return initial_text(self.listing(cwd, force_reload=force_reload), self._limits)
+
     def catalogue(self, cwd: str | None = None, *, force_reload: bool = False) -> SkillCatalog:
-        """Return what a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
+        """Return the skills that a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
         listing = self.listing(cwd, force_reload=force_reload)
-        kept: list[SkillMetadata] = []
-        left = self._limits.max_bytes
-        for skill in listing.shown[: self._limits.max_entries]:
-            left -= sum(len(text.encode()) for text in (skill.name, skill.description, skill.path, skill.scope))
-            if left < 0:
-                break
-            kept.append(skill)
-        return SkillCatalog(skills=tuple(kept), errors=listing.errors, truncated=len(kept) < len(listing.shown))
+        rendered = initial_text(listing, self._limits)
+        paths = {entry.path for entry in rendered.catalogue.entries}
+        return SkillCatalog(
+            skills=tuple(skill for skill in listing.skills if skill.path in paths),
+            errors=listing.errors,
+            truncated=rendered.catalogue.truncated,
+        )
+
+
+def entries_of(listing: Listing) -> list[Entry]:
+    """Return the skills that a model is shown, as a catalogue has them."""
+    return [
+        Entry(
+            name=skill.name,
+            description=skill.description,
+            path=skill.path,
+            source="project" if skill.scope == "repo" else "user",
+            scope=skill.scope,
+        )
+        for skill in listing.shown
+    ]
+
+
+def initial_text(listing: Listing, limits: CatalogueLimits) -> Rendered:
+    """Return `<skills_context>` for the skills of `listing`, within `limits`."""
+    budget = Budget(max_entries=limits.max_entries, max_bytes=limits.max_bytes)
+    return fit(entries_of(listing), budget, codelia, search_tool="skill_search", load_tool="skill_load")
 
 
 def skill_id(path: str) -> str:
@@ -113,15 +153,23 @@ def skill_id(path: str) -> str:
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _listing(cwd: str, snapshot: Snapshot, allows: Callable[[Skill], bool]) -> Listing:
-    allowed = [skill for skill in snapshot.everything if allows(skill)]
-    skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in allowed]
+def _everything(_: Skill) -> bool:
+    return True
+
+
+def _listing(
+    project: Project, snapshot: Snapshot, allows: Callable[[Skill], bool], offers: Callable[[Skill], bool]
+) -> Listing:
+    skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in snapshot.everything if allows(skill)]
     skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
     return Listing(
-        cwd=cwd,
+        cwd=project.cwd,
+        root=project.root,
         skills=tuple(metadata for metadata, _ in skills),
         errors=tuple(_errors(snapshot)),
         hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
+        off=frozenset(metadata.path for metadata, skill in skills if not offers(skill)),
+        known={metadata.path: skill for metadata, skill in skills},
     )
 
 

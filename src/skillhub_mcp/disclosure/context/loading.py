@@ -10,15 +10,15 @@ from xml.sax.saxutils import escape, quoteattr
 
 from skillhub_mcp.disclosure.context.catalogue import Listing
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
+from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.near import not_found
 from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES
 
 _NANOSECONDS_A_MILLISECOND = 1_000_000
-_LISTED_NAMES = 20
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
 
@@ -70,6 +70,16 @@ def load(skill: SkillMetadata, *, with_paths: bool = True) -> LoadedContext:
     return LoadedContext(_rendered(skill, text, with_paths=with_paths), skill, mtime_ms)
 
 
+def already_loaded(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
+    """Return the reminder that stands for a body which this session has seen and which has not changed (§6.3)."""
+    where = skill.path if with_paths else f"id {skill.id}"
+    return (
+        f"Skill {skill.name!r} is loaded already, unchanged since: {where} (mtime: {before.mtime_ms or 0:.0f}). Its "
+        f"instructions stand in the result of showing {before.number} of this session. If you no longer have them, "
+        "call skill_load with force=true."
+    )
+
+
 def _rendered(skill: SkillMetadata, content: str, *, with_paths: bool) -> str:
     path = f" path={quoteattr(skill.path)}" if with_paths else ""
     # A file URL with a slash at its end, from which relative paths resolve.
@@ -115,12 +125,4 @@ def _at(listing: Listing, path: str) -> SkillMetadata:
 
 
 def _not_found(wanted: str, skills: Sequence[SkillMetadata]) -> SkillNotFound:
-    names = sorted({skill.name for skill in skills})
-    near = near_names(wanted, names)
-    if near:
-        hint = "did you mean " + " or ".join(repr(name) for name in near) + "?"
-    elif 0 < len(names) <= _LISTED_NAMES:
-        hint = "available skills: " + ", ".join(names)
-    else:
-        hint = "find the name with skill_search" if names else "available skills: (none)"
-    return SkillNotFound(wanted, near=near, hint=hint)
+    return not_found(wanted, [skill.name for skill in skills], search_tool="skill_search")

@@ -1,9 +1,11 @@
-"""The opt-in set `context`: seed 000's tools, over its own two places for skills (§5, §7, §10.1)."""
+"""The opt-in set `context`: seed 000's tools over `.agents/skills` of the project and of the user's home."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
@@ -12,11 +14,15 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
-from skillhub_mcp.disclosure.context.loading import choose, load
+from skillhub_mcp.disclosure.context.inspection import inspection
+from skillhub_mcp.disclosure.context.loading import already_loaded, choose, load
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.context.tiers import SearchLimits, search
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.policy.access import Access
+from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.server.results import compact_json
+from skillhub_mcp.server.sessions import Session, Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, MAX_PATH_CHARACTERS, MAX_QUERY_ARGUMENT
 
 SKILL_META_KEY = "io.skillhub/skill"
@@ -27,13 +33,29 @@ _SEARCH = (
     "Find skills by path, name, the beginning of a name, or words. Call before a non-trivial task. Load one with "
     "skill_load, by its path where names repeat."
 )
-_LOAD = "Get a skill's whole SKILL.md and the list of its files, then follow it. Give path or name; path wins."
+_LOAD = (
+    "Get a skill's whole SKILL.md and the list of its files, then follow it. Give path or name; path wins. What was "
+    "loaded before and has not changed comes as a reminder: force=true gives it again."
+)
+_INSPECT = "Show what was loaded in this session, what there is to load, and what each costs in tokens."
 
 Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
 
 
-def add_context_tools(server: FastMCP, catalogues: Catalogues, *, limits: SearchLimits, with_paths: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class ContextTools:
+    """What the set works on. `agents_state` says what a session knows of AGENTS.md, where the set `agents` is on."""
+
+    catalogues: Catalogues
+    access: Access
+    sessions: Sessions
+    limits: SearchLimits
+    agents_state: Callable[[Session], object] | None
+
+
+def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool) -> None:
     """Register the set. Without `with_paths` the caller neither hears nor chooses a path of this machine."""
+    catalogues, sessions = tools.catalogues, tools.sessions
 
     def told(skill: SkillMetadata) -> dict[str, object]:
         return skill.model_dump(exclude=None if with_paths else {"path", "dir"})
@@ -59,7 +81,7 @@ def add_context_tools(server: FastMCP, catalogues: Catalogues, *, limits: Search
         scope: Literal["repo", "user"] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
         listing = catalogues.listing()
-        found = search(listing.shown, query, cwd=listing.cwd, limits=limits, limit=limit, scope=scope)
+        found = search(listing.shown, query, cwd=listing.cwd, limits=tools.limits, limit=limit, scope=scope)
         skills = [{**told(hit.skill), "reason": hit.reason, "score": round(hit.score, 4)} for hit in found.hits]
         answer = {"skills": skills, "count": found.count, "truncated": found.truncated}
         return ToolResult(content=compact_json(answer), structured_content=answer)
@@ -68,14 +90,33 @@ def add_context_tools(server: FastMCP, catalogues: Catalogues, *, limits: Search
     def skill_load(
         name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
         path: Path | SkipJsonSchema[None] = None,
+        force: bool = False,
     ) -> ToolResult:
-        skill = choose(catalogues.listing(), name=name, path=path, with_paths=with_paths)
+        listing = catalogues.listing()
+        skill = choose(listing, name=name, path=path, with_paths=with_paths)
+        present = sessions.current()
+        tools.access.now(listing.root).check(listing.known[skill.path], Act.LOAD, present.granted)
         loaded = load(skill, with_paths=with_paths)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
         if with_paths:
             facts |= {"path": skill.path, "dir": skill.dir}
+        before = present.ledger.last("skill", skill.path)
+        if before is not None and before.mtime_ms == loaded.mtime_ms and not force:
+            text = already_loaded(skill, before, with_paths=with_paths)
+            return ToolResult(content=text, meta={SKILL_META_KEY: {**facts, "already_loaded": True}})
+        present.ledger.record("skill", skill.name, skill.path, loaded.text, mtime_ms=loaded.mtime_ms)
         # Beside the text and not instead of it: a client that shows its model the structured content hides the body.
-        return ToolResult(content=loaded.text, meta={SKILL_META_KEY: facts})
+        return sessions.signed(ToolResult(content=loaded.text, meta={SKILL_META_KEY: facts}))
+
+    @server.tool(title="Inspect the context", description=_INSPECT, annotations=_READS, output_schema=None)
+    def context_inspect(include_skills: bool = True, include_agents: bool = True) -> ToolResult:
+        present = sessions.current()
+        answer: dict[str, Any] = inspection(
+            catalogues if include_skills else None, present.ledger.entries(), with_paths=with_paths
+        )
+        if include_agents and tools.agents_state is not None:
+            answer["agents"] = tools.agents_state(present)
+        return sessions.signed(ToolResult(content=compact_json(answer), structured_content=answer))
 
 
 def _place(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Literal
 
 from fastmcp import FastMCP
@@ -12,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.results import compact_json, file_json, loaded_json, search_result
+from skillhub_mcp.server.sessions import Sessions
 from skillhub_mcp.skills.roots import Source
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -30,7 +32,7 @@ _READ = "Read a file that a loaded skill names. Binary files come as base64."
 SkillName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Name from search_skills")]
 
 
-def add_core_tools(server: FastMCP, hub: SkillHub, *, with_paths: bool) -> None:
+def add_core_tools(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_paths: bool) -> None:
     """Register the three tools that every server offers; `with_paths` returns directories of this machine."""
 
     @server.tool(title="Search skills", description=_SEARCH, annotations=_READS, output_schema=_output_schema())
@@ -49,7 +51,11 @@ def add_core_tools(server: FastMCP, hub: SkillHub, *, with_paths: bool) -> None:
         skill_name: SkillName,
         part: Annotated[int, Field(ge=1, description="For a body in parts: next_part")] = 1,
     ) -> ToolResult:
-        return ToolResult(content=loaded_json(hub.load(skill_name, part=part), with_path=with_paths))
+        present = sessions.current()
+        loaded = hub.load(skill_name, part=part, granted=present.granted)
+        text = loaded_json(loaded, with_path=with_paths)
+        present.ledger.record_skill(loaded.skill, text)
+        return ToolResult(content=text)
 
     @server.tool(title="Read skill file", description=_READ, annotations=_READS, output_schema=None)
     def read_skill_file(
@@ -59,7 +65,11 @@ def add_core_tools(server: FastMCP, hub: SkillHub, *, with_paths: bool) -> None:
         ],
         offset: Annotated[int, Field(ge=0, le=_MAX_OFFSET, description="If truncated: next_offset")] = 0,
     ) -> ToolResult:
-        return ToolResult(content=file_json(hub.read_file(skill_name, file_path, offset=offset)))
+        present = sessions.current()
+        text = file_json(hub.read_file(skill_name, file_path, offset=offset, granted=present.granted))
+        skill = hub.known(skill_name)
+        present.ledger.record("file", f"{skill.name}/{file_path}", os.path.join(skill.directory, file_path), text)
+        return ToolResult(content=text)
 
 
 def _output_schema() -> dict[str, object]:

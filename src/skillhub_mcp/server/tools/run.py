@@ -15,6 +15,7 @@ from skillhub_mcp.execution.commands import MAX_ARGUMENTS
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.boundary import ERROR_META_KEY, error_data, error_text
 from skillhub_mcp.server.results import RunResult, compact_json, run_result
+from skillhub_mcp.server.sessions import Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, SkillName
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
@@ -24,7 +25,7 @@ _RUN = (
 )
 
 
-def add_run_tool(server: FastMCP, hub: SkillHub, *, timeout_seconds: float) -> None:
+def add_run_tool(server: FastMCP, hub: SkillHub, sessions: Sessions, *, timeout_seconds: float) -> None:
     """Register `run_skill_command`. Only for servers whose owner asked for it."""
 
     @server.tool(
@@ -35,7 +36,7 @@ def add_run_tool(server: FastMCP, hub: SkillHub, *, timeout_seconds: float) -> N
         command: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Bare name, e.g. python")],
         args: Annotated[list[str], Field(max_length=MAX_ARGUMENTS)] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
-        result = run_result(hub.run_command(skill_name, command, args or []))
+        result = run_result(hub.run_command(skill_name, command, args or [], granted=sessions.current().granted))
         wire = result.model_dump()
         if not result.timeout:
             return ToolResult(content=compact_json(wire), structured_content=wire)

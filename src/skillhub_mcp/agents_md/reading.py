@@ -1,0 +1,81 @@
+"""What does one AGENTS.md say? Found and read without following anything out of the project. Never raises on a file."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from dataclasses import dataclass
+
+AGENTS_FILE = "AGENTS.md"
+
+_MAX_READ_BYTES = 16 * 1024 * 1024
+_NANOSECONDS_A_MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An AGENTS.md that is there. `identity` is the same for two names of one file."""
+
+    path: str
+    mtime_ms: int
+    size: int
+    identity: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something about one file that a reader should know: why it is left out, or not whole."""
+
+    path: str
+    message: str
+
+
+def find(directory: str, *, root: str) -> Place | Note | None:
+    """Return the AGENTS.md of a directory, why it cannot be used, or None where there is none. Reads no body."""
+    path = os.path.join(directory, AGENTS_FILE)
+    try:
+        if not stat.S_ISLNK(os.lstat(path).st_mode):
+            real = path
+        else:
+            real = os.path.realpath(path)
+            if not is_within(real, root):
+                return Note(path, "is a link out of the project, and is not followed")
+        status = os.stat(real)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Note(path, f"cannot be looked at: {error.strerror}")
+    if not stat.S_ISREG(status.st_mode):
+        return Note(path, "is not a file")
+    return Place(path, status.st_mtime_ns // _NANOSECONDS_A_MILLISECOND, status.st_size, (status.st_dev, status.st_ino))
+
+
+def read(place: Place) -> tuple[str, list[Note]]:
+    """Return the text of a file, without blanks at its end, and what there is to say of it; "" where it has none."""
+    try:
+        # The place may have become a pipe since: opening one would wait for a writer.
+        number = os.open(os.path.realpath(place.path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(number, "rb") as file:
+            content = file.read(_MAX_READ_BYTES + 1)
+    except FileNotFoundError:
+        return "", [Note(place.path, "vanished before it could be read")]
+    except OSError as error:
+        return "", [Note(place.path, f"cannot be read: {error.strerror}")]
+    notes = []
+    if len(content) > _MAX_READ_BYTES:
+        content = content[:_MAX_READ_BYTES]
+        notes.append(Note(place.path, f"is over {_MAX_READ_BYTES:,} bytes, and only its beginning is read"))
+    content = content.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("utf-8", "replace")
+        notes.append(Note(place.path, "is not UTF-8; what could not be read is shown as \ufffd"))
+    text = text.replace("\r\n", "\n").rstrip()
+    return (text, notes) if text.strip() else ("", [*notes, Note(place.path, "is empty")])
+
+
+def is_within(path: str, root: str) -> bool:
+    """Whether a canonical path is `root` or lies below it, by whole components."""
+    return path == root or path.startswith(os.path.join(root, ""))

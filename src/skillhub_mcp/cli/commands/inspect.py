@@ -1,0 +1,93 @@
+"""`skillhub inspect`: what each layer of disclosure costs a model, in tokens."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
+from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.settings import read_settings
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser(
+        "inspect",
+        help="print what skills cost in tokens",
+        description="Print what each layer costs a model, in estimated tokens: the catalogue in every format, and, of "
+        "the skills that are named, their line in it, their instructions and each of their files.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="skills to look into")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Print the costs."""
+    settings, _ = read_settings(os.environ, options)
+    budget = Budget(max_entries=settings.catalogue_max_entries, max_bytes=settings.catalogue_max_bytes)
+    with open_hub(options) as hub:
+        entries = hub.catalogue()
+        skills = [_skill(hub, as_text(name)) for name in args.names]
+    catalogues = {}
+    for name, render in FORMATS.items():
+        rendered = fit(entries, budget, render)
+        catalogues[name] = {
+            "tokens": estimate_tokens(rendered.text),
+            "skills": len(rendered.catalogue.entries),
+            "left_out": rendered.catalogue.left_out,
+            "shortened": rendered.catalogue.shortened,
+        }
+    if args.json:
+        print_json({"skills": len(entries), "catalogue": catalogues, "loaded": skills})
+        return EXIT_OK
+    say(f"{len(entries):,} skills; a catalogue of them costs a model about")
+    for name, cost in catalogues.items():
+        missing = f" ({cost['left_out']:,} left out, {cost['shortened']:,} shortened)"
+        cut = missing if cost["left_out"] or cost["shortened"] else ""
+        say(f"{cost['tokens']:>8,} tokens  as {name}{cut}")
+    for skill in skills:
+        say(f"\n{skill['name']}")
+        say(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
+        say(f"{skill['tokens']:>8,} tokens  its instructions")
+        for file in skill["files"]:
+            binary = file["tokens"] is None
+            price = f"{file['size']:>9,} bytes" if binary else f"{file['tokens']:>8,} tokens"
+            say(f"{price}  {file['path']}")
+    return EXIT_OK
+
+
+def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
+    first = hub.load(name)
+    parts = [first, *(hub.load(name, part=part) for part in range(2, first.parts + 1))]
+    files, more = hub.files(name)
+    return {
+        "name": first.handle,
+        "catalogue_tokens": estimate_tokens(f"- {first.skill.name}: {first.skill.description}"),
+        "tokens": estimate_tokens("".join(part.instructions for part in parts)),
+        "files": [
+            {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)} for file in files
+        ],
+        "more_files": more,
+    }
+
+
+def _file_tokens(hub: SkillHub, name: str, path: str) -> int | None:
+    """Return what a file costs that is read to its end, or None for one that no model reads as text."""
+    tokens, offset = 0, 0
+    while True:
+        chunk = hub.read_file(name, path, offset=offset)
+        if chunk.encoding == "base64":
+            return None
+        tokens += estimate_tokens(chunk.content)
+        if chunk.next_offset is None:
+            return tokens
+        offset = chunk.next_offset

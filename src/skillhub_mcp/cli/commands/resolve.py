@@ -1,0 +1,61 @@
+"""`skillhub resolve`: which skills does a text mention? (seed 000, goal 4)"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.bootstrap import project_of
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
+from skillhub_mcp.settings import read_settings
+
+_WHY = {
+    "unknown": "is no skill here",
+    "ambiguous": "is the name of several skills",
+    "off": "is switched off or denied",
+}
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser(
+        "resolve",
+        help="print the skills that a text mentions",
+        description="Print the skills that a text mentions, as $name, as [$name](path), or by the path of a SKILL.md.",
+    )
+    parser.add_argument("text", metavar="TEXT", help="the text, in quotes; - reads it from stdin")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Print each skill once, in the order of the text; what leads to none is told on stderr."""
+    settings, _ = read_settings(os.environ, options)
+    text = sys.stdin.read() if args.text == "-" else as_text(args.text)
+    with open_hub(options) as hub:
+        resolution = hub.resolve(text, cwd=project_of(settings).cwd)
+    if args.json:
+        print_json(
+            {
+                "skills": [
+                    {"name": skill.name, "handle": skill.handle, "path": skill.directory} for skill in resolution.skills
+                ],
+                "unresolved": [
+                    {"mention": one.mention, "why": one.why, "candidates": list(one.candidates)}
+                    for one in resolution.unresolved
+                ],
+            }
+        )
+        return EXIT_OK
+    for skill in resolution.skills:
+        say(f"{skill.handle}  {skill.directory}")
+    for one in resolution.unresolved:
+        among = f": {', '.join(one.candidates)}" if one.candidates else ""
+        note(f"{one.mention} {_WHY[one.why]}{among}")
+    return EXIT_OK

@@ -1,0 +1,123 @@
+"""Which skills does a text mention? `$name`, `[$name](path)`, or the path of a SKILL.md (seed 000, goal 4). Pure.
+
+Rule 1: only a whole token counts: `$pdf.` mentions pdf, `$pdfx` does not.
+Rule 2: a path beats a name, and a path that leads nowhere is never replaced by the name beside it.
+Rule 3: a name that several skills have resolves to none of them, unless the text also gives the path of one.
+Rule 4: names in capitals (`$PATH`, `$XDG_CONFIG_HOME`) belong to the environment, never to a skill.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from skillhub_mcp.skills.model import SKILL_FILE, safe_alias
+from skillhub_mcp.skills.near import near_names
+
+Why = Literal["unknown", "ambiguous", "off"]
+
+_MENTION = re.compile(
+    r"""
+    (?<![\w$\\/])\[\$(?P<linked>[^\]\s]+)\]\((?P<path>(?:[^()]|\([^()]*\))*)\)
+    | (?<![\w$\\])\$(?P<name>\w(?:[\w-]|[:.](?=\w))*)
+    | (?P<bare>(?<![^\s"'`(<\[])(?:~|\.{1,2})?[^\s"'`()<>\[\]$]*?/SKILL\.md(?![\w-]))
+    """,
+    re.VERBOSE,
+)
+_OF_THE_ENVIRONMENT = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Mentionable:
+    """A skill that a text may mention. `handle` loads it; one that is not `on` is known and cannot be loaded."""
+
+    name: str
+    directory: str
+    handle: str
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A mention that leads to no skill. `candidates` are the directories of namesakes, or names that look alike."""
+
+    mention: str
+    why: Why
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a text mentions, each skill once, in the order of the text."""
+
+    skills: tuple[Mentionable, ...]
+    unresolved: tuple[Unresolved, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    written: str
+    name: str | None
+    path: str | None
+
+
+def resolve(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution:
+    """Return which of `skills` the text mentions; relative paths count from `cwd`."""
+    mentions = list(_mentions(text))
+    by_place = {place: skill for skill in skills for place in (skill.directory, os.path.realpath(skill.directory))}
+    at = {m.path: by_place.get(_place(m.path, cwd)) for m in mentions if m.path is not None}
+    named_by_path = {
+        name for skill in at.values() if skill is not None for name in (skill.name, safe_alias(skill.name))
+    }
+    found: dict[str, Mentionable] = {}
+    failed: dict[str, Unresolved] = {}
+    for mention in mentions:
+        if mention.path is not None:
+            skill = at[mention.path]
+            if skill is None:
+                failed[mention.written] = Unresolved(mention.written, "unknown")
+            elif skill.on:
+                found.setdefault(skill.directory, skill)
+            else:
+                failed[mention.written] = Unresolved(mention.written, "off", (skill.directory,))
+        elif mention.name not in named_by_path:
+            _by_name(mention, skills, found, failed)
+    return Resolution(tuple(found.values()), tuple(failed.values()))
+
+
+def _by_name(
+    mention: _Mention, skills: Sequence[Mentionable], found: dict[str, Mentionable], failed: dict[str, Unresolved]
+) -> None:
+    same = [skill for skill in skills if mention.name in (skill.name, safe_alias(skill.name))]
+    usable = [skill for skill in same if skill.on]
+    if len(usable) == 1:
+        found.setdefault(usable[0].directory, usable[0])
+    elif usable:
+        failed[mention.written] = Unresolved(mention.written, "ambiguous", tuple(s.directory for s in usable))
+    elif same:
+        failed[mention.written] = Unresolved(mention.written, "off", tuple(s.directory for s in same))
+    elif mention.name is not None and not mention.name.isdigit():
+        near = near_names(mention.name, [skill.name for skill in skills if skill.on])
+        failed[mention.written] = Unresolved(mention.written, "unknown", tuple(near))
+
+
+def _mentions(text: str) -> Iterator[_Mention]:
+    for found in _MENTION.finditer(text):
+        if found["linked"] is not None:
+            yield _Mention(found[0], found["linked"], found["path"].strip().strip("<>"))
+        elif found["bare"] is not None:
+            yield _Mention(found[0], None, found[0])
+        elif not _OF_THE_ENVIRONMENT.fullmatch(found["name"]):
+            yield _Mention(found[0], unicodedata.normalize("NFKC", found["name"]), None)
+
+
+def _place(path: str, cwd: str) -> str:
+    """Return the canonical directory that a mentioned path means."""
+    absolute = os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))
+    if os.path.basename(absolute) == SKILL_FILE:
+        absolute = os.path.dirname(absolute)
+    return os.path.realpath(absolute)

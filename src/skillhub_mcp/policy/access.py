@@ -1,0 +1,148 @@
+"""What may be done with a skill now? Filters, choices and rules together, read afresh when their files change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, SkillDisabled
+from skillhub_mcp.policy.choices import NO_CHOICES, Choices
+from skillhub_mcp.policy.files import KeptFile
+from skillhub_mcp.policy.rules import NO_RULES, Act, Rules, Verdict, combined
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.visibility import Visibility
+
+_KEPT_PROJECTS = 32
+
+Grant = tuple[Act, str]
+NOTHING_GRANTED: frozenset[Grant] = frozenset()
+
+
+class Standing(str, Enum):
+    """What becomes of one skill: on is served; the others say why it is not."""
+
+    ON = "on"
+    OFF = "off"
+    DENIED = "denied"
+    FILTERED = "filtered"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Filters, choices and rules as they are at one moment, for one project.
+
+    `asks` is whether an act that the rules neither allow nor deny needs somebody's word. A person's own command is
+    that word; an agent's call is not.
+    """
+
+    visibility: Visibility
+    choices: Choices = NO_CHOICES
+    rules: Rules = NO_RULES
+    project: str = ""
+    asks: bool = True
+
+    def standing(self, skill: Skill) -> Standing:
+        """Return what becomes of `skill`."""
+        if not self.visibility.allows(skill):
+            return Standing.FILTERED
+        on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
+        if not on:
+            return Standing.OFF
+        denied = self.rules.verdict(Act.LOAD, _names(skill)) is Verdict.DENY
+        return Standing.DENIED if denied else Standing.ON
+
+    def offers(self, skill: Skill) -> bool:
+        """Whether lists and searches show `skill`: what cannot be loaded anyway is not worth a token."""
+        return self.standing(skill) is Standing.ON
+
+    def check(self, skill: Skill, act: Act, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
+        """Return where `act` may be done with `skill`; `granted` is what somebody agreed to in this session.
+
+        Raises SkillDisabled, PermissionDenied or ConfirmationRequired.
+        """
+        standing = self.standing(skill)
+        if standing is Standing.FILTERED:
+            raise SkillDisabled(skill.name, setting=self.visibility.setting)
+        if standing is Standing.OFF:
+            raise SkillDisabled(skill.name)
+        verdict = self.rules.verdict(act, _names(skill))
+        if verdict is Verdict.DENY:
+            raise PermissionDenied(act.value, skill.name)
+        # Who agreed to the instructions agreed to the files that they speak of (rule 3 of `rules`).
+        enough = {(act, skill.directory)} | ({(Act.LOAD, skill.directory)} if act is Act.READ else set())
+        if verdict is Verdict.CONFIRM and self.asks and not enough & set(granted):
+            raise ConfirmationRequired(
+                act.value, skill.name, description=skill.description, directory=skill.directory, rule_name=skill.alias
+            )
+
+    def check_tool(self, tool: str) -> None:
+        """Return where `tool` may be called at all. Raises PermissionDenied."""
+        if self.rules.denies_tool(tool):
+            raise PermissionDenied(tool)
+
+
+@dataclass(frozen=True)
+class RuleFiles:
+    """Where rules are: the person's own, and what a project brings along."""
+
+    own: tuple[KeptFile[Rules], ...]
+    foreign: tuple[KeptFile[Rules], ...]
+
+    def read(self) -> tuple[Rules, ...]:
+        """Return what every file that is there holds, the own ones first. Raises PolicyUnreadable."""
+        return tuple(rules for file in (*self.own, *self.foreign) if (rules := file.read()) is not None)
+
+    def combined(self) -> Rules:
+        """Return the rules in force. Raises PolicyUnreadable."""
+        own = [rules for file in self.own if (rules := file.read()) is not None]
+        foreign = [rules for file in self.foreign if (rules := file.read()) is not None]
+        return combined(own, foreign)
+
+
+class Access:
+    """The policy in force, for the project that the program runs in and for others. Safe to call from threads.
+
+    `rule_files` returns where the rules of a project are.
+    """
+
+    def __init__(
+        self,
+        visibility: Visibility,
+        *,
+        project: str,
+        choices: KeptFile[Choices],
+        rule_files: Callable[[str], RuleFiles],
+        asks: bool,
+    ) -> None:
+        self._visibility = visibility
+        self._project = project
+        self._choices = choices
+        self._rule_files = rule_files
+        self._asks = asks
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[RuleFiles, object, Policy]] = {}
+
+    def now(self, project: str | None = None) -> Policy:
+        """Return the policy as its files have it now; the same value while they stay the same.
+
+        Raises PolicyUnreadable, rather than let a mistake in a file widen anything.
+        """
+        root = self._project if project is None else project
+        with self._lock:
+            choices = self._choices.read() or NO_CHOICES
+            known = self._known.get(root)
+            files = self._rule_files(root) if known is None else known[0]
+            read = (choices, files.read())
+            if known is None or known[1] != read:
+                policy = Policy(self._visibility, choices, files.combined(), root, self._asks)
+                known = (files, read, policy)
+                self._known[root] = known
+                while len(self._known) > _KEPT_PROJECTS:
+                    del self._known[next(iter(self._known))]
+            return known[2]
+
+
+def _names(skill: Skill) -> tuple[str, ...]:
+    return (skill.name, skill.alias)

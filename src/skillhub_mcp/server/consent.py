@@ -1,0 +1,127 @@
+"""Who agrees? Asks the client's user where the rules leave something open, in either protocol era (seed 000 §8.1).
+
+In the older era the server asks while the call waits. In the newer one the answer to the call is a question, and the
+client calls again with the person's reply. A client that cannot ask gets CONFIRMATION_REQUIRED (DECISIONS 25).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types
+from fastmcp.exceptions import FastMCPError
+from fastmcp.prompts.base import InputRequiredPromptResult
+from fastmcp.server.context import Context
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import InputRequiredToolResult
+
+from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied
+from skillhub_mcp.policy.access import Access
+from skillhub_mcp.policy.rules import Act
+from skillhub_mcp.server.sessions import Sessions, is_stateless
+
+_QUESTION = "skillhub-permission"
+_ONCE, _ALWAYS, _NO = "once", "always", "no"
+_SHOWN_DESCRIPTION = 500
+
+
+class Consent(Middleware):
+    """Stops what a rule denies, and asks about what needs a person's word.
+
+    `remember` keeps a rule for a skill of that name; without it, as over HTTP, where the answer is one client's and
+    the rules are everybody's, an answer holds for the session.
+    """
+
+    def __init__(self, access: Access, sessions: Sessions, *, remember: Callable[[Act, str], None] | None) -> None:
+        self._access = access
+        self._sessions = sessions
+        self._remember = remember
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mcp_types.CallToolRequestParams],
+        call_next: CallNext[mcp_types.CallToolRequestParams, Any],
+    ) -> Any:
+        policy = await asyncio.to_thread(self._access.now)
+        policy.check_tool(context.message.name)
+        return await self._agreed(context, call_next, InputRequiredToolResult)
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
+        call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
+    ) -> Any:
+        return await self._agreed(context, call_next, InputRequiredPromptResult)
+
+    async def _agreed(
+        self,
+        context: MiddlewareContext[Any],
+        call_next: CallNext[Any, Any],
+        as_question: Callable[[mcp_types.InputRequiredResult], Any],
+    ) -> Any:
+        client = context.fastmcp_context
+        try:
+            return await call_next(context)
+        except FastMCPError as error:
+            asked = _confirmation(error)
+            if asked is None or client is None or not _can_ask(client):
+                raise
+        if is_stateless(client):
+            reply = (client.input_responses or {}).get(_QUESTION)
+            # A reply counts for the question that it was given to, and for no other skill or act.
+            if client.request_state != _state(asked) or not isinstance(reply, mcp_types.ElicitResult):
+                return as_question(self._question(asked))
+        else:
+            reply = await client.session.elicit(
+                message=_message(asked), requested_schema=self._form(), related_request_id=client.request_id
+            )
+        await self._take(reply, asked)
+        return await call_next(context)
+
+    async def _take(self, reply: mcp_types.ElicitResult, asked: ConfirmationRequired) -> None:
+        answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
+        if answer not in (_ONCE, _ALWAYS):
+            raise PermissionDenied(asked.tool, asked.skill_name, by_person=True)
+        self._sessions.current().granted.add((Act(asked.tool), asked.directory))
+        if answer == _ALWAYS and self._remember is not None:
+            await asyncio.to_thread(self._remember, Act(asked.tool), asked.rule_name)
+
+    def _form(self) -> dict[str, Any]:
+        answers = [_ONCE, _ALWAYS, _NO] if self._remember is not None else [_ONCE, _NO]
+        answer = {"type": "string", "title": "Allow it?", "enum": answers}
+        return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+
+    def _question(self, asked: ConfirmationRequired) -> mcp_types.InputRequiredResult:
+        params = mcp_types.ElicitRequestFormParams(message=_message(asked), requested_schema=self._form())
+        return mcp_types.InputRequiredResult(
+            input_requests={_QUESTION: mcp_types.ElicitRequest(params=params)}, request_state=_state(asked)
+        )
+
+
+def _message(asked: ConfirmationRequired) -> str:
+    """Return the question, with the skill's own words on one line that cannot pass for ours."""
+    description = " ".join(asked.description.split())
+    if len(description) > _SHOWN_DESCRIPTION:
+        description = description[: _SHOWN_DESCRIPTION - 1] + "…"
+    doing = {Act.LOAD: "load the skill", Act.READ: "read files of the skill", Act.RUN: "run commands of the skill"}
+    return f"The agent wants to {doing[Act(asked.tool)]} {asked.skill_name!r}. Its description: {description!r}"
+
+
+def _state(asked: ConfirmationRequired) -> str:
+    return json.dumps([asked.tool, asked.directory])
+
+
+def _confirmation(error: BaseException | None) -> ConfirmationRequired | None:
+    while error is not None and not isinstance(error, ConfirmationRequired):
+        error = error.__cause__
+    return error
+
+
+def _can_ask(client: Context) -> bool:
+    capabilities = client.session.client_capabilities
+    asking = None if capabilities is None else capabilities.elicitation
+    # A client that says no more than that it can ask can show a form.
+    return asking is not None and (asking.form is not None or asking.url is None)

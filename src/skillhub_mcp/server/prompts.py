@@ -1,0 +1,118 @@
+"""What can a person call by name? One prompt for each skill that is for people to call (seed 004's `/name`).
+
+They are made from the present skills when they are asked for: a new skill is there at the next question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import mcp_types
+from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
+from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionReference
+from fastmcp.server.providers.base import Provider
+from fastmcp.utilities.versions import VersionSpec
+from pydantic import PrivateAttr
+
+from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.sessions import Sessions
+from skillhub_mcp.skills.model import Skill
+
+BY_NAME = "skill"
+
+_SHOWN_DESCRIPTION = 200
+_ARGUMENTS = "What to do with it"
+
+
+class SkillPrompts(Provider):
+    """The prompts of one hub, and one more, `skill`, that takes the name and completes it.
+
+    A skill that goes by `skill` itself is had through that one.
+    """
+
+    def __init__(self, hub: SkillHub, sessions: Sessions) -> None:
+        super().__init__()
+        self._hub = hub
+        self._sessions = sessions
+
+    async def _list_prompts(self) -> Sequence[Prompt]:
+        skills = await asyncio.to_thread(self._callable)
+        return [self._by_name(), *(self._prompt(skill) for skill in skills if skill.alias != BY_NAME)]
+
+    async def _get_prompt(
+        self,
+        name: str,
+        version: VersionSpec | None = None,  # noqa: ARG002 - the provider's signature; skills have one version
+    ) -> Prompt | None:
+        if name == BY_NAME:
+            return self._by_name()
+        skills = await asyncio.to_thread(self._callable)
+        return next((self._prompt(skill) for skill in skills if skill.alias == name), None)
+
+    def complete(
+        self,
+        reference: CompletionReference,
+        argument: mcp_types.CompletionArgument,
+        _: mcp_types.CompletionContext | None,
+    ) -> mcp_types.Completion | None:
+        """Return the names that begin with what was typed, then those that hold it."""
+        if not isinstance(reference, mcp_types.PromptReference) or reference.name != BY_NAME or argument.name != "name":
+            return None
+        typed = argument.value.strip().removeprefix("/").casefold()
+        names = [skill.name for skill in self._callable() if typed in skill.name.casefold()]
+        names.sort(key=lambda name: (not name.casefold().startswith(typed), name))
+        shown = names[:MAX_COMPLETION_VALUES]
+        return mcp_types.Completion(values=shown, total=len(names), has_more=len(shown) < len(names))
+
+    def render(self, name: str, arguments: str) -> str:
+        """Return a skill as a person calls it. Raises what `SkillHub.load` raises."""
+        present = self._sessions.current()
+        first = self._hub.load(name, granted=present.granted)
+        granted = {*present.granted, *self._hub.granting(first.skill)}
+        rest = [
+            self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
+        ]
+        body, appended = with_arguments("".join((first.instructions, *rest)), arguments)
+        text = skill_loaded(first.handle, body) + appended
+        present.ledger.record_skill(first.skill, text)
+        return text
+
+    def _callable(self) -> list[Skill]:
+        return [skill for skill in self._hub.skills() if skill.user_invocable and skill.alias]
+
+    def _prompt(self, skill: Skill) -> Prompt:
+        description = " ".join(skill.description.split())
+        if len(description) > _SHOWN_DESCRIPTION:
+            description = description[: _SHOWN_DESCRIPTION - 1].rstrip() + "…"
+        hint = PromptArgument(name="arguments", description=skill.argument_hint or _ARGUMENTS, required=False)
+        prompt = _SkillPrompt(name=skill.alias, title=f"/{skill.name}", description=description, arguments=[hint])
+        return prompt.of(self, skill.name)
+
+    def _by_name(self) -> Prompt:
+        arguments = [
+            PromptArgument(name="name", description="The skill's name", required=True),
+            PromptArgument(name="arguments", description=_ARGUMENTS, required=False),
+        ]
+        prompt = _SkillPrompt(name=BY_NAME, title="/skill", description="Use a skill by its name", arguments=arguments)
+        return prompt.of(self, None)
+
+
+class _SkillPrompt(Prompt):
+    _prompts: SkillPrompts = PrivateAttr()
+    _skill: str | None = PrivateAttr()
+
+    def of(self, prompts: SkillPrompts, skill: str | None) -> _SkillPrompt:
+        self._prompts, self._skill = prompts, skill
+        return self
+
+    async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:
+        given = arguments or {}
+        name = str(given.get("name") or "").strip().removeprefix("/") if self._skill is None else self._skill
+        if not name:
+            raise InvalidArgument("name", "must be given", hint="type the name of a skill")
+        text = await asyncio.to_thread(self._prompts.render, name, str(given.get("arguments") or "").strip())
+        return PromptResult(text, description=self.description)
