@@ -60,6 +60,11 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_CATALOGUE_MAX_BYTES": 32_768,
     "SKILLHUB_SKILL_SEARCH_LIMIT": 8,
     "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": 50,
+    "SKILLHUB_INSTRUCTIONS_MAX_BYTES": 2_048,
+    "SKILLHUB_AGENTS_CONFIG": "",
+    "SKILLHUB_PERMISSIONS": "",
+    "SKILLHUB_CHOICES": f"{HOME}/.skillhub/choices.json",
+    "SKILLHUB_HOOKS": "",
 }
 
 WRITTEN: dict[str, tuple[str, object]] = {
@@ -68,7 +73,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_CWD": ("/work", "/work"),
     "SKILLHUB_PROJECT_ROOT": ("..", ".."),
     "SKILLHUB_MARKERS": (".hg , .git", (".hg", ".git")),
-    "SKILLHUB_TOOLS": ("all", ("core", "context", "registry")),
+    "SKILLHUB_TOOLS": ("all", ("core", "context", "agents", "registry", "skill")),
     "DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
     "EMBEDDING_PROVIDER": ("NONE", "none"),
     "EMBEDDING_MODEL": ("m", "m"),
@@ -101,6 +106,11 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_CATALOGUE_MAX_BYTES": ("1000", 1_000),
     "SKILLHUB_SKILL_SEARCH_LIMIT": ("3", 3),
     "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": ("9", 9),
+    "SKILLHUB_INSTRUCTIONS_MAX_BYTES": ("4096", 4_096),
+    "SKILLHUB_AGENTS_CONFIG": (' {"enabled": false}', '{"enabled": false}'),
+    "SKILLHUB_PERMISSIONS": ("~/rules.json", f"{HOME}/rules.json"),
+    "SKILLHUB_CHOICES": ("~/choices.json", f"{HOME}/choices.json"),
+    "SKILLHUB_HOOKS": ("~/hooks.json", f"{HOME}/hooks.json"),
 }
 
 SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
@@ -133,7 +143,11 @@ BAD = [
     ("SKILLHUB_SERVE_DOTFILES", "dot", SWITCH),
     ("SKILLHUB_ERROR_STYLE", "xml", "must be one of result, jsonrpc"),
     ("SKILLHUB_ROOTS", "project,home", "must be some of project, user, hub, builtin, claude, separated by commas"),
-    ("SKILLHUB_TOOLS", "core,extra", "must be some of core, context, registry, separated by commas"),
+    ("SKILLHUB_TOOLS", "core,extra", "must be some of core, context, agents, registry, skill, separated by commas"),
+    ("SKILLHUB_INSTRUCTIONS_MAX_BYTES", "10", "must be a whole number from 512 to 67108864"),
+    ("SKILLHUB_PERMISSIONS", "s3://bucket/rules.json", "must be a path on this machine"),
+    ("SKILLHUB_CHOICES", "a\0b", "must be a path on this machine"),
+    ("SKILLHUB_HOOKS", "http://example.com/hooks.json", "must be a path on this machine"),
     ("SKILLHUB_REGISTRY_MAX_LINES", "0", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "many", "must be a whole number from 1 to 1000000"),
 ]
@@ -152,6 +166,7 @@ hint: set OPENAI_API_KEY, or EMBEDDING_PROVIDER=none to search without embedding
 """
 # Any text can be one of these; a wrong one is found out by whoever is asked, not by its form.
 FREE = {
+    "SKILLHUB_AGENTS_CONFIG",
     "EMBEDDING_MODEL",
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",

@@ -50,6 +50,7 @@ def test_a_category_is_listed_without_regard_to_case(skillhub: Skillhub, three: 
         "always_apply": True,
         "disable_model_invocation": False,
         "user_invocable": True,
+        "state": "on",
         "path": str((skills_dir / "nested").resolve()),
         "shadowed_by": None,
         "diagnostics": ["metadata-nested"],

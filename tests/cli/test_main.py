@@ -47,15 +47,19 @@ def test_the_later_of_two_options_counts(
     assert done.out.startswith("there  ")
 
 
+COMMANDS = (
+    "search, list, show, read, pick, disable, enable, permissions, catalogue, resolve, inspect, validate, index, "
+    "registry, context, agents, demo, config"
+)
 MISUSES = [
     (
         ["serach", "x"],
-        "COMMAND 'serach' is not one of search, list, show, read, validate, index, registry, context, demo, config",
+        f"COMMAND 'serach' is not one of {COMMANDS}",
         "did you mean 'search'?",
     ),
     (
         ["xyzzy"],
-        "COMMAND 'xyzzy' is not one of search, list, show, read, validate, index, registry, context, demo, config",
+        f"COMMAND 'xyzzy' is not one of {COMMANDS}",
         "skillhub --help",
     ),
     (["--transport", "sdtio"], "--transport 'sdtio' is not one of stdio, http", "did you mean 'stdio'?"),

@@ -157,7 +157,7 @@ def _add_tools(
     if agents is not None or catalogues is not None:
         from skillhub_mcp.server.beginning import add_beginning
 
-        add_beginning(server, sessions, catalogues, agents)
+        add_beginning(server, sessions, catalogues, agents, with_paths=with_paths)
     if "skill" in options.tools:
         from skillhub_mcp.server.prompts import SkillPrompts
         from skillhub_mcp.server.tools.skill import add_skill_tool

@@ -21,7 +21,12 @@ _NOTHING = "There is no AGENTS.md and no skill for this directory."
 
 
 def add_beginning(
-    server: FastMCP, sessions: Sessions, catalogues: Catalogues | None, agents: AgentsTools | None
+    server: FastMCP,
+    sessions: Sessions,
+    catalogues: Catalogues | None,
+    agents: AgentsTools | None,
+    *,
+    with_paths: bool,
 ) -> None:
     """Register the prompt `session_context`, made of what the server's sets of tools have."""
 
@@ -31,6 +36,6 @@ def add_beginning(
         if agents is not None:
             parts.append(agents.text())
         if catalogues is not None:
-            parts.append(catalogues.initial().text)
+            parts.append(catalogues.initial(with_paths=with_paths).text)
             sessions.current().ledger.record("catalogue", "catalogue", catalogues.listing().cwd, parts[-1])
         return PromptResult("\n\n".join(part for part in parts if part) or _NOTHING)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import mcp_types
@@ -63,7 +63,9 @@ class Instructing(Middleware):
         call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
     ) -> mcp_types.InitializeResult | None:
         await self._write()
-        return await call_next(context)
+        result = await call_next(context)
+        # Over stdio the SDK took its copy of the text when the process started.
+        return result and result.model_copy(update={"instructions": self._server.instructions})
 
     async def on_discover(
         self,
@@ -113,11 +115,7 @@ class Instructing(Middleware):
         from skillhub_mcp.disclosure.context.catalogue import entries_of
 
         assert self._options.catalogues is not None  # noqa: S101 - for the type checker
-        listing = self._options.catalogues.listing()
-        entries = entries_of(listing)
-        if not self._options.with_paths:
-            ids = {skill.path: skill.id for skill in listing.shown}
-            entries = [replace(entry, path=ids[entry.path]) for entry in entries]
+        entries = entries_of(self._options.catalogues.listing(), with_paths=self._options.with_paths)
         return fit(entries, Budget(max_bytes=max_bytes), codelia, search_tool="skill_search", load_tool="skill_load")
 
     @property

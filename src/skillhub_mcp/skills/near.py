@@ -34,6 +34,8 @@ def not_found(wanted: str, names: Iterable[str], *, search_tool: str) -> SkillNo
     there = sorted(set(names))
     near = near_names(wanted, there)
     guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
+    if near and set(near) == set(there):
+        return SkillNotFound(wanted, near=near, hint=guess.strip())
     more = len(there) - _LISTED_NAMES
     listed = ", ".join(there[:_LISTED_NAMES]) or "(none)"
     rest = f" and {more:,} more, which {search_tool} finds" if more > 0 else ""

@@ -221,22 +221,30 @@ def test_a_working_directory_that_is_none_is_told(catalogues: Catalogues, tmp_pa
         catalogues.listing(str(tmp_path / "none"))
 
 
-@pytest.mark.acceptance("S0-5", "S0-73")
+@pytest.mark.acceptance("S0-5", "S0-41", "S0-42", "S0-73")
 @pytest.mark.parametrize(
-    ("entries", "of_three", "kept"),
-    [(200, 3.0, 3), (2, 3.0, 2), (200, 2.9, 2), (200, 2.0, 2), (200, 0.1, 0), (3, 99.0, 3)],
+    ("entries", "share", "kept", "truncated"),
+    [(200, 1.0, 3, False), (2, 1.0, 2, True), (200, 0.9, 3, True), (200, 0.5, 1, True), (3, 99.0, 3, False)],
 )
 def test_a_catalogue_is_cut_by_its_entries_and_by_its_bytes_and_says_so(
-    entries: int, of_three: float, kept: int, add: Add, project: Path, home: Path, catalogues: Catalogues
+    entries: int,
+    share: float,
+    kept: int,
+    truncated: bool,
+    add: Add,
+    project: Path,
+    home: Path,
+    catalogues: Catalogues,
 ) -> None:
     for name in ("one", "two", "six"):
         add(project, name, "é" * 90)
-    size = sum(len(f"{s.name}{s.description}{s.path}{s.scope}".encode()) for s in catalogues.listing().skills) // 3
-    cut = Catalogues(
-        lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(entries, int(size * of_three))
-    )
+    limits = CatalogueLimits(entries, int(len(catalogues.initial().text.encode()) * share))
+    cut = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits)
     catalogue = cut.catalogue()
-    assert (len(catalogue.skills), catalogue.truncated) == (kept, kept < 3)
+    assert (len(catalogue.skills), catalogue.truncated) == (kept, truncated)
+    assert len(cut.initial().text.encode()) <= limits.max_bytes
+    assert f'truncated="{str(truncated).lower()}"' in cut.initial().text
+    assert ("call skill_search" in cut.initial().text) is truncated
     assert len(cut.listing().skills) == 3
 
 

@@ -14,6 +14,7 @@ from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.tokens import estimate_tokens
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.model import SKILL_FILE
 
 
 def add_parser(verbs: Any) -> None:
@@ -74,7 +75,9 @@ def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
         "catalogue_tokens": estimate_tokens(f"- {first.skill.name}: {first.skill.description}"),
         "tokens": estimate_tokens("".join(part.instructions for part in parts)),
         "files": [
-            {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)} for file in files
+            {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)}
+            for file in files
+            if file.path != SKILL_FILE
         ],
         "more_files": more,
     }

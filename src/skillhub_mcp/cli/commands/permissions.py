@@ -10,10 +10,11 @@ from typing import Any
 
 from skillhub_mcp.bootstrap import project_of, rule_files
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.policy.access import RuleFiles
 from skillhub_mcp.policy.files import add_rule, remove_rule
-from skillhub_mcp.policy.rules import Act, Rule, Rules
+from skillhub_mcp.policy.rules import LOADING_TOOLS, Act, Rule, Rules
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.model import is_specified_name, safe_alias
 
@@ -79,6 +80,7 @@ def _add(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
     file = rule_files(settings, project_of(settings).root).own[0]
     rule = _rule(args)
     add_rule(file.path, verdict, rule, what=file.what)
+    _warn(rule_files(settings, project_of(settings).root))
     return _done(args, f"{verdict} {rule.tool} {rule.skill_name or '(every skill)'}: kept in {file.path}")
 
 
@@ -88,7 +90,17 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     rule = _rule(args)
     for verdict in _LISTS:
         remove_rule(file.path, verdict, rule, what=file.what)
+    _warn(rule_files(settings, project_of(settings).root))
     return _done(args, f"no rule about {rule.tool} {rule.skill_name or 'of every skill'} is left in {file.path}")
+
+
+def _warn(files: RuleFiles) -> None:
+    """Say what a rule changes besides itself: the first one ends that everything is allowed."""
+    if not any(rule.tool in LOADING_TOOLS and rule.skill_name is None for rule in files.combined().allow):
+        note(
+            "Since there are rules, an agent needs your agreement for every skill that none of them allows. "
+            "To allow the others: skillhub permissions allow"
+        )
 
 
 def _done(args: argparse.Namespace, sentence: str) -> int:

@@ -112,9 +112,9 @@ class Catalogues:
                 self._kept.popitem(last=False)
             return listing
 
-    def initial(self, cwd: str | None = None, *, force_reload: bool = False) -> Rendered:
+    def initial(self, cwd: str | None = None, *, with_paths: bool = True) -> Rendered:
         """Return the text that a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
-        return initial_text(self.listing(cwd, force_reload=force_reload), self._limits)
+        return initial_text(self.listing(cwd), self._limits, with_paths=with_paths)
 
     def catalogue(self, cwd: str | None = None, *, force_reload: bool = False) -> SkillCatalog:
         """Return the skills that a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
@@ -128,13 +128,13 @@ class Catalogues:
         )
 
 
-def entries_of(listing: Listing) -> list[Entry]:
-    """Return the skills that a model is shown, as a catalogue has them."""
+def entries_of(listing: Listing, *, with_paths: bool = True) -> list[Entry]:
+    """Return the skills that a model is shown, as a catalogue has them; ids stand for paths that are not told."""
     return [
         Entry(
             name=skill.name,
             description=skill.description,
-            path=skill.path,
+            path=skill.path if with_paths else skill.id,
             source="project" if skill.scope == "repo" else "user",
             scope=skill.scope,
         )
@@ -142,10 +142,12 @@ def entries_of(listing: Listing) -> list[Entry]:
     ]
 
 
-def initial_text(listing: Listing, limits: CatalogueLimits) -> Rendered:
+def initial_text(listing: Listing, limits: CatalogueLimits, *, with_paths: bool = True) -> Rendered:
     """Return `<skills_context>` for the skills of `listing`, within `limits`."""
     budget = Budget(max_entries=limits.max_entries, max_bytes=limits.max_bytes)
-    return fit(entries_of(listing), budget, codelia, search_tool="skill_search", load_tool="skill_load")
+    return fit(
+        entries_of(listing, with_paths=with_paths), budget, codelia, search_tool="skill_search", load_tool="skill_load"
+    )
 
 
 def skill_id(path: str) -> str:

@@ -1,0 +1,140 @@
+"""The picker on a terminal: search as you type, look into a skill, switch it off and on, choose one.
+
+Built on Textual, because a test can drive it and take its picture without a terminal. It decides nothing itself:
+`picking` says what is shown, and what is switched or looked into is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import DataTable, Footer, Input, Static
+
+from skillhub_mcp.cli.output import printable
+from skillhub_mcp.cli.picking import NO_MATCH, Row, Scope, after, counted, narrowed
+from skillhub_mcp.errors import SkillHubError
+
+# Nobody scrolls further; who looks for more types another letter.
+_MOST_SHOWN = 500
+_STATES = {"on": "●", "off": "○", "denied": "✕"}
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """What the picker can do with a row: `look` into its skill, and `switch` it, in this project only or everywhere.
+
+    Both are handed the row; `switch` returns all the rows as they are then.
+    """
+
+    look: Callable[[Row], str]
+    switch: Callable[[Row, bool], Sequence[Row]]
+
+
+class Picker(App[str]):
+    """Returns the handle of the skill that was chosen, or None."""
+
+    TITLE = "SkillHub"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #skills { width: 3fr; }
+    #preview { width: 2fr; border-left: solid $panel; padding: 0 1; }
+    #status { height: 1; color: $text-muted; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Choose", priority=True),
+        Binding("ctrl+t,f3", "switch(False)", "On/off", priority=True),
+        Binding("ctrl+p,f4", "switch(True)", "On/off here", priority=True),
+        Binding("ctrl+s,f2", "scope", "Scope", priority=True),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("pagedown", "move(10)", "Page down", show=False, priority=True),
+        Binding("pageup", "move(-10)", "Page up", show=False, priority=True),
+        Binding("escape", "leave", "Leave", priority=True),
+    ]
+
+    def __init__(self, rows: Sequence[Row], deeds: Deeds, *, typed: str = "", scope: Scope = "all") -> None:
+        super().__init__()
+        self._rows = rows
+        self._deeds = deeds
+        self._typed = typed
+        self._scope: Scope = scope
+        self._shown: list[Row] = []
+
+    def compose(self) -> ComposeResult:
+        yield Input(value=self._typed, placeholder="Type to search names, descriptions and paths", id="typed")
+        with Horizontal():
+            yield DataTable(id="skills", cursor_type="row", zebra_stripes=True)
+            with VerticalScroll(id="preview"):
+                yield Static(id="text", markup=False)
+        yield Static(id="status", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.query_one(DataTable).add_columns("", "skill", "source", "scope", "description")
+        self.query_one(Input).focus()
+        self._show()
+
+    @on(Input.Changed)
+    def narrow(self, event: Input.Changed) -> None:
+        self._typed = event.value
+        self._show()
+
+    @on(DataTable.RowHighlighted)
+    def look(self) -> None:
+        row = self._current()
+        self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._deeds.look(row)))
+
+    @on(DataTable.RowSelected)
+    def action_choose(self) -> None:
+        row = self._current()
+        if row is not None:
+            self.exit(row.handle)
+
+    def action_scope(self) -> None:
+        self._scope = after(self._scope)
+        self._show()
+
+    def action_switch(self, here_only: bool) -> None:
+        row = self._current()
+        if row is None:
+            return
+        try:
+            self._rows = self._deeds.switch(row, here_only)
+        except SkillHubError as error:
+            self.notify(error.message, severity="error", markup=False)
+        self._show(keep=row)
+
+    def action_move(self, rows: int) -> None:
+        table = self.query_one(DataTable)
+        table.move_cursor(row=max(0, min(table.cursor_row + rows, table.row_count - 1)))
+
+    def action_leave(self) -> None:
+        self.exit(None)
+
+    def _current(self) -> Row | None:
+        at = self.query_one(DataTable).cursor_row
+        return self._shown[at] if 0 <= at < len(self._shown) else None
+
+    def _show(self, *, keep: Row | None = None) -> None:
+        fitting = narrowed(self._rows, self._typed, self._scope)
+        self._shown = fitting[:_MOST_SHOWN]
+        table = self.query_one(DataTable)
+        table.clear()
+        for row in self._shown:
+            cells = (_STATES.get(row.state, "?"), row.name, row.source, row.scope, row.description)
+            # Text, and not markup: what an author wrote colours nothing and makes no links.
+            table.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
+        if keep is not None:
+            at = next((n for n, row in enumerate(self._shown) if row.directory == keep.directory), 0)
+            table.move_cursor(row=at)
+        more = len(fitting) - len(self._shown)
+        rest = f"; {more:,} more than are shown" if more else ""
+        self.query_one("#status", Static).update(f"{counted(fitting, self._rows)}{rest} · scope: {self._scope}")
+        self.look()

@@ -1,0 +1,113 @@
+"""The four ways a real client reaches a real server process: stdio and HTTP, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import mcp
+import mcp_types
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from tests.server.sessions import COMMAND, http_server
+
+from skillhub_mcp.server.boundary import ERROR_META_KEY
+
+WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a tool answered: its blocks of text, its structured content, its metadata, and its error's code."""
+
+    texts: tuple[str, ...]
+    structured: Any
+    meta: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str | None:
+        error = self.meta.get(ERROR_META_KEY)
+        return None if error is None else str(error["code"])
+
+    @property
+    def session(self) -> str | None:
+        handle = self.meta.get("io.skillhub/session")
+        return None if handle is None else str(handle)
+
+
+class Caller:
+    """A client that goes on in its session by itself, as a model does that passes the handle it was told."""
+
+    def __init__(self, client: mcp.Client) -> None:
+        self.client = client
+        self.handle: str | None = None
+        self.takes_handle: frozenset[str] = frozenset()
+
+    async def look(self) -> list[mcp_types.Tool]:
+        tools = (await self.client.list_tools()).tools
+        self.takes_handle = frozenset(
+            tool.name for tool in tools if "session" in tool.input_schema.get("properties", {})
+        )
+        return tools
+
+    async def call(self, tool: str, **arguments: Any) -> Said:
+        if self.handle is not None and tool in self.takes_handle:
+            arguments["session"] = self.handle
+        result = await self.client.call_tool(tool, arguments)
+        assert isinstance(result, mcp_types.CallToolResult)
+        texts = tuple(getattr(block, "text", "") for block in result.content)
+        said = Said(texts, result.structured_content, result.meta or {})
+        assert bool(result.is_error) == (said.code is not None), result
+        self.handle = said.session or self.handle
+        return said
+
+    async def prompt(self, name: str, /, **arguments: str) -> str:
+        result = await self.client.get_prompt(name, arguments)
+        assert isinstance(result, mcp_types.GetPromptResult)
+        (message,) = result.messages
+        return str(getattr(message.content, "text", ""))
+
+    async def prompt_error(self, name: str, /, **arguments: str) -> str:
+        try:
+            await self.client.get_prompt(name, arguments)
+        except MCPError as error:
+            return error.error.message
+        raise AssertionError(name)
+
+
+@asynccontextmanager
+async def caller(target: Any, mode: str, **options: Any) -> AsyncIterator[Caller]:
+    """A client in one session."""
+    async with mcp.Client(target, mode=mode, **options) as client:
+        made = Caller(client)
+        await made.look()
+        yield made
+
+
+def stdio(environment: Mapping[str, str]) -> Any:
+    """A server process of its own, over stdio."""
+    return stdio_client(StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=dict(environment)))
+
+
+@asynccontextmanager
+async def reached(way: tuple[str, str], environment: Mapping[str, str], **options: Any) -> AsyncIterator[Caller]:
+    """A client of a server process, in one of the four ways."""
+    transport, mode = way
+    if transport == "stdio":
+        async with caller(stdio(environment), mode, **options) as made:
+            yield made
+        return
+    with http_server(environment) as url:
+        async with caller(f"{url}/mcp", mode, **options) as made:
+            yield made
