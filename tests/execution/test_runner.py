@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.execution.processes import PLENTY_OF_SECONDS, assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SkillFileNotFound
 from skillhub_mcp.execution.commands import CommandPolicy
@@ -32,26 +33,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 
 LIMITS = RunLimits(timeout_seconds=30.0, max_output_bytes=65_536)
-PLENTY_OF_SECONDS = 20.0
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    try:  # dead, but waiting for an init that takes its time
-        return stat.read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-    except FileNotFoundError:
-        return not Path("/proc/self").exists()
-
-
-def assert_ended(pid: int) -> None:
-    deadline = time.monotonic() + PLENTY_OF_SECONDS
-    while is_running(pid):
-        assert time.monotonic() < deadline, f"process {pid} is still running"
-        time.sleep(0.01)
 
 
 def wait_for(path: Path) -> None:

@@ -89,6 +89,15 @@ def http_server(environment: Mapping[str, str], *arguments: str) -> Iterator[str
             process.communicate(timeout=30)
 
 
+def shell(environment: Mapping[str, str], *arguments: str) -> str:
+    """Run a command as a person does beside a server, and return what it printed."""
+    done = subprocess.run(
+        [*COMMAND, *arguments], env=dict(environment), capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 async def call(client: Client[Any], tool: str, **arguments: Any) -> Answer:
     """Call a tool and return its answer, failed or not."""
     result = await client.call_tool(tool, arguments, raise_on_error=False)

@@ -39,6 +39,7 @@ class Consent(Middleware):
         self._access = access
         self._sessions = sessions
         self._remember = remember
+        self._answers = (_ONCE, _NO) if remember is None else (_ONCE, _ALWAYS, _NO)
 
     async def on_call_tool(
         self,
@@ -83,15 +84,14 @@ class Consent(Middleware):
 
     async def _take(self, reply: mcp_types.ElicitResult, asked: ConfirmationRequired) -> None:
         answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
-        if answer not in (_ONCE, _ALWAYS):
+        if answer == _NO or answer not in self._answers:
             raise PermissionDenied(asked.tool, asked.skill_name, by_person=True)
         self._sessions.current().granted.add((Act(asked.tool), asked.directory))
         if answer == _ALWAYS and self._remember is not None:
             await asyncio.to_thread(self._remember, Act(asked.tool), asked.rule_name)
 
     def _form(self) -> dict[str, Any]:
-        answers = [_ONCE, _ALWAYS, _NO] if self._remember is not None else [_ONCE, _NO]
-        answer = {"type": "string", "title": "Allow it?", "enum": answers}
+        answer = {"type": "string", "title": "Allow it?", "enum": list(self._answers)}
         return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
 
     def _question(self, asked: ConfirmationRequired) -> mcp_types.InputRequiredResult:

@@ -1,0 +1,170 @@
+"""The first load: order, bounds, and files that are no good."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.agents_md.conftest import Write
+
+from skillhub_mcp.agents_md.chain import Chain, cut, fair_shares, read_chain
+from skillhub_mcp.agents_md.reminders import agents_context
+
+
+def read(repo: Path, *below: str, max_files: int = 32, max_bytes: int = 32_768) -> Chain:
+    directories = [str(repo), *(str(repo / one) for one in below)]
+    return read_chain(directories, root=str(repo), max_files=max_files, max_bytes=max_bytes)
+
+
+def texts(chain: Chain) -> list[str]:
+    return [file.text for file in chain.files]
+
+
+def said(chain: Chain) -> list[str]:
+    return [note.message for note in chain.notes]
+
+
+@pytest.mark.acceptance("S1-11")
+def test_files_come_from_the_root_down_each_once_and_gaps_are_skipped(repo: Path, write: Write) -> None:
+    write("", "root")
+    write("a/b", "deep")
+    write("sibling", "no")
+    chain = read(repo, "a", "a/b")
+    assert texts(chain) == ["root", "deep"]
+    assert chain.notes == ()
+
+
+@pytest.mark.acceptance("S1-11")
+def test_two_names_of_one_file_are_one(repo: Path, write: Write) -> None:
+    first = write("", "same")
+    (repo / "a").mkdir()
+    os.link(first, repo / "a" / "AGENTS.md")
+    assert texts(read(repo, "a")) == ["same"]
+
+
+@pytest.mark.acceptance("S1-12")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b" \n\t\n", "is empty"),
+        (b"caf\xe9", "is not UTF-8; what could not be read is shown as \ufffd"),
+    ],
+)
+def test_an_empty_or_undecodable_file_is_no_failure_and_a_note(
+    repo: Path, write: Write, content: bytes, message: str
+) -> None:
+    write("", content)
+    write("a", "good")
+    chain = read(repo, "a")
+    assert texts(chain)[-1] == "good"
+    assert said(chain) == [message]
+    assert ("caf\ufffd" in texts(chain)) is (content == b"caf\xe9")
+
+
+@pytest.mark.acceptance("S1-12")
+@pytest.mark.parametrize("odd", ["directory", "pipe", "dangling link", "loop"])
+def test_what_is_no_file_is_left_out(repo: Path, write: Write, odd: str) -> None:
+    path = repo / "AGENTS.md"
+    if odd == "directory":
+        path.mkdir()
+    elif odd == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if odd == "loop" else repo / "none")
+    write("a", "good")
+    assert texts(read(repo, "a")) == ["good"]
+
+
+@pytest.mark.acceptance("S1-12")
+def test_a_file_that_vanishes_or_may_not_be_read_is_a_note(
+    repo: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("", "gone")
+    write("a", "good")
+    real = os.open
+
+    def fail(path: str, *rest: int) -> int:
+        if path == str(repo / "AGENTS.md"):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        if path == str(repo / "b" / "AGENTS.md"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path, *rest)
+
+    write("b", "secret")
+    monkeypatch.setattr(os, "open", fail)
+    chain = read(repo, "a", "b")
+    assert texts(chain) == ["good"]
+    assert said(chain) == ["vanished before it could be read", "cannot be read: Permission denied"]
+
+
+def test_a_link_is_followed_inside_the_project_and_never_out_of_it(repo: Path, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the key", encoding="utf-8")
+    (repo / "AGENTS.md").symlink_to(tmp_path / "secret")
+    (repo / "docs").mkdir()
+    (repo / "docs" / "rules.md").write_text("shared", encoding="utf-8")
+    (repo / "a").mkdir()
+    (repo / "a" / "AGENTS.md").symlink_to(repo / "docs" / "rules.md")
+    chain = read(repo, "a")
+    assert texts(chain) == ["shared"]
+    assert said(chain) == ["is a link out of the project, and is not followed"]
+
+
+@pytest.mark.acceptance("S1-13")
+def test_files_are_counted_from_the_root_and_the_rest_is_named(repo: Path, write: Write) -> None:
+    for number, directory in enumerate(("", "a", "a/b")):
+        write(directory, f"text {number}")
+    chain = read(repo, "a", "a/b", max_files=2)
+    assert texts(chain) == ["text 0", "text 1"]
+    assert [note.path for note in chain.notes] == [str(repo / "a" / "b" / "AGENTS.md")]
+    assert "read it yourself" in said(chain)[0]
+
+
+@pytest.mark.acceptance("S1-14")
+def test_one_budget_runs_over_all_files_and_the_nearest_is_not_starved(repo: Path, write: Write) -> None:
+    write("", "é" * 5_000)
+    write("a", "near " * 20)
+    chain = read(repo, "a", max_bytes=1_000)
+    assert texts(chain)[1] == ("near " * 20).strip()
+    assert len("".join(texts(chain)).encode()) <= 1_000
+    assert texts(chain)[0] == "é" * 450
+    assert said(chain) == ["is cut: 900 of 10,000 bytes are shown; read it for the rest"]
+    block = agents_context([(file.place.path, file.text) for file in chain.files], chain.notes)
+    assert f"<note>{repo}/AGENTS.md is cut: 900 of 10,000 bytes are shown; read it for the rest</note>" in block
+
+
+@pytest.mark.acceptance("S1-14")
+@given(sizes=st.lists(st.integers(0, 5_000), max_size=8), budget=st.integers(0, 10_000))
+def test_shares_keep_the_budget_give_nobody_too_much_and_starve_nobody(sizes: list[int], budget: int) -> None:
+    shares = fair_shares(sizes, budget)
+    assert sum(shares) <= budget
+    assert all(share <= size for share, size in zip(shares, sizes, strict=True))
+    assert all(share >= min(size, budget // len(sizes)) for share, size in zip(shares, sizes, strict=True))
+    if sum(sizes) <= budget:
+        assert shares == sizes
+
+
+@pytest.mark.acceptance("S1-14")
+@given(text=st.text(), max_bytes=st.integers(0, 40))
+def test_a_cut_is_a_beginning_of_whole_characters_within_its_bytes(text: str, max_bytes: int) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return
+    kept = cut(text, max_bytes)
+    assert text.startswith(kept)
+    assert len(kept.encode()) <= max_bytes or kept == text
+    assert (kept == text) == (len(text.encode()) <= max_bytes) or text.startswith(kept)
+
+
+def test_a_cut_ends_at_a_line_where_that_costs_little() -> None:
+    assert cut("one\ntwo three four\nfive", 20) == "one\ntwo three four"
+    assert cut("a\n" + "b" * 100, 50) == "a\n" + "b" * 48
+
+
+def test_a_bom_and_carriage_returns_are_not_shown(repo: Path, write: Write) -> None:
+    write("", "\ufeffone\r\ntwo\r\n")
+    assert texts(read(repo)) == ["one\ntwo"]

@@ -1,0 +1,245 @@
+"""One session's AGENTS.md: the root, the first load, later paths, and what a resumed session is told."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from tests.agents_md.conftest import Write
+
+from skillhub_mcp.agents_md.resolver import AgentsResolver
+from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsFile, AgentsState
+from skillhub_mcp.errors import InvalidArgument
+
+
+def resolver(cwd: Path, **config: object) -> AgentsResolver:
+    return AgentsResolver(str(cwd), config=AgentsConfig.model_validate(config))
+
+
+def found(one: AgentsResolver, target: str) -> list[str]:
+    return [os.path.relpath(file.path, one.project.root) for file in one.resolve(target).files]
+
+
+@pytest.mark.acceptance("S1-5", "S1-6", "S1-7", "S1-8")
+def test_the_root_is_the_override_else_the_nearest_marker_else_here(tmp_path: Path) -> None:
+    top = tmp_path.resolve() / "top"
+    deep = top / "a" / "b"
+    deep.mkdir(parents=True)
+    (top / ".git").write_text("gitdir: elsewhere", encoding="utf-8")
+    (top / "a" / "package.json").write_text("{}", encoding="utf-8")
+    assert resolver(deep).project.root == str(top)
+    assert resolver(top).project.root == str(top)
+    assert resolver(deep, root={"markers": ["package.json", ".hg"]}).project.root == str(top / "a")
+    assert resolver(deep, root={"markers": []}).project.root == str(deep)
+    assert resolver(deep, root={"markers": [".hg"]}).project.root == str(deep)
+    override = resolver(deep, root={"projectRootOverride": str(tmp_path), "markers": ["package.json"]})
+    assert override.project.root == str(tmp_path.resolve())
+
+
+@pytest.mark.acceptance("S1-9")
+def test_a_persons_own_settings_make_no_project_of_their_home(tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    for directory in (".codelia", ".config/codelia", "work"):
+        (home / directory).mkdir(parents=True)
+    for directory in ("work", ".config/codelia", ".codelia"):
+        place = str(home / directory)
+        assert AgentsResolver(place, home=str(home)).project.root == place
+
+
+@pytest.mark.acceptance("S1-10")
+def test_the_sandboxs_root_is_another_matter(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODELIA_SANDBOX_ROOT", "/")
+    assert resolver(repo).project.root == str(repo)
+
+
+def test_the_top_of_the_file_system_can_be_kept_from_being_a_project() -> None:
+    markers = sorted(set(os.listdir("/")) - set(os.listdir("/usr")))[:1]
+    assert resolver(Path("/usr"), root={"markers": markers}).project.root == "/"
+    stopped = resolver(Path("/usr"), root={"markers": markers, "stopAtFsRoot": False})
+    assert stopped.project.root == os.path.realpath("/usr")
+
+
+@pytest.mark.acceptance("S1-11", "S1-17", "S1-25", "S1-37")
+def test_the_first_load_is_read_once_and_stays(repo: Path, write: Write) -> None:
+    write("", "Root.", mtime_ms=1_000)
+    write("packages/foo", "Foo.", mtime_ms=2_000)
+    one = resolver(repo / "packages" / "foo")
+    first = one.initial()
+    assert first.text == (
+        f'<agents_context scope="initial">\nInstructions from: {repo}/AGENTS.md\nRoot.\n\n'
+        f"Instructions from: {repo}/packages/foo/AGENTS.md\nFoo.\n</agents_context>"
+    )
+    assert one.state.covered == (str(repo), str(repo / "packages" / "foo"))
+    assert one.state.loaded == {f"{repo}/AGENTS.md": 1_000, f"{repo}/packages/foo/AGENTS.md": 2_000}
+    write("", "Other.", mtime_ms=9_000)
+    (repo / "packages" / "foo" / "AGENTS.md").unlink()
+    assert one.initial().text == first.text
+
+
+@pytest.mark.acceptance("S1-18", "S1-27")
+def test_what_is_switched_off_says_nothing(repo: Path, write: Write) -> None:
+    write("a")
+    off = resolver(repo / "a", enabled=False)
+    assert off.initial().text == ""
+    assert off.resolve("x").files == ()
+    assert off.resume_diff(off.state) == ""
+    quiet = resolver(repo, resolver={"enabled": False})
+    assert quiet.resolve("a/x").files == ()
+
+
+@pytest.mark.acceptance("S1-19", "S1-20", "S1-22", "S1-25", "S1-40")
+def test_an_uncovered_path_gives_what_is_new_there_and_only_once(repo: Path, write: Write) -> None:
+    write("", "Root.", mtime_ms=1_000)
+    write("feature", "Feature.", mtime_ms=2_000)
+    write("feature/sub", "Sub.", mtime_ms=3_000)
+    write("other", "Other.")
+    (repo / "feature" / "sub" / "x.py").write_text("", encoding="utf-8")
+    one = resolver(repo)
+    one.initial()
+    files = one.resolve("feature/sub/x.py").files
+    assert files == (
+        AgentsFile(path=f"{repo}/feature/AGENTS.md", mtimeMs=2_000, sizeBytes=8),
+        AgentsFile(path=f"{repo}/feature/sub/AGENTS.md", mtimeMs=3_000, sizeBytes=4),
+    )
+    assert "Feature." not in repr(files)
+    assert found(one, "feature/sub/y.py") == []
+    assert found(one, "feature") == []
+    assert set(one.state.covered) == {str(repo), f"{repo}/feature", f"{repo}/feature/sub"}
+
+
+@pytest.mark.acceptance("S1-23")
+def test_a_known_file_that_changed_comes_again(repo: Path, write: Write) -> None:
+    write("", "Root.", mtime_ms=1_000)
+    one = resolver(repo)
+    one.initial()
+    assert found(one, "x") == []
+    write("", "Root, changed.", mtime_ms=2_000)
+    assert found(one, "x") == ["AGENTS.md"]
+    assert found(one, "x") == []
+
+
+@pytest.mark.acceptance("S1-21", "S1-28")
+def test_a_target_may_be_missing_a_directory_absolute_or_relative(repo: Path, write: Write) -> None:
+    write("a")
+    for target in ("a/new/deep/file.py", "a", str(repo / "a"), str(repo / "a" / "x"), "./a/../a/x", "a/"):
+        one = resolver(repo)
+        assert found(one, target) == ["a/AGENTS.md"], target
+
+
+@pytest.mark.acceptance("S1-24")
+def test_one_call_returns_so_many_and_the_next_the_rest(repo: Path, write: Write) -> None:
+    for directory in ("", "a", "a/b"):
+        write(directory)
+    one = resolver(repo, resolver={"maxFilesPerResolve": 2})
+    assert found(one, "a/b/x") == ["AGENTS.md", "a/AGENTS.md"]
+    assert found(one, "a/b/x") == ["a/b/AGENTS.md"]
+    assert found(one, "a/b/x") == []
+
+
+@pytest.mark.acceptance("S1-26")
+@pytest.mark.parametrize("target", ["..", "../other/x", "/etc/hosts", "/", "link/x"])
+def test_outside_the_root_nothing_applies(repo: Path, write: Write, target: str) -> None:
+    (repo.parent / "other").mkdir()
+    (repo.parent / "other" / "AGENTS.md").write_text("Not mine.", encoding="utf-8")
+    (repo / "link").symlink_to(repo.parent / "other")
+    one = resolver(repo)
+    assert not one.is_inside(target)
+    assert one.resolve(target).files == ()
+
+
+@pytest.mark.acceptance("S1-26")
+def test_names_that_only_look_like_the_outside_are_inside(repo: Path, write: Write) -> None:
+    write("..cache")
+    write("a")
+    one = resolver(repo)
+    assert found(one, "..cache/x.txt") == ["..cache/AGENTS.md"]
+    assert not resolver(repo / "a", root={"projectRootOverride": "."}).is_inside(f"{repo}/ab")
+
+
+@pytest.mark.acceptance("S1-20")
+def test_an_agents_md_is_not_told_to_who_reads_it(repo: Path, write: Write) -> None:
+    write("", "Root.")
+    write("a", "A.")
+    one = resolver(repo)
+    one.initial()
+    assert found(one, "a/AGENTS.md") == []
+    assert found(one, "a/x") == []
+
+
+def test_cycles_pipes_and_links_out_are_no_candidates(repo: Path, write: Write, tmp_path: Path) -> None:
+    (repo / "loop").symlink_to(repo)
+    (repo / "a").mkdir()
+    os.mkfifo(repo / "a" / "AGENTS.md")
+    (repo / "b").mkdir()
+    (tmp_path / "secret").write_text("s", encoding="utf-8")
+    (repo / "b" / "AGENTS.md").symlink_to(tmp_path / "secret")
+    (repo / "c").mkdir()
+    (repo / "c" / "AGENTS.md").symlink_to("AGENTS.md")
+    one = resolver(repo)
+    for target in ("loop/loop/a/x", "a/x", "b/x", "c/x"):
+        assert found(one, target) == []
+    assert one.initial().text == ""
+    with pytest.raises(InvalidArgument, match="NUL"):
+        one.resolve("a\0b")
+
+
+@pytest.mark.acceptance("S1-25")
+def test_two_sessions_know_nothing_of_each_other_and_a_saved_one_goes_on(repo: Path, write: Write) -> None:
+    write("a")
+    one, other = resolver(repo), resolver(repo)
+    assert found(one, "a/x") == ["a/AGENTS.md"]
+    assert found(other, "a/x") == ["a/AGENTS.md"]
+    saved = AgentsState.model_validate_json(one.state.model_dump_json())
+    assert found(AgentsResolver(str(repo), state=saved), "a/x") == []
+
+
+@pytest.mark.acceptance("S1-33")
+def test_a_resumed_session_is_told_what_changed_and_nothing_where_nothing_did(repo: Path, write: Write) -> None:
+    write("", "Root.", mtime_ms=1_000)
+    write("b", "B.", mtime_ms=2_000)
+    before = resolver(repo)
+    before.initial()
+    assert resolver(repo).resume_diff(before.state) == ""
+    moved = resolver(repo / "b").resume_diff(before.state)
+    assert moved == (
+        '<system-reminder type="session.resume.diff">\n'
+        "Session resumed with context changes:\n"
+        f"- cwd: {repo} -> {repo}/b\n- root: {repo} -> {repo}\n"
+        '- markers: [".codelia",".git",".jj"] -> [".codelia",".git",".jj"]\n'
+        "Re-check AGENTS.md for current scope:\n"
+        f"- {repo}/b/AGENTS.md (mtime: 2000)\n"
+        "</system-reminder>"
+    )
+    write("", "Root, changed.", mtime_ms=5_000)
+    assert f"- {repo}/AGENTS.md (mtime: 5000)" in resolver(repo).resume_diff(before.state)
+
+
+def test_a_directory_that_is_none_is_told_and_one_that_was_deleted_is_survived(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cwd in (str(repo / "none"), "a\0b"):
+        with pytest.raises(InvalidArgument, match="is not a directory"):
+            AgentsResolver(cwd)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert AgentsResolver(home=str(repo)).project.cwd == str(repo)
+
+
+def test_many_threads_are_told_of_a_file_once(repo: Path, write: Write) -> None:
+    write("a")
+    one = resolver(repo)
+    told: list[str] = []
+
+    def ask() -> None:
+        told.extend(found(one, "a/x"))
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == ["a/AGENTS.md"]

@@ -1,0 +1,113 @@
+"""Hooks: a file that is refused rather than half understood, and commands that are bounded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.execution.processes import assert_ended
+
+from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.execution.hooks import Event, Hook, read_hooks, run_hook
+
+
+def hook(command: str, *, matcher: str = "", timeout: float = 30.0) -> Hook:
+    return Hook(Event.BEFORE, matcher, command, timeout)
+
+
+def file_of(tmp_path: Path, written: Any) -> str:
+    path = tmp_path / "hooks.json"
+    path.write_text(written if isinstance(written, str) else json.dumps(written), encoding="utf-8")
+    return str(path)
+
+
+def groups(*hooks: Any, **more: Any) -> Any:
+    return {"hooks": {"PreToolUse": [{"hooks": list(hooks), **more}]}}
+
+
+@pytest.mark.acceptance("S4-16")
+def test_a_file_in_the_form_that_agents_use_is_read(tmp_path: Path) -> None:
+    written = {
+        "hooks": {
+            "PreToolUse": [{"matcher": "Skill", "hooks": [{"type": "command", "command": "a"}, {"command": "b"}]}],
+            "PostToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "c", "timeout": 5}]}],
+        }
+    }
+    assert read_hooks(file_of(tmp_path, written)) == (
+        Hook(Event.BEFORE, "Skill", "a", 30.0),
+        Hook(Event.BEFORE, "Skill", "b", 30.0),
+        Hook(Event.AFTER, "*", "c", 5.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("{", "is not JSON"),
+        ([], 'must hold an object with the key "hooks"'),
+        ({"hooks": {"SessionStart": []}}, "names the event 'SessionStart'"),
+        ({"hooks": {"PreToolUse": {}}}, "hooks.PreToolUse must be a list"),
+        ({"hooks": {"PreToolUse": [{}]}}, 'must have a list "hooks"'),
+        (groups({"command": "a"}, match="x"), 'must have a list "hooks"'),
+        (groups({"command": "a"}, matcher="("), "is not a regular expression"),
+        (groups({"command": "a"}, matcher=3), "is not a regular expression"),
+        (groups("a"), 'must be of the type "command"'),
+        (groups({"type": "prompt", "command": "a"}), 'must be of the type "command"'),
+        (groups({"command": " "}), "must be a shell command"),
+        (groups({"command": "a", "timeout": 0}), "must be a number of seconds"),
+        (groups({"command": "a", "timeout": True}), "must be a number of seconds"),
+        (groups({"command": "a", "async": True}), "may have type, command and timeout only"),
+    ],
+)
+def test_a_hook_that_is_not_understood_stops_the_start(tmp_path: Path, written: Any, reason: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        read_hooks(file_of(tmp_path, written))
+    assert reason in caught.value.message
+    assert caught.value.setting == "SKILLHUB_HOOKS"
+
+
+def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="cannot be read"):
+        read_hooks(str(tmp_path / "none.json"))
+
+
+@pytest.mark.parametrize(
+    ("matcher", "tool", "fits"),
+    [
+        ("", "x", True),
+        ("*", "x", True),
+        ("a|b", "b", True),
+        ("load", "load_skill", False),
+        ("load.*", "load_skill", True),
+    ],
+)
+def test_a_matcher_matches_a_whole_name(matcher: str, tool: str, fits: bool) -> None:
+    assert hook("true", matcher=matcher).fits(tool) is fits
+
+
+@pytest.mark.acceptance("S4-16")
+def test_a_hook_gets_the_call_as_json_and_its_failure_is_what_it_said(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run_hook(hook(f"cat > '{out}'"), {"tool_name": "日本語"}).failure is None
+    assert json.loads(out.read_text(encoding="utf-8")) == {"tool_name": "日本語"}
+    assert run_hook(hook("echo no >&2; exit 2"), {}).failure == "no"
+    assert run_hook(hook("exit 7"), {}).failure == "it ended with exit code 7"
+    assert run_hook(hook("echo printed; true"), {}).failure is None
+
+
+@pytest.mark.acceptance("S4-16")
+def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    outcome = run_hook(hook(f"sleep 600 & echo $! > '{mark}'; wait", timeout=1.0), {})
+    assert outcome.failure == "it ran longer than 1 seconds"
+    assert_ended(int(mark.read_text(encoding="utf-8")))
+
+
+def test_a_hook_that_does_not_read_or_says_a_great_deal_is_no_trouble() -> None:
+    big = {"tool_input": "x" * 1_000_000}
+    assert run_hook(hook("true"), big).failure is None
+    said = run_hook(hook("head -c 5000000 /dev/zero | tr '\\0' a >&2; exit 1"), big).failure
+    assert said is not None
+    assert len(said) == 2_000

@@ -1,0 +1,131 @@
+"""Files of rules and choices: read when they change, written in one step, never over what is not understood."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.policy.choices import Choices
+from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, remove_rule, rules_file
+from skillhub_mcp.policy.rules import Rule
+
+RULE = Rule("skill_load", "pdf")
+WHAT = "Your permissions.json"
+
+
+def test_a_file_that_is_not_there_holds_nothing_unless_it_is_needed(tmp_path: Path) -> None:
+    path = str(tmp_path / "no" / "rules.json")
+    assert rules_file(path, what=WHAT).read() is None
+    with pytest.raises(PolicyUnreadable, match="does not exist"):
+        rules_file(path, what=WHAT, needed=True).read()
+
+
+def test_a_change_is_seen_and_without_one_the_same_value_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text('{"permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
+    file = rules_file(str(path), what=WHAT)
+    first = file.read()
+    assert first is file.read()
+    add_rule(str(path), "deny", RULE, what=WHAT)
+    changed = file.read()
+    assert changed is not None
+    assert changed.deny == (Rule("skill_load"), RULE)
+    path.unlink()
+    assert file.read() is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"\xff\xfe", "it is not UTF-8"), (b"{", "line 1 is not JSON"), (b" " * (4 * 1024 * 1024 + 1), "it is over")],
+)
+def test_a_file_that_cannot_be_used_is_named_and_refused_every_time(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    path = tmp_path / "rules.json"
+    path.write_bytes(content)
+    file = rules_file(str(path), what=WHAT)
+    for _ in range(2):
+        with pytest.raises(PolicyUnreadable) as caught:
+            file.read()
+        assert caught.value.message.startswith(f"{WHAT} cannot be used: {reason}")
+        assert caught.value.path == str(path)
+        # The path is for the person's own eyes: a client over HTTP hears none.
+        assert str(tmp_path) not in caught.value.message
+
+
+@pytest.mark.parametrize("odd", ["directory", "pipe", "loop"])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, odd: str) -> None:
+    path = tmp_path / "rules.json"
+    if odd == "directory":
+        path.mkdir()
+    elif odd == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path)
+    with pytest.raises(PolicyUnreadable):
+        rules_file(str(path), what=WHAT).read()
+
+
+def test_a_rule_is_added_once_and_leaves_everything_else_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "rules.json"
+    add_rule(str(path), "allow", RULE, what=WHAT)
+    assert json.loads(path.read_text(encoding="utf-8")) == {
+        "permissions": {"allow": [{"tool": "skill_load", "skill_name": "pdf"}]}
+    }
+    path.write_text('{"model": "m", "permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
+    add_rule(str(path), "allow", RULE, what=WHAT)
+    add_rule(str(path), "allow", RULE, what=WHAT)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": [RULE.as_json()]}}
+    remove_rule(str(path), "allow", RULE, what=WHAT)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": []}}
+
+
+def test_a_file_that_is_not_understood_is_not_written_over(tmp_path: Path) -> None:
+    for name, change in (
+        ("rules.json", lambda path: add_rule(path, "allow", RULE, what=WHAT)),
+        ("choices.json", lambda path: change_choices(path, lambda one: one.switched("a", on=False))),
+    ):
+        path = tmp_path / name
+        path.write_text("{ half", encoding="utf-8")
+        with pytest.raises(PolicyUnreadable):
+            change(str(path))
+        assert path.read_text(encoding="utf-8") == "{ half"
+
+
+def test_a_link_stays_a_link_when_what_it_leads_to_is_changed(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text('{"permissions": {}}', encoding="utf-8")
+    link = tmp_path / "rules.json"
+    link.symlink_to(real)
+    add_rule(str(link), "allow", RULE, what=WHAT)
+    assert link.is_symlink()
+    assert "pdf" in real.read_text(encoding="utf-8")
+
+
+def test_nobodys_change_is_lost_when_many_change_at_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "choices.json")
+
+    def switch(number: int) -> None:
+        change_choices(path, lambda choices: choices.switched(f"skill-{number}", on=False))
+
+    threads = [threading.Thread(target=switch, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = choices_file(path).read()
+    assert kept == Choices(user={f"skill-{number}": False for number in range(12)})
+    assert sorted(os.listdir(tmp_path)) == ["choices.json", "choices.json.lock"]
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(PolicyUnreadable, match="cannot be used"):
+        change_choices(str(tmp_path / "file" / "choices.json"), lambda choices: choices)

@@ -1,0 +1,151 @@
+"""Rules: deny beats allow beats confirm, and what is not understood is refused (seed 000 §8.1)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhub_mcp.policy.rules import (
+    LOADING_TOOLS,
+    NO_RULES,
+    OTHER_TOOLS,
+    SKILL_TOOLS,
+    Act,
+    BadRules,
+    Rule,
+    Rules,
+    Verdict,
+    combined,
+    parse_rules,
+)
+
+LOAD_A = Rule("skill_load", "a")
+LOAD_ANY = Rule("skill_load")
+
+
+def written(**lists: Any) -> str:
+    return json.dumps({"permissions": lists})
+
+
+@pytest.mark.acceptance("S0-63")
+@pytest.mark.parametrize(
+    ("deny", "allow", "verdict"),
+    [
+        ((LOAD_A,), (LOAD_A,), Verdict.DENY),
+        ((LOAD_ANY,), (LOAD_A,), Verdict.DENY),
+        ((LOAD_A,), (LOAD_ANY,), Verdict.DENY),
+        ((Rule("skill_load", "b"),), (LOAD_A,), Verdict.ALLOW),
+        ((), (LOAD_ANY,), Verdict.ALLOW),
+        ((), (Rule("skill_load", "b"),), Verdict.CONFIRM),
+        ((), (), Verdict.CONFIRM),
+    ],
+)
+def test_deny_beats_allow_beats_confirm(deny: tuple[Rule, ...], allow: tuple[Rule, ...], verdict: Verdict) -> None:
+    assert Rules(deny, allow).verdict(Act.LOAD, ("a",)) is verdict
+
+
+def test_without_any_rules_everything_is_allowed() -> None:
+    assert {NO_RULES.verdict(act, ("a",)) for act in Act} == {Verdict.ALLOW}
+    assert combined([], []) is NO_RULES
+
+
+@pytest.mark.parametrize("tool", LOADING_TOOLS)
+def test_a_rule_about_one_loading_tool_is_about_them_all(tool: str) -> None:
+    assert Rules((Rule(tool, "a"),)).verdict(Act.LOAD, ("a",)) is Verdict.DENY
+    assert Rules(allow=(Rule(tool, "a"),)).verdict(Act.LOAD, ("a",)) is Verdict.ALLOW
+
+
+def test_what_may_not_be_loaded_may_not_be_read_or_run_either() -> None:
+    rules = Rules((LOAD_A,), (Rule("read_skill_file"), Rule("run_skill_command")))
+    assert [rules.verdict(act, ("a",)) for act in Act] == [Verdict.DENY] * 3
+
+
+def test_leave_to_load_is_leave_to_read_and_never_to_run() -> None:
+    rules = Rules(allow=(LOAD_A,))
+    assert [rules.verdict(act, ("a",)) for act in Act] == [Verdict.ALLOW, Verdict.ALLOW, Verdict.CONFIRM]
+    reading = Rules(allow=(Rule("read_skill_file"),))
+    assert [reading.verdict(act, ("a",)) for act in Act] == [Verdict.CONFIRM, Verdict.ALLOW, Verdict.CONFIRM]
+
+
+def test_a_denied_tool_is_denied_whatever_for_and_one_skills_rule_denies_no_tool() -> None:
+    assert Rules((Rule("search_skills"),)).denies_tool("search_skills")
+    assert not Rules((LOAD_A,)).denies_tool("skill_load")
+
+
+@pytest.mark.acceptance("S0-62", "S0-64", "S0-66")
+def test_a_file_as_the_seed_shows_it_is_read() -> None:
+    rules = parse_rules(
+        written(
+            allow=[{"tool": "skill_load", "skill_name": "repo-review"}, {"tool": "run_skill_command"}],
+            deny=[{"tool": "skill_load", "skill_name": "x"}],
+        )
+    )
+    assert rules == Rules((Rule("skill_load", "x"),), (Rule("skill_load", "repo-review"), Rule("run_skill_command")))
+    assert parse_rules(written()) == Rules()
+    assert parse_rules('{"permissions": {}, "model": {"name": "m"}}') == Rules()
+
+
+REFUSED = [
+    ("{", "line 1 is not JSON"),
+    ("[]", 'it must be an object with the key "permissions"'),
+    ('{"permisions": {}}', 'it must be an object with the key "permissions"'),
+    ('{"permissions": []}', 'it must be an object with the key "permissions"'),
+    (written(denies=[]), "permissions.denies is not one of deny, allow, confirm"),
+    (written(deny={}), "permissions.deny must be a list"),
+    (written(deny=["skill_load"]), 'permissions.deny[0] must be an object with a "tool"'),
+    (written(deny=[{"skill_name": "a"}]), 'permissions.deny[0] must be an object with a "tool"'),
+    (written(allow=[{"tool": "bash"}]), "permissions.allow[0]: 'bash' is not a tool of this hub"),
+    (written(allow=[{"tool": "skill_load", "skil_name": "a"}]), "permissions.allow[0] has 'skil_name'"),
+    (written(allow=[{"tool": "search_skills", "skill_name": "a"}]), "search_skills is about no single skill"),
+    ('{"permissions": {"deny": [{"tool": "skill_load"}], "deny": []}}', "the key 'deny' stands there twice"),
+    ("[" * 100_000, "nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED)
+def test_what_is_not_understood_is_refused_with_its_place(text: str, reason: str) -> None:
+    with pytest.raises(BadRules) as caught:
+        parse_rules(text)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.acceptance("S0-67")
+@pytest.mark.parametrize(
+    "name", ["Repo-Review", "internal-*", "a--b", "-a", "a-", "", " a", "a_b", "*", None, 3, ["a"]]
+)
+def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
+    for verdict in ("allow", "deny", "confirm"):
+        with pytest.raises(BadRules, match=r"skill_name must be one exact name in lower-case kebab-case"):
+            parse_rules(written(**{verdict: [{"tool": "skill_load", "skill_name": name}]}))
+
+
+def test_a_projects_rules_narrow_and_allow_only_where_the_person_has_none() -> None:
+    own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(Rule("skill_load", "b"),), allow=(LOAD_ANY,))
+    both = combined([own], [foreign])
+    assert [both.verdict(Act.LOAD, (name,)) for name in "abc"] == [Verdict.DENY, Verdict.DENY, Verdict.CONFIRM]
+    alone = combined([], [foreign])
+    assert [alone.verdict(Act.LOAD, (name,)) for name in "abc"] == [Verdict.ALLOW, Verdict.DENY, Verdict.ALLOW]
+
+
+some_rules = st.lists(
+    st.builds(Rule, st.sampled_from(SKILL_TOOLS), st.none() | st.sampled_from(["a", "b"])), max_size=4
+).map(tuple)
+
+
+@given(deny=some_rules, allow=some_rules, more=some_rules, name=st.sampled_from(["a", "b"]), act=st.sampled_from(Act))
+def test_more_denials_never_let_more_through(
+    deny: tuple[Rule, ...], allow: tuple[Rule, ...], more: tuple[Rule, ...], name: str, act: Act
+) -> None:
+    order = [Verdict.DENY, Verdict.CONFIRM, Verdict.ALLOW]
+    before = Rules(deny, allow).verdict(act, (name,))
+    assert order.index(Rules(deny + more, allow).verdict(act, (name,))) <= order.index(before)
+    assert order.index(Rules(deny, allow + more).verdict(act, (name,))) >= order.index(before)
+
+
+@given(rule=st.builds(Rule, st.sampled_from((*SKILL_TOOLS, *OTHER_TOOLS))))
+def test_a_rule_that_was_written_is_read_back(rule: Rule) -> None:
+    assert parse_rules(written(allow=[rule.as_json()])).allow == (rule,)
