@@ -22,13 +22,15 @@ Why = Literal["unknown", "ambiguous", "off"]
 
 _MENTION = re.compile(
     r"""
-    (?<![\w$\\/])\[\$(?P<linked>[^\]\s]+)\]\((?P<path>(?:[^()]|\([^()]*\))*)\)
-    | (?<![\w$\\])\$(?P<name>\w(?:[\w-]|[:.](?=\w))*)
+    (?<![A-Za-z0-9_$\\/])\[\$(?P<linked>[^\]\s]+)\]\((?P<path>(?:[^()]|\([^()]*\))*)\)
+    | (?<![A-Za-z0-9_$\\])\$(?P<name>\w(?:[\w-]|[:.](?=\w))*)
     | (?P<bare>(?<![^\s"'`(<\[])(?:~|\.{1,2})?[^\s"'`()<>\[\]$]*?/SKILL\.md(?![\w-]))
     """,
     re.VERBOSE,
 )
 _OF_THE_ENVIRONMENT = re.compile(r"[A-Z_][A-Z0-9_]*")
+# In a script without blanks the next word stands right behind a name of another script.
+_LATIN = re.compile(r"[A-Za-z0-9-]+(?=[^\x00-\x7f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,11 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
+    """Something that was written: a path, or a name, of which the first that is somebody's counts."""
+
     written: str
-    name: str | None
-    path: str | None
+    names: tuple[str, ...] = ()
+    path: str | None = None
 
 
 def resolve(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution:
@@ -70,9 +74,7 @@ def resolve(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution
     mentions = list(_mentions(text))
     by_place = {place: skill for skill in skills for place in (skill.directory, os.path.realpath(skill.directory))}
     at = {m.path: by_place.get(_place(m.path, cwd)) for m in mentions if m.path is not None}
-    named_by_path = {
-        name for skill in at.values() if skill is not None for name in (skill.name, safe_alias(skill.name))
-    }
+    named_by_path = {name for skill in at.values() if skill is not None for name in _names(skill)}
     found: dict[str, Mentionable] = {}
     failed: dict[str, Unresolved] = {}
     for mention in mentions:
@@ -84,7 +86,7 @@ def resolve(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution
                 found.setdefault(skill.directory, skill)
             else:
                 failed[mention.written] = Unresolved(mention.written, "off", (skill.directory,))
-        elif mention.name not in named_by_path:
+        elif not named_by_path & set(mention.names):
             _by_name(mention, skills, found, failed)
     return Resolution(tuple(found.values()), tuple(failed.values()))
 
@@ -92,27 +94,35 @@ def resolve(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution
 def _by_name(
     mention: _Mention, skills: Sequence[Mentionable], found: dict[str, Mentionable], failed: dict[str, Unresolved]
 ) -> None:
-    same = [skill for skill in skills if mention.name in (skill.name, safe_alias(skill.name))]
+    known = ([skill for skill in skills if name in _names(skill)] for name in mention.names)
+    same = next((namesakes for namesakes in known if namesakes), [])
     usable = [skill for skill in same if skill.on]
     if len(usable) == 1:
         found.setdefault(usable[0].directory, usable[0])
-    elif usable:
-        failed[mention.written] = Unresolved(mention.written, "ambiguous", tuple(s.directory for s in usable))
     elif same:
-        failed[mention.written] = Unresolved(mention.written, "off", tuple(s.directory for s in same))
-    elif mention.name is not None and not mention.name.isdigit():
-        near = near_names(mention.name, [skill.name for skill in skills if skill.on])
+        why: Why = "ambiguous" if usable else "off"
+        failed[mention.written] = Unresolved(mention.written, why, tuple(s.directory for s in usable or same))
+    elif not mention.names[0].isdigit():
+        near = near_names(mention.names[-1], [skill.name for skill in skills if skill.on])
         failed[mention.written] = Unresolved(mention.written, "unknown", tuple(near))
 
 
 def _mentions(text: str) -> Iterator[_Mention]:
     for found in _MENTION.finditer(text):
         if found["linked"] is not None:
-            yield _Mention(found[0], found["linked"], found["path"].strip().strip("<>"))
+            yield _Mention(found[0], path=found["path"].strip().strip("<>"))
         elif found["bare"] is not None:
-            yield _Mention(found[0], None, found[0])
-        elif not _OF_THE_ENVIRONMENT.fullmatch(found["name"]):
-            yield _Mention(found[0], unicodedata.normalize("NFKC", found["name"]), None)
+            yield _Mention(found[0], path=found[0])
+        else:
+            name = unicodedata.normalize("NFKC", found["name"])
+            latin = _LATIN.match(name)
+            names = (name, latin[0]) if latin else (name,)
+            if not _OF_THE_ENVIRONMENT.fullmatch(names[-1]):
+                yield _Mention(found[0], names)
+
+
+def _names(skill: Mentionable) -> tuple[str, str]:
+    return skill.name, safe_alias(skill.name)
 
 
 def _place(path: str, cwd: str) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
 from skillhub_mcp.cli.hubs import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.model import Skill
 
 
 def add_parser(verbs: Any) -> None:
@@ -41,7 +43,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
     project = project_of(settings).root if args.project else None
     with open_hub(options) as hub:
         # Every name is looked up before any is switched: a slip in the third leaves the first two as they were.
-        skills = [(as_text(name), hub.known(as_text(name))) for name in args.names]
+        skills = [(as_text(name), _known(hub, as_text(name))) for name in args.names]
         for typed, skill in skills:
             # A name means every skill of that name; what can only be told apart by its place is kept by its place.
             named = typed.casefold() in (skill.name.casefold(), skill.alias.casefold())
@@ -67,3 +69,9 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
         elif on and standing is not Standing.ON:
             note(f"{skill.name} is still not served: it is {standing.value}")
     return EXIT_OK
+
+
+def _known(hub: SkillHub, typed: str) -> Skill:
+    """Return the skill that was typed, in whatever case its name was. Raises SkillNotFound."""
+    names = {one.skill.name for one in hub.listed() if one.skill.name.casefold() == typed.casefold()}
+    return hub.known(names.pop() if len(names) == 1 else typed)

@@ -1,0 +1,90 @@
+"""`skillhub catalogue` and `skillhub inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.disclosure.tokens import estimate_tokens
+
+
+@pytest.fixture
+def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
+    root = tmp_path.resolve() / "repo"
+    (root / ".git").mkdir(parents=True)
+    write_skill("repo-review", "Review PRs.", root=root / ".agents" / "skills")
+    return root
+
+
+@pytest.mark.acceptance("S4-1")
+def test_every_format_is_printed_and_the_hidden_and_the_switched_off_are_in_none(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("shown", "Is shown.")
+    write_skill("hidden", "Is hidden.", extra="disable-model-invocation: true")
+    write_skill("gone", "Is off.")
+    assert skillhub("disable", "gone").code == 0
+    assert skillhub("catalogue", "--format", "descriptions").out == "- shown: Is shown.\n"
+    for name in ("specification", "registry", "json"):
+        out = skillhub("catalogue", "--format", name).out
+        assert "Is shown." in out
+        assert "Is hidden." not in out
+        assert "Is off." not in out
+
+
+@pytest.mark.acceptance("S0-37", "S0-41", "S0-42", "S0-43", "S0-46")
+def test_the_seeds_catalogue_has_the_projects_skills_alone_and_keeps_its_bounds(
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path
+) -> None:
+    write_skill("elsewhere", "Not in .agents/skills.")
+    whole = skillhub("catalogue", "--format", "codelia", "--cwd", project).out
+    assert whole.count("<skill>") == 1
+    assert "<scope>repo</scope>" in whole
+    for number in range(30):
+        write_skill(f"more-{number:02}", "Word " * 50, root=project / ".agents" / "skills")
+    for arguments, entries in (
+        (["--max-entries", "5"], 5),
+        (["--max-bytes", "3000"], None),
+        (["--max-tokens", "400"], None),
+    ):
+        done = skillhub("catalogue", "--format", "codelia", "--cwd", project, "--json", *arguments).json
+        assert done["truncated"] is True
+        assert 'truncated="true"' in done["text"]
+        assert "call skill_search" in done["text"]
+        assert entries is None or done["skills"] == entries
+        assert done["bytes"] == len(done["text"].encode())
+        assert done["tokens"] == estimate_tokens(done["text"])
+        assert done["skills"] + done["left_out"] == 31
+    assert skillhub("catalogue", "--format", "codelia", "--cwd", project, SKILLHUB_CATALOGUE_MAX_BYTES="2000").out
+    empty = skillhub("catalogue", "--format", "codelia", "--cwd", project.parent)
+    assert (empty.code, empty.out) == (0, "")
+
+
+def test_a_budget_that_holds_nothing_says_so_and_one_that_is_none_is_refused(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+    done = skillhub("catalogue", "--max-bytes", "5")
+    assert (done.code, done.out, done.err) == (0, "", "Not even the name of one of 1 skills fits\n")
+    done = skillhub("catalogue", "--max-bytes", "0", "--json")
+    assert (done.code, done.error["message"]) == (2, "--max-bytes must be at least 1")
+
+
+@pytest.mark.acceptance("S4-2", "S0-78")
+def test_inspect_says_what_each_layer_costs(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    body = "# How\n\n" + "Do it well. " * 200
+    write_skill("pdf", "Reads PDFs.", body=body, files={"a.md": "text " * 100, "b.bin": b"\xff\xfe\x00\x01"})
+    done = skillhub("inspect", "pdf", "--json").json
+    (skill,) = done["loaded"]
+    assert skill["catalogue_tokens"] == estimate_tokens("- pdf: Reads PDFs.") < 100
+    assert skill["tokens"] == estimate_tokens(body)
+    assert [(file["path"], file["tokens"]) for file in skill["files"]] == [("a.md", 125), ("b.bin", None)]
+    listed = skillhub("catalogue", "--format", "descriptions", "--json").json
+    assert done["catalogue"]["descriptions"]["tokens"] == listed["tokens"]
+    out = skillhub("inspect", "pdf").out
+    assert "1 skills; a catalogue of them costs a model about" in out
+    assert "its instructions" in out
+    assert skillhub("inspect", "pfd").code == 1

@@ -1,0 +1,181 @@
+"""`skillhub enable`, `disable`, `permissions` and `resolve`: what a person says of their skills."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.disclosure.catalogue import FORMATS
+
+
+@pytest.fixture
+def two(write_skill: SkillWriter) -> None:
+    write_skill("alpha", "Does alpha.", body="The body of alpha.\n", files={"a.txt": "A"})
+    write_skill("beta", "Does beta.")
+
+
+def kept(name: str) -> object:
+    return json.loads(Path(os.environ["HOME"], ".skillhub", name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.acceptance("S0-82", "S0-85")
+def test_a_skill_that_is_off_is_off_for_every_command_and_on_again_afterwards(
+    skillhub: Skillhub, two: None, tmp_path: Path
+) -> None:
+    done = skillhub("disable", "alpha")
+    assert (done.code, done.out, done.err) == (0, "alpha is switched off\n", "")
+    assert kept("choices.json") == {"format": 1, "user": {"alpha": False}, "projects": {}}
+    for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"]):
+        refused = skillhub(*arguments, "--json")
+        assert (refused.code, refused.error["code"]) == (1, "SKILL_DISABLED")
+    assert "Does alpha" not in skillhub("list").out
+    assert "alpha  Does alpha.  (switched off)" in skillhub("list", "--all").out
+    assert [one["state"] for one in skillhub("list", "--all", "--json").json["skills"]] == ["off", "on"]
+    assert skillhub("search", "alpha", "--json").json["skills"] == []
+    assert "Does alpha" not in skillhub("catalogue").out
+    assert skillhub("resolve", "$alpha", "--json").json["unresolved"][0]["why"] == "off"
+    assert skillhub("enable", "ALPHA").out == "alpha is switched on\n"
+    assert "The body of alpha." in skillhub("show", "alpha").out
+
+
+@pytest.mark.acceptance("S0-85")
+def test_a_project_has_its_own_choice_and_what_still_holds_elsewhere_is_said(
+    skillhub: Skillhub, two: None, tmp_path: Path
+) -> None:
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    assert skillhub("disable", "alpha", "--project", "--cwd", repo).out == "alpha is switched off in this project\n"
+    assert skillhub("show", "alpha", "--cwd", repo).code == 1
+    assert skillhub("show", "alpha", "--cwd", tmp_path).code == 0
+    done = skillhub("enable", "alpha", "--cwd", repo)
+    assert done.err == "alpha is still off here: choose again with --project\n"
+    assert skillhub("enable", "alpha", "--project", "--cwd", repo, "--json").json["skills"][0]["state"] == "on"
+    assert kept("choices.json") == {"format": 1, "user": {}, "projects": {str(repo): {"alpha": True}}}
+
+
+@pytest.mark.acceptance("S0-85")
+def test_one_of_two_namesakes_is_switched_off_by_its_place(
+    skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
+) -> None:
+    other = write_skill("alpha", "Another alpha.", root=tmp_path.resolve() / "other")
+    both = f"{skills_dir}{os.pathsep}{other.parent}"
+    skillhub("disable", str(other), SKILLS_DIR=both)
+    assert skillhub("show", "alpha", SKILLS_DIR=both).code == 0
+    assert skillhub("show", str(other), SKILLS_DIR=both).code == 1
+
+
+def test_a_slip_in_a_name_switches_nothing(skillhub: Skillhub, two: None) -> None:
+    done = skillhub("disable", "beta", "alhpa", "--json")
+    assert (done.code, done.error["near"]) == (1, ["alpha"])
+    assert not Path(os.environ["HOME"], ".skillhub", "choices.json").exists()
+
+
+def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
+    broken = tmp_path / "choices.json"
+    broken.write_text('{"format": 1, "user": {"alpha": fal', encoding="utf-8")
+    for arguments in (["disable", "beta"], ["show", "beta"], ["search", "beta"], ["list"], ["pick"]):
+        done = skillhub(*arguments, SKILLHUB_CHOICES=str(broken))
+        assert done.code == 2, arguments
+        assert done.err.startswith("error: Your choices.json cannot be used: line 1 is not JSON")
+    assert "fal" in broken.read_text(encoding="utf-8")
+
+
+@pytest.mark.acceptance("S0-62", "S0-63", "S0-64", "S0-66")
+def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillhub, two: None) -> None:
+    shown = skillhub("permissions", "show")
+    assert "No rules: everything is allowed." in shown.out
+    done = skillhub("permissions", "deny", "alpha")
+    assert "deny skill_load alpha: kept in " in done.out
+    assert "Since there are rules, an agent needs your agreement" in done.err
+    assert kept("permissions.json") == {"permissions": {"deny": [{"tool": "skill_load", "skill_name": "alpha"}]}}
+    for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"], ["inspect", "alpha"]):
+        refused = skillhub(*arguments, "--json")
+        assert (refused.code, refused.error["code"]) == (1, "PERMISSION_DENIED")
+    # A person's own command is their agreement: nobody is asked.
+    assert skillhub("show", "beta").code == 0
+    allowed = skillhub("permissions", "allow")
+    assert "allow skill_load (every skill): kept in " in allowed.out
+    assert allowed.err == ""
+    assert skillhub("show", "alpha").code == 1
+    listed = skillhub("permissions", "show", "--json").json
+    assert listed["in_force"] is True
+    assert listed["permissions"]["allow"] == [{"tool": "skill_load"}]
+    assert "alpha  Does alpha.  (denied by a rule)" in skillhub("list", "--all").out
+    skillhub("permissions", "forget", "alpha")
+    assert skillhub("show", "alpha").code == 0
+    skillhub("permissions", "allow", "alpha", "--run")
+    assert "allow    run_skill_command  alpha" in skillhub("permissions", "show").out
+
+
+@pytest.mark.acceptance("S0-62")
+def test_a_denied_skill_is_not_loaded_by_seed_000s_command_by_name_or_by_path(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    place = write_skill("alpha", root=repo / ".agents" / "skills")
+    (repo / ".skillhub").mkdir()
+    rule = {"tool": "skill_load", "skill_name": "alpha"}
+    (repo / ".skillhub" / "permissions.json").write_text(json.dumps({"permissions": {"deny": [rule]}}), "utf-8")
+    for arguments in (["--name", "alpha"], ["--path", str(place)]):
+        done = skillhub("context", "load", *arguments, "--cwd", repo, "--json")
+        assert (done.code, done.error["code"]) == (1, "PERMISSION_DENIED")
+    assert "(off)" in skillhub("context", "list", "--cwd", repo).out
+
+
+@pytest.mark.acceptance("S0-67")
+@pytest.mark.parametrize("name", ["Repo-Review", "internal-*", "a--b"])
+def test_a_name_that_is_not_exact_is_refused_in_a_file_and_on_the_command_line(
+    skillhub: Skillhub, two: None, tmp_path: Path, name: str
+) -> None:
+    done = skillhub("permissions", "deny", name)
+    assert done.code == 2
+    assert "is not one exact name in lower-case kebab-case" in done.err
+    file = tmp_path / "rules.json"
+    rule = {"tool": "skill_load", "skill_name": name}
+    file.write_text(json.dumps({"permissions": {"allow": [{"tool": "skill_load"}], "deny": [rule]}}), "utf-8")
+    for arguments in (["show", "alpha"], ["permissions", "show"], ["permissions", "allow", "beta"]):
+        done = skillhub(*arguments, SKILLHUB_PERMISSIONS=str(file))
+        assert done.code == 2
+        assert "permissions.deny[0]: skill_name must be one exact name" in done.err
+
+
+def test_a_rules_file_that_a_setting_names_must_be_there(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
+    done = skillhub("show", "alpha", SKILLHUB_PERMISSIONS=str(tmp_path / "none.json"))
+    assert (done.code, "it does not exist" in done.err) == (2, True)
+
+
+@pytest.mark.acceptance("S0-80", "S0-81")
+def test_mentions_are_resolved_from_the_shell(skillhub: Skillhub, two: None, skills_dir: Path) -> None:
+    done = skillhub("resolve", "use $alpha on $PATH, then $bta")
+    assert done.out == f"alpha  {skills_dir.resolve() / 'alpha'}\n"
+    assert done.err == "$bta is no skill here: beta\n"
+    found = skillhub("resolve", f"[$x]({skills_dir / 'beta'})", "--json").json
+    assert found == {
+        "skills": [{"name": "beta", "handle": "beta", "path": str(skills_dir.resolve() / "beta")}],
+        "unresolved": [],
+    }
+
+
+@pytest.mark.acceptance("S0-81")
+def test_an_ambiguous_mention_names_its_candidates_and_copies_are_one(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
+) -> None:
+    one = write_skill("same", "First.")
+    other = write_skill("same", "Second.", root=tmp_path / "other")
+    both = f"{skills_dir}{os.pathsep}{tmp_path / 'other'}"
+    (unresolved,) = skillhub("resolve", "$same", "--json", SKILLS_DIR=both).json["unresolved"]
+    assert unresolved["why"] == "ambiguous"
+    assert sorted(unresolved["candidates"]) == sorted(str(place.resolve()) for place in (one, other))
+    (other / "SKILL.md").write_bytes((one / "SKILL.md").read_bytes())
+    found = skillhub("resolve", "$same", "--json", SKILLS_DIR=both).json
+    assert [skill["path"] for skill in found["skills"]] == [str(one.resolve())]
+
+
+def test_every_format_of_the_catalogue_is_offered(skillhub: Skillhub) -> None:
+    assert f"--format {{{','.join(FORMATS)}}}" in skillhub("catalogue", "--help").out

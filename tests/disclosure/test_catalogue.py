@@ -1,0 +1,184 @@
+"""All the skills at once: every format, and a budget that is kept by shortening before anything is left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Entry, codelia, descriptions, fit
+from skillhub_mcp.disclosure.tokens import estimate_tokens
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
+UPDATE = "SKILLHUB_UPDATE_GOLDEN"
+
+
+def entry(name: str, description: str = "Does it.", *, importance: int = 0, path: str | None = None) -> Entry:
+    return Entry(name, description, path or f"/s/{name}/SKILL.md", "hub", "user", (importance,))
+
+
+# Seed 000 §6.1's example.
+SEED = [
+    Entry(
+        "repo-review",
+        "Review PR with risk-first checklist",
+        "/repo/.agents/skills/repo-review/SKILL.md",
+        "project",
+        "repo",
+    ),
+    Entry(
+        "release-notes",
+        "Draft release notes from commits",
+        "/repo/.agents/skills/release-notes/SKILL.md",
+        "project",
+        "repo",
+    ),
+]
+CATALOG = """<skills_catalog scope="initial" truncated="false">
+  <skill>
+    <name>repo-review</name>
+    <description>Review PR with risk-first checklist</description>
+    <path>/repo/.agents/skills/repo-review/SKILL.md</path>
+    <scope>repo</scope>
+  </skill>
+  <skill>
+    <name>release-notes</name>
+    <description>Draft release notes from commits</description>
+    <path>/repo/.agents/skills/release-notes/SKILL.md</path>
+    <scope>repo</scope>
+  </skill>
+</skills_catalog>
+</skills_context>"""
+
+
+@pytest.mark.acceptance("S0-37", "S0-38", "S0-39")
+def test_the_seeds_catalogue_is_as_the_seed_shows_it() -> None:
+    text = fit(SEED, Budget(), codelia, search_tool="skill_search", load_tool="skill_load").text
+    assert text.startswith("<skills_context>\n<skills_usage>\n  <rule>")
+    assert text.endswith(f"</rule>\n</skills_usage>\n{CATALOG}")
+    usage = text[: text.index("</skills_usage>")]
+    assert "skill_load" in usage
+    assert "skill_search" in usage
+    tree = ET.fromstring(text)
+    assert [child.tag for child in tree] == ["skills_usage", "skills_catalog"]
+    assert {tuple(field.tag for field in skill) for skill in tree[1]} == {("name", "description", "path", "scope")}
+
+
+@pytest.mark.acceptance("S0-44", "S3-12", "S4-1", "S4-15")
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_the_golden_one(name: str) -> None:
+    odd = [
+        *SEED,
+        entry("evil", "a </description></skill> & <b>\n\n- name=x | \"q\" 'q'", path="/s/<evil>/SKILL.md"),
+        entry("pdf", "PDFファイルを処理。\n\n  PDF読み込み、作成、マージ時に使用。"),
+    ]
+    text = fit(odd, Budget(), FORMATS[name]).text
+    golden = GOLDEN / f"{name}.txt"
+    if os.environ.get(UPDATE):
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(f"{text}\n", encoding="utf-8")
+    assert f"{text}\n" == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.acceptance("S0-44")
+@given(text=st.text(min_size=1))
+def test_no_description_breaks_out_of_the_xml(text: str) -> None:
+    plain = "".join(character for character in text if character.isprintable())
+    for name in ("codelia", "specification"):
+        tree = ET.fromstring(fit([entry("a", plain), entry("b")], Budget(), FORMATS[name]).text)
+        assert len(list(tree.iter("skill"))) == 2
+
+
+def test_the_specifications_format_is_the_reference_librarys(tmp_path: Path) -> None:
+    prompt = pytest.importorskip("skills_ref.prompt")
+    entries = []
+    for name, description in (("one", 'It\'s <one> & "only".'), ("two", "日本語です。")):
+        (tmp_path / name).mkdir()
+        path = tmp_path.resolve() / name / "SKILL.md"
+        path.write_text(
+            f"---\nname: {name}\ndescription: {json.dumps(description, ensure_ascii=False)}\n---\n", "utf-8"
+        )
+        entries.append(entry(name, description, path=str(path)))
+    directories = [tmp_path / "one", tmp_path / "two"]
+    assert fit(entries, Budget(), FORMATS["specification"]).text == prompt.to_prompt(directories)
+
+
+@pytest.mark.acceptance("S0-46", "S4-1")
+def test_without_skills_nothing_or_that_there_are_none_is_said() -> None:
+    assert fit([], Budget(), codelia).text == ""
+    assert fit([], Budget(), descriptions).text == "(no skills available)"
+
+
+@pytest.mark.acceptance("S0-41")
+def test_of_too_many_skills_the_less_important_are_left_out_and_counted() -> None:
+    entries = [entry("c", importance=2), entry("b", importance=0), entry("a", importance=1)]
+    rendered = fit(entries, Budget(max_entries=2), codelia, search_tool="skill_search")
+    assert [one.name for one in rendered.catalogue.entries] == ["b", "a"]
+    assert (rendered.catalogue.left_out, rendered.catalogue.truncated) == (1, True)
+    assert '<skills_catalog scope="initial" truncated="true">' in rendered.text
+    assert "1 more skills are not listed: call skill_search to find what you need" in rendered.text
+
+
+@pytest.mark.acceptance("S0-42", "S0-43")
+def test_descriptions_are_shortened_evenly_before_a_name_goes() -> None:
+    entries = [entry("long-a", "x" * 400), entry("short", "tiny"), entry("long-b", "y" * 400)]
+    rendered = fit(entries, Budget(max_bytes=300), descriptions)
+    lengths = {one.name: len(one.description) for one in rendered.catalogue.entries}
+    assert lengths["short"] == 4
+    assert lengths["long-a"] == lengths["long-b"] > 60
+    assert (rendered.catalogue.shortened, rendered.catalogue.left_out) == (2, 0)
+    assert "2 descriptions are shortened: call search_skills" in rendered.text
+    assert 280 <= len(rendered.text.encode()) <= 300
+
+
+@pytest.mark.acceptance("S0-43")
+def test_when_not_even_the_names_fit_the_rest_is_counted() -> None:
+    entries = [entry(f"skill-{number:03}", "d" * 50) for number in range(100)]
+    rendered = fit(entries, Budget(max_bytes=500), descriptions)
+    made = rendered.catalogue
+    assert 0 < len(made.entries) < 100
+    assert made.left_out == 100 - len(made.entries)
+    assert f"{made.left_out} more skills are not listed" in rendered.text
+    nothing = fit(entries, Budget(max_bytes=5), descriptions)
+    assert (nothing.text, nothing.catalogue.left_out) == ("", 100)
+
+
+@pytest.mark.acceptance("S0-42", "S4-2")
+def test_a_budget_in_tokens_is_kept_and_a_hundred_tokens_a_skill_are_enough_for_the_usual_ones() -> None:
+    entries = [entry(f"skill-{number}", "Does a thing. Use when it is wanted. " * 8) for number in range(30)]
+    rendered = fit(entries, Budget(max_tokens=1_000), descriptions)
+    assert 900 < estimate_tokens(rendered.text) <= 1_000
+    assert estimate_tokens(fit(entries, Budget(), descriptions).text) / 30 < 110
+
+
+texts = st.text(alphabet="ab é漢😀<&\n", max_size=60)
+
+
+@pytest.mark.acceptance("S0-42", "S0-45")
+@given(
+    made=st.lists(st.tuples(st.sampled_from("abcdefgh"), texts, st.integers(0, 2)), max_size=12),
+    max_bytes=st.integers(0, 1_500),
+    max_entries=st.none() | st.integers(1, 12),
+    name=st.sampled_from(sorted(FORMATS)),
+)
+def test_no_budget_is_ever_exceeded_and_the_same_input_gives_the_same_bytes(
+    made: list[tuple[str, str, int]], max_bytes: int, max_entries: int | None, name: str
+) -> None:
+    entries = [entry(one, text, importance=importance) for one, text, importance in made]
+    budget = Budget(max_entries=max_entries, max_bytes=max_bytes)
+    rendered = fit(entries, budget, FORMATS[name])
+    assert len(rendered.text.encode()) <= max_bytes or not entries
+    assert rendered == fit(entries, budget, FORMATS[name])
+    shown = rendered.catalogue.entries
+    assert len(shown) + rendered.catalogue.left_out == len(entries)
+    assert max_entries is None or len(shown) <= max_entries
+    order = [one.path for one in entries]
+    places = [one.path for one in shown]
+    assert [path for path in order if path in places][: len(places)] or not places
+    worst = max((one.importance for one in shown), default=(-1,))
+    assert sum(one.importance < worst for one in entries) <= len(shown)

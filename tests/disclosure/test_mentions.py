@@ -1,0 +1,158 @@
+"""Mentions of skills in a text: whole tokens, paths before names, and no guessing (seed 000, goal 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhub_mcp.disclosure.mentions import Mentionable, Unresolved, resolve
+
+
+def skill(name: str, place: str | None = None, *, on: bool = True) -> Mentionable:
+    return Mentionable(name, place or f"/skills/{name}", name, on=on)
+
+
+ALPHA, BETA, OTHER_BETA = skill("alpha-skill"), skill("beta", "/a/beta"), skill("beta", "/b/beta")
+SKILLS = [
+    ALPHA,
+    BETA,
+    OTHER_BETA,
+    skill("off", on=False),
+    skill("日本語"),
+    skill("3d-print"),
+    skill("path"),
+    skill("PATH"),
+]
+
+
+def found(text: str, skills: list[Mentionable] | None = None, cwd: str = "/work") -> list[str]:
+    return [one.directory for one in resolve(text, SKILLS if skills is None else skills, cwd=cwd).skills]
+
+
+@pytest.mark.acceptance("S0-80")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$alpha-skill",
+        "use $alpha-skill.",
+        "($alpha-skill)",
+        "$alpha-skill, please",
+        "'$alpha-skill'",
+        "$alpha-skill: do it",
+        "a\n$alpha-skill\nb",
+        "use $alpha-skill and $alpha-skill",
+        "これは$alpha-skillを使って",
+        "日本語で$alpha-skill。",
+    ],
+)
+def test_a_whole_token_mentions_its_skill_once(text: str) -> None:
+    assert found(text) == ["/skills/alpha-skill"]
+
+
+@pytest.mark.acceptance("S0-80")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$alpha-skillx",
+        "$alpha-skill-2",
+        "$alpha_skill",
+        "alpha-skill",
+        "\\$alpha-skill",
+        "$$alpha-skill",
+        "a$alpha-skill",
+    ],
+)
+def test_anything_else_mentions_nothing(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.acceptance("S0-80")
+@pytest.mark.parametrize("text", ["$PATH", "$HOME", "$XDG_CONFIG_HOME", "echo $PATH:$HOME", "${PATH}", "$1", "$"])
+def test_the_environments_names_are_nobodys(text: str) -> None:
+    resolution = resolve(text, SKILLS, cwd="/work")
+    assert (resolution.skills, resolution.unresolved) == ((), ())
+
+
+@pytest.mark.acceptance("S0-80")
+def test_names_of_any_script_and_wild_names_by_their_alias_are_found() -> None:
+    assert found("$日本語 を使って") == ["/skills/日本語"]
+    assert found("$3d-print it") == ["/skills/3d-print"]
+    assert found("$pdf処理を", [skill("pdf処理を"), skill("pdf")]) == ["/skills/pdf処理を"]
+    assert found("$pdf-tools", [skill("PDF Tools", "/s/pdf")]) == ["/s/pdf"]
+
+
+@pytest.mark.acceptance("S0-81")
+def test_an_ambiguous_name_resolves_to_none_and_gives_its_candidates() -> None:
+    resolution = resolve("$beta", SKILLS, cwd="/work")
+    assert resolution.skills == ()
+    assert resolution.unresolved == (Unresolved("$beta", "ambiguous", ("/a/beta", "/b/beta")),)
+
+
+@pytest.mark.acceptance("S0-81")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[$beta](/b/beta)",
+        "[$beta](/b/beta/SKILL.md)",
+        "[$beta](../b/beta/SKILL.md) and $beta again",
+        "$beta, I mean /b/beta/SKILL.md",
+        "see `/b/beta/SKILL.md`.",
+        "[$anything](</b/beta>)",
+    ],
+)
+def test_a_path_beats_a_name(text: str) -> None:
+    assert found(text) == ["/b/beta"]
+
+
+@pytest.mark.acceptance("S0-80", "S0-81")
+def test_a_path_with_parentheses_is_whole_and_a_link_without_the_sign_mentions_nothing() -> None:
+    skills = [skill("beta", "/work/(scratch)"), BETA]
+    assert found("[$beta]((scratch))", skills) == ["/work/(scratch)"]
+    assert found("[beta]((scratch))", skills) == []
+    assert found("[beta](/a/beta)") == []
+
+
+@pytest.mark.acceptance("S0-81")
+def test_a_path_that_is_gone_is_not_replaced_by_the_name() -> None:
+    resolution = resolve("[$alpha-skill](/gone)", SKILLS, cwd="/work")
+    assert resolution.skills == ()
+    assert resolution.unresolved == (Unresolved("[$alpha-skill](/gone)", "unknown"),)
+
+
+@pytest.mark.acceptance("S0-82")
+def test_a_skill_that_is_off_is_known_and_not_given() -> None:
+    for text in ("$off", "[$off](/skills/off)"):
+        resolution = resolve(text, SKILLS, cwd="/work")
+        assert resolution.skills == ()
+        assert resolution.unresolved == (Unresolved(text, "off", ("/skills/off",)),)
+    # With one of two namesakes off, the name means the other.
+    assert found("$beta", [BETA, skill("beta", "/b/beta", on=False)]) == ["/a/beta"]
+
+
+def test_an_unknown_name_gives_what_looks_like_it() -> None:
+    (unresolved,) = resolve("$alpha-skil", SKILLS, cwd="/work").unresolved
+    assert unresolved == Unresolved("$alpha-skil", "unknown", ("alpha-skill",))
+
+
+def test_a_link_of_the_file_system_leads_to_the_same_skill(tmp_path: Path) -> None:
+    real = tmp_path.resolve() / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    assert found("[$x](link)", [skill("x", str(real))], cwd=str(tmp_path)) == [str(real)]
+
+
+def test_skills_come_in_the_order_of_the_text() -> None:
+    assert found("/a/beta/SKILL.md then $alpha-skill") == ["/a/beta", "/skills/alpha-skill"]
+
+
+@given(st.text(alphabet="$[]()ab-/SKILL.md ~\\`", max_size=200))
+def test_no_text_is_too_odd_and_the_same_text_resolves_the_same(text: str) -> None:
+    assert resolve(text, SKILLS, cwd="/work") == resolve(text, SKILLS, cwd="/work")
+
+
+@pytest.mark.parametrize("text", ["[$x](" * 20_000, "$a" * 50_000, "/" * 100_000, "a/SKILL.md" * 10_000, "(" * 100_000])
+def test_a_long_and_hostile_text_is_read_in_one_go(text: str) -> None:
+    assert resolve(text, [ALPHA], cwd="/work").skills == ()
