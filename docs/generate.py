@@ -9,7 +9,9 @@ import argparse
 import ast
 import asyncio
 import inspect
+import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +21,7 @@ from typing import Any
 
 PROJECT = Path(__file__).parents[1]
 REFERENCE = PROJECT / "docs" / "reference"
+_TOOLS = PROJECT / "src" / "skillhub_mcp" / "server" / "tools"
 # argparse lays its help out otherwise in other versions of Python (docs/decisions/0002).
 PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 
@@ -30,7 +33,8 @@ from skillhub_mcp import errors  # noqa: E402 - as above
 from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
-from skillhub_mcp.settings import SETTINGS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.disclosure.tokens import estimate_tokens  # noqa: E402 - as above
+from skillhub_mcp.settings import SETTINGS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, Origin, Severity  # noqa: E402 - as above
 
 
@@ -79,8 +83,17 @@ def _parsers(parser: Parser) -> Iterator[Parser]:
 
 def tools() -> str:
     """Return the page of every tool, as a client is told of it."""
-    sections = []
-    for tool in asyncio.run(_listed_tools()):
+    listed = asyncio.run(_listed_tools())
+    costs = [
+        (f"`{name}`", ", ".join(f"`{tool['name']}`" for tool in tools), f"{_bytes(tools):,}", f"{_tokens(tools):,}")
+        for name, tools in _by_set(listed).items()
+    ]
+    sections = [
+        "## What each set costs\n\nAn agent pays for the description of every tool in each turn: bytes of the compact "
+        "JSON of `tools/list`, and about how many tokens that is.\n\n"
+        + table(("set", "tools", "bytes", "tokens"), costs)
+    ]
+    for tool in listed:
         hints = tool.get("annotations", {})
         told = [f"`{name}`: {str(value).lower()}" for name, value in hints.items() if isinstance(value, bool)]
         sections += [
@@ -101,6 +114,27 @@ def tools() -> str:
         "additions only. The complete schemas are in [tests/golden/tools](../../tests/golden/tools).",
         *sections,
     )
+
+
+def _by_set(listed: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the tools of each set, which is the module that registers them."""
+    sets: dict[str, list[dict[str, Any]]] = {name: [] for name in (*TOOL_SETS, "run")}
+    for tool in listed:
+        home = next(
+            name
+            for name in sets
+            if re.search(rf'def {tool["name"]}\\(|name="{tool["name"]}"', (_TOOLS / f"{name}.py").read_text("utf-8"))
+        )
+        sets[home].append(tool)
+    return sets
+
+
+def _bytes(tools: Sequence[dict[str, Any]]) -> int:
+    return len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _tokens(tools: Sequence[dict[str, Any]]) -> int:
+    return estimate_tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":")))
 
 
 async def _listed_tools() -> list[dict[str, Any]]:

@@ -34,9 +34,10 @@ def test_no_marker_stands_where_it_would_not_be_read() -> None:
 
 def test_the_rows_are_in_order_and_none_is_left_out() -> None:
     numbers = {
-        "S0": [*range(1, 37), *range(47, 58), *range(68, 78), 79],
+        "S0": range(1, 87),
+        "S1": range(1, 42),
         "S2": range(1, 74),
         "S3": range(1, 39),
-        "S4": [5, 6, 15, 17],
+        "S4": range(1, 18),
     }
     assert list(REQUIREMENTS) == [f"{seed}-{number}" for seed, rows in numbers.items() for number in rows]

@@ -320,3 +320,159 @@ def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: d
     for way in WAYS:
         if way != ("http", "auto"):
             assert asyncio.run(shown(way)) == frozenset()
+
+
+@ways
+@pytest.mark.acceptance("S0-27", "S0-28", "S0-29", "S0-30", "S0-31", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
+def test_skill_search_keeps_the_seeds_order_and_bounds(
+    way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
+) -> None:
+    skills = project / ".agents" / "skills"
+    own = Path(environment["HOME"], ".agents", "skills")
+    for number in range(12):
+        write_skill(f"extra-{number:02}", "Draws a seagull.", root=skills if number % 2 else own)
+    write_skill("release", "Cuts one.", root=own)
+    write_skill("meeting-ja", "会議の議事録を書く。", root=skills)
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+
+            async def search(query: str, **arguments: Any) -> dict[str, Any]:
+                said = await hub.call("skill_search", query=query, **arguments)
+                assert said.structured == said.json
+                return dict(said.json)
+
+            def told(answer: dict[str, Any]) -> list[tuple[str, str]]:
+                return [(hit["name"], hit["reason"]) for hit in answer["skills"]]
+
+            path = ".agents/skills/release-notes/SKILL.md"
+            for query in (path, str(project / path)):
+                assert told(await search(query))[0] == ("release-notes", "exact_path")
+            answer = await search("release")
+            assert told(answer)[:2] == [("release", "exact_name"), ("release-notes", "prefix")]
+            assert answer["skills"][0].keys() >= {"name", "description", "path", "scope", "reason", "score"}
+            assert told(await search("draft of commits"))[0] == ("release-notes", "token_overlap")
+            assert told(await search("議事録"))[0] == ("meeting-ja", "token_overlap")
+
+            birds = await search("seagull")
+            assert (len(birds["skills"]), birds["count"], birds["truncated"]) == (8, 12, True)
+            assert [hit["scope"] for hit in birds["skills"]] == ["repo"] * 6 + ["user"] * 2
+            assert [hit["path"] for hit in birds["skills"][:6]] == sorted(hit["path"] for hit in birds["skills"][:6])
+            assert await search("seagull") == birds
+            assert (await search("seagull", limit=1_000))["truncated"] is False
+            assert {hit["scope"] for hit in (await search("seagull", scope="user"))["skills"]} == {"user"}
+            assert await search("zzzz") == {"skills": [], "count": 0, "truncated": False}
+            for arguments in ({"limit": 0}, {"limit": -1}, {"scope": "system"}, {"query": "  "}):
+                said = await hub.call("skill_search", **{"query": "seagull", **arguments})
+                assert said.code == "INVALID_ARGUMENT"
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S0-47", "S0-48", "S0-49", "S0-50", "S0-51", "S0-52", "S0-53", "S0-54", "S0-55", "S0-56")
+@pytest.mark.acceptance("S0-68", "S0-69", "S0-70", "S0-71", "S0-46")
+def test_skill_load_gives_the_seeds_context_for_what_is_in_the_catalogue_alone(
+    way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    skills = project / ".agents" / "skills"
+    own = Path(environment["HOME"], ".agents", "skills")
+    twins = [write_skill("twin", "One of two.", root=root) / "SKILL.md" for root in (skills, own)]
+    stranger = write_skill("stranger", "Elsewhere.", root=tmp_path / "elsewhere")
+    linked = skills / "repo-review" / "references"
+    linked.symlink_to(tmp_path / "elsewhere")
+    (skills / "repo-review" / "loop").symlink_to(skills / "repo-review")
+    many = write_skill("many", root=skills, files={f"f{number:03}.txt": "" for number in range(300)})
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            place = skills / "repo-review"
+            said = await hub.call("skill_load", name="twin", path=str(place / "SKILL.md"))
+            content = "---\nname: repo-review\ndescription: Review PR with risk-first checklist\n---\n# How\n\nDo it."
+            assert said.text == (
+                f'<skill_context name="repo-review" path="{place}/SKILL.md">\n{content}\n\n'
+                f"Base directory: {place.as_uri()}/\n"
+                "Relative paths in this skill are resolved from this directory.\n"
+                f"<skill_files>\n<file>{place}/scripts/run.sh</file>\n</skill_files>\n</skill_context>"
+            )
+            facts = said.meta["io.skillhub/skill"]
+            assert facts.keys() == {"skill_id", "name", "path", "dir", "mtime_ms"}
+            assert facts["dir"] == str(place)
+            assert (await hub.call("skill_load", name="release-notes")).code is None
+
+            ambiguous = await hub.call("skill_load", name="twin")
+            assert ambiguous.code == "AMBIGUOUS_SKILL"
+            assert all(str(twin) in ambiguous.text for twin in twins)
+            for arguments, code in (
+                ({}, "INVALID_ARGUMENT"),
+                ({"name": "repo-reviw"}, "SKILL_NOT_FOUND"),
+                ({"path": str(stranger / "SKILL.md")}, "SKILL_NOT_FOUND"),
+                ({"path": str(place / ".." / ".." / ".." / "elsewhere" / "stranger")}, "SKILL_NOT_FOUND"),
+                ({"path": str(linked / "stranger" / "SKILL.md")}, "SKILL_NOT_FOUND"),
+            ):
+                failed = await hub.call("skill_load", **arguments)
+                assert failed.code == code, arguments
+            listed = (await hub.call("skill_load", path=str(many))).text
+            shown = listed.count("<file>")
+            assert 0 < shown <= 200
+            assert len(listed.encode()) < 20_000
+            assert f"<note>{300 - shown} more files are not listed</note>" in listed
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S0-46", "S0-75", "S0-76", "S0-77", "S1-7", "S1-32", "S4-1")
+def test_without_skills_and_agents_md_nothing_empty_is_put_in(
+    way: tuple[str, str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    bare = tmp_path.resolve() / "bare"
+    bare.mkdir()
+    environment = {**environment, "SKILLHUB_CWD": str(bare), "SKILLS_DIR": str(bare / "none")}
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            assert "skills_catalog" not in (hub.client.instructions or "")
+            assert "(no skills available)" in (hub.client.instructions or "")
+            assert "<" not in await hub.prompt("session_context")
+            assert (await hub.call("skills_list")).json == {"skills": [], "errors": []}
+            assert "<" not in (await hub.call("agents_context")).text
+            assert "<" not in (await hub.call("agents_resolve", path="x/y.py")).text
+            missing = await hub.call("Skill", skill="pdf")
+            assert (missing.code, "available skills: (none)" in missing.text) == ("SKILL_NOT_FOUND", True)
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S1-2", "S1-5", "S1-21", "S1-24", "S1-26", "S1-27", "S1-30", "S1-31")
+def test_agents_resolve_keeps_its_bounds_whatever_the_path(
+    way: tuple[str, str], environment: dict[str, str], project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("Not of this project.", encoding="utf-8")
+    (project / "feature" / "deep").mkdir()
+    (project / "feature" / "deep" / "AGENTS.md").write_text("Deep.", encoding="utf-8")
+    (project / "feature" / "link").symlink_to(tmp_path)
+    config = '{"resolver": {"maxFilesPerResolve": 1}}'
+
+    async def journey() -> None:
+        async with reached(way, {**environment, "SKILLHUB_AGENTS_CONFIG": config}) as hub:
+            await hub.call("agents_context")
+            seen = []
+            for _ in range(3):
+                said = await hub.call("agents_resolve", path="feature/deep/not/there/yet.py")
+                for file in said.structured["files"]:
+                    assert file.keys() == {"path", "mtimeMs", "sizeBytes"}
+                    assert said.text.startswith('<system-reminder type="agents.resolve.paths">')
+                    assert "Deep." not in said.text
+                    seen.append(file["path"].removeprefix(f"{project}/"))
+            assert seen == ["feature/AGENTS.md", "feature/deep/AGENTS.md"]
+            for path in ("..", str(tmp_path), "feature/link/x", "/", "/etc/passwd", "feature/../../x"):
+                assert (await hub.call("agents_resolve", path=path)).structured == {"files": []}, path
+            odd = await hub.call("agents_resolve", path="a\0b")
+            assert odd.code == "INVALID_ARGUMENT"
+        off = '{"resolver": {"enabled": false}}'
+        async with reached(way, {**environment, "SKILLHUB_AGENTS_CONFIG": off}) as hub:
+            assert (await hub.call("agents_resolve", path="feature/x")).structured == {"files": []}
+
+    asyncio.run(journey())
