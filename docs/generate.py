@@ -11,7 +11,6 @@ import asyncio
 import inspect
 import json
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from typing import Any
 
 PROJECT = Path(__file__).parents[1]
 REFERENCE = PROJECT / "docs" / "reference"
-_TOOLS = PROJECT / "src" / "skillhub_mcp" / "server" / "tools"
 # argparse lays its help out otherwise in other versions of Python (docs/decisions/0002).
 PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 
@@ -83,11 +81,13 @@ def _parsers(parser: Parser) -> Iterator[Parser]:
 
 def tools() -> str:
     """Return the page of every tool, as a client is told of it."""
-    listed = asyncio.run(_listed_tools())
-    costs = [
-        (f"`{name}`", ", ".join(f"`{tool['name']}`" for tool in tools), f"{_bytes(tools):,}", f"{_tokens(tools):,}")
-        for name, tools in _by_set(listed).items()
-    ]
+    listed = asyncio.run(_listed_tools("all"))
+    costs = []
+    for name in TOOL_SETS:
+        own = asyncio.run(_listed_tools(name))
+        costs.append((f"`{name}`", ", ".join(f"`{tool['name']}`" for tool in own), *_costs(own)))
+    running = [tool for tool in listed if tool["name"] == "run_skill_command"]
+    costs.append(("`--enable-run`", "`run_skill_command`", *_costs(running)))
     sections = [
         "## What each set costs\n\nAn agent pays for the description of every tool in each turn: bytes of the compact "
         "JSON of `tools/list`, and about how many tokens that is.\n\n"
@@ -116,38 +116,23 @@ def tools() -> str:
     )
 
 
-def _by_set(listed: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the tools of each set, which is the module that registers them."""
-    sets: dict[str, list[dict[str, Any]]] = {name: [] for name in (*TOOL_SETS, "run")}
-    for tool in listed:
-        home = next(
-            name
-            for name in sets
-            if re.search(rf'def {tool["name"]}\\(|name="{tool["name"]}"', (_TOOLS / f"{name}.py").read_text("utf-8"))
-        )
-        sets[home].append(tool)
-    return sets
+def _costs(tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Return the bytes and the estimated tokens of what a client is told of `tools`."""
+    told = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+    return f"{len(told.encode()):,}", f"{estimate_tokens(told):,}"
 
 
-def _bytes(tools: Sequence[dict[str, Any]]) -> int:
-    return len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-def _tokens(tools: Sequence[dict[str, Any]]) -> int:
-    return estimate_tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":")))
-
-
-async def _listed_tools() -> list[dict[str, Any]]:
+async def _listed_tools(sets: str) -> list[dict[str, Any]]:
     from fastmcp import Client
 
     from skillhub_mcp.server.app import make_server
 
     with tempfile.TemporaryDirectory() as empty:
         chosen, _ = read_settings(
-            {}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb"), "SKILLHUB_TOOLS": "all"}
+            {}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb"), "SKILLHUB_TOOLS": sets}
         )
         hub = make_hub(chosen, background=False)
-        options = replace(server_options(chosen, hub), enable_run=True)
+        options = replace(server_options(chosen, hub), enable_run=sets == "all")
         async with Client(make_server(hub, options)) as client:
             listed = await client.list_tools()
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]

@@ -439,7 +439,7 @@ def test_without_skills_and_agents_md_nothing_empty_is_put_in(
             assert "<" not in (await hub.call("agents_context")).text
             assert "<" not in (await hub.call("agents_resolve", path="x/y.py")).text
             missing = await hub.call("Skill", skill="pdf")
-            assert (missing.code, "available skills: (none)" in missing.text) == ("SKILL_NOT_FOUND", True)
+            assert (missing.code, "Available skills: (none)" in missing.text) == ("SKILL_NOT_FOUND", True)
 
     asyncio.run(journey())
 
