@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skillhub_mcp.api import available_skills, build_index, refresh_index
+    from skillhub_mcp.agents_md.resolver import AgentsResolver
+    from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsState
+    from skillhub_mcp.api import available_skills, build_index, catalogue, refresh_index, resolve
     from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.disclosure.catalogue import Budget
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer, SkillHub
     from skillhub_mcp.settings import Settings, read_settings
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.roots import SkillRoot, Source
 
 __all__ = [
+    "AgentsConfig",
+    "AgentsResolver",
+    "AgentsState",
+    "Budget",
     "FoundSkill",
     "IndexEntry",
     "IndexReport",
@@ -34,12 +41,18 @@ __all__ = [
     "Source",
     "available_skills",
     "build_index",
+    "catalogue",
     "make_hub",
     "read_settings",
     "refresh_index",
+    "resolve",
 ]
 
 _HOMES = {
+    "AgentsConfig": "agents_md.schema",
+    "AgentsResolver": "agents_md.resolver",
+    "AgentsState": "agents_md.schema",
+    "Budget": "disclosure.catalogue",
     "FoundSkill": "hub",
     "IndexEntry": "skills.registry_index",
     "IndexReport": "skills.registry_index",
@@ -55,9 +68,11 @@ _HOMES = {
     "Source": "skills.roots",
     "available_skills": "api",
     "build_index": "api",
+    "catalogue": "api",
     "make_hub": "bootstrap",
     "read_settings": "settings",
     "refresh_index": "api",
+    "resolve": "api",
 }
 
 

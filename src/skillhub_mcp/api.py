@@ -1,12 +1,14 @@
-"""Seed 003's registry as plain functions, for a program of one's own."""
+"""What a program of one's own asks most: seed 003's registry, the catalogue, and mentions, as plain functions."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-from skillhub_mcp.bootstrap import make_registry, registry_admission
+from skillhub_mcp.bootstrap import make_hub, make_registry, project_of, registry_admission
 from skillhub_mcp.disclosure.available import available_skills as _available
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
+from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.registry import AnyRoot, Registry
@@ -47,3 +49,34 @@ def available_skills(index: RegistryIndex) -> str:
         for entry in index.skills
         if not entry.controls.disable_model_invocation
     )
+
+
+def catalogue(format: str = "specification", *, budget: Budget | None = None, cwd: str | None = None) -> Rendered:  # noqa: A002 - the command line's word
+    """Return what a model is told of all the skills that the environment chooses for `cwd`, within `budget`.
+
+    Without a budget it is the one that the settings give. Raises InvalidArgument for a format that is none,
+    InvalidSetting and PolicyUnreadable.
+    """
+    if format not in FORMATS:
+        raise InvalidArgument("format", f"{format!r} is not one of {', '.join(FORMATS)}")
+    settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
+    hub = make_hub(settings, background=False)
+    try:
+        entries = hub.catalogue()
+    finally:
+        hub.close()
+    usual = Budget(max_entries=settings.catalogue_max_entries, max_bytes=settings.catalogue_max_bytes)
+    return fit(entries, budget or usual, FORMATS[format])
+
+
+def resolve(text: str, *, cwd: str | None = None) -> Resolution:
+    """Return the skills that `text` mentions as `$name` or by a path (seed 000, goal 4).
+
+    Raises InvalidSetting and PolicyUnreadable.
+    """
+    settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
+    hub = make_hub(settings, background=False)
+    try:
+        return hub.resolve(text, cwd=project_of(settings).cwd)
+    finally:
+        hub.close()

@@ -36,6 +36,21 @@ def test_the_registry_example_runs_over_the_example_skills(tmp_path: Path) -> No
     assert told.splitlines()[-1] == f"# Skill: {skills[0]}"
 
 
+@pytest.mark.acceptance("S1-40")
+def test_the_agents_example_says_what_applies_once(tmp_path: Path) -> None:
+    repo = tmp_path.resolve() / "repo"
+    (repo / "docs").mkdir(parents=True)
+    (repo / ".git").mkdir()
+    (repo / "AGENTS.md").write_text("Use tabs.\n", encoding="utf-8")
+    (repo / "docs" / "AGENTS.md").write_text("Be brief.\n", encoding="utf-8")
+    told = run("agents.py", cwd=repo)
+    assert told.startswith(
+        f'<agents_context scope="initial">\nInstructions from: {repo}/AGENTS.md\nUse tabs.\n</agents'
+    )
+    assert told.count(f"- {repo}/docs/AGENTS.md (mtime: ") == 1
+    assert told.endswith("</system-reminder>\nnothing more applies\nnothing has changed\n")
+
+
 def test_the_guides_python_uses_public_names_alone() -> None:
     import skillhub_mcp
 

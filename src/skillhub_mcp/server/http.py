@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
-from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 
 log = logging.getLogger(__name__)
@@ -60,14 +60,18 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Starl
 
 
 def readiness(hub: SkillHub) -> JSONResponse:
-    """Return 200 with the state of the index, the number of skills and the digest; 503 while none can answer."""
+    """Return 200 with the state of the index, the number of skills and the digest; 503 while none can be served."""
     view = hub.peek()
     if view is None or view.index is None:
         state = "failed" if view is not None and view.problem is not None else "starting"
         return JSONResponse({"index": state}, status_code=503)
+    try:
+        served = len(hub.skills())
+    except PolicyUnreadable as error:
+        return JSONResponse({"index": "refused", "problem": error.message}, status_code=503)
     report = {
         "index": "degraded" if view.problem is not None else "ready",
-        "skills": len(hub.skills()),
+        "skills": served,
         "digest": view.snapshot.digest,
     }
     return JSONResponse(report)
