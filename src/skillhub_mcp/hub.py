@@ -172,7 +172,7 @@ class SkillHub:
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
         policy = self._access.now()
-        return tuple(skill for skill in self._live.snapshot().skills if policy.offers(skill))
+        return tuple(skill for skill in self._live.skills_alone().skills if policy.offers(skill))
 
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name.
@@ -180,7 +180,9 @@ class SkillHub:
         After each come those that lost its name to it. What the server's settings leave out is not among them; what
         was switched off or is denied is, with its standing.
         """
-        snapshot = self._live.snapshot()
+        return self._listed(self._live.snapshot())
+
+    def _listed(self, snapshot: Snapshot) -> tuple[ListedSkill, ...]:
         policy = self._access.now()
         winners = {lost.skill.directory: lost.winner for lost in snapshot.report.shadowed}
         listed = [
@@ -206,7 +208,7 @@ class SkillHub:
                 scope="repo" if one.source is Source.PROJECT else "user",
                 importance=(not one.skill.always_apply, rank[one.source]),
             )
-            for one in self.listed()
+            for one in self._listed(self._live.skills_alone())
             if one.served and one.shadowed_by is None and not one.skill.disable_model_invocation
         )
 
@@ -317,10 +319,10 @@ class SkillHub:
 
         Raises SkillNotFound.
         """
-        return self._named(skill_name, self._live.snapshot())
+        return self._named(skill_name, self._live.skills_alone())
 
     def _resolved(self, skill_name: str, act: Act, granted: Collection[Grant]) -> tuple[Snapshot, Skill]:
-        snapshot = self._live.snapshot()
+        snapshot = self._live.skills_alone()
         skill = self._named(skill_name, snapshot)
         self._access.now().check(skill, act, granted)
         return snapshot, skill

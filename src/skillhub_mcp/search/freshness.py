@@ -51,6 +51,8 @@ class LiveIndex:
         # A caller's own look and the thread's must not meet: they share what the looker remembers.
         self._looking = threading.Lock()
         self._view: View | None = None
+        # What was seen before the thread began, and when.
+        self._early: tuple[Snapshot, float] | None = None
         self._wanted = True
         self._closing = False
         self._looks = 0
@@ -92,6 +94,19 @@ class LiveIndex:
                 self._snapshot = self._looker.see()
             return self._snapshot
         return self._current(lambda _: True).snapshot
+
+    def skills_alone(self) -> Snapshot:
+        """Return the present snapshot without beginning to load the index, where that has not begun yet.
+
+        For what is answered before a client's first question, which loading LanceDB beside it would delay.
+        """
+        if not self._background or self._thread is not None or self._view is not None:
+            return self.snapshot()
+        with self._looking:
+            rest = max(_LOOK_AGAIN_SECONDS, self._looker.scan_seconds * _REST_FACTOR)
+            if self._early is None or time.monotonic() - self._early[1] > rest:
+                self._early = (self._looker.see(), time.monotonic())
+            return self._early[0]
 
     def searchable(self) -> tuple[View, LanceIndex]:
         """Return a view and its index. Raises IndexUnavailable when there is none and none came in time."""

@@ -86,7 +86,7 @@ class Consent(Middleware):
         answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
         if answer == _NO or answer not in self._answers:
             raise PermissionDenied(asked.tool, asked.skill_name, by_person=True)
-        self._sessions.current().granted.add((Act(asked.tool), asked.directory))
+        self._sessions.current().grant((Act(asked.tool), asked.directory))
         if answer == _ALWAYS and self._remember is not None:
             await asyncio.to_thread(self._remember, Act(asked.tool), asked.rule_name)
 

@@ -6,6 +6,7 @@ They are made from the present skills when they are asked for: a new skill is th
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,10 +18,12 @@ from fastmcp.utilities.versions import VersionSpec
 from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.sessions import Sessions
 from skillhub_mcp.skills.model import Skill
+
+log = logging.getLogger(__name__)
 
 BY_NAME = "skill"
 
@@ -41,7 +44,7 @@ class SkillPrompts(Provider):
 
     async def _list_prompts(self) -> Sequence[Prompt]:
         skills = await asyncio.to_thread(self._callable)
-        return [self._by_name(), *(self._prompt(skill) for skill in skills if skill.alias != BY_NAME)]
+        return [self._by_name(), *(self._prompt(name, skill) for name, skill in skills.items() if name != BY_NAME)]
 
     async def _get_prompt(
         self,
@@ -50,10 +53,10 @@ class SkillPrompts(Provider):
     ) -> Prompt | None:
         if name == BY_NAME:
             return self._by_name()
-        skills = await asyncio.to_thread(self._callable)
-        return next((self._prompt(skill) for skill in skills if skill.alias == name), None)
+        skill = (await asyncio.to_thread(self._callable)).get(name)
+        return None if skill is None else self._prompt(name, skill)
 
-    def complete(
+    async def complete(
         self,
         reference: CompletionReference,
         argument: mcp_types.CompletionArgument,
@@ -63,7 +66,8 @@ class SkillPrompts(Provider):
         if not isinstance(reference, mcp_types.PromptReference) or reference.name != BY_NAME or argument.name != "name":
             return None
         typed = argument.value.strip().removeprefix("/").casefold()
-        names = [skill.name for skill in self._callable() if typed in skill.name.casefold()]
+        skills = await asyncio.to_thread(self._callable)
+        names = [skill.name for skill in skills.values() if typed in skill.name.casefold()]
         names.sort(key=lambda name: (not name.casefold().startswith(typed), name))
         shown = names[:MAX_COMPLETION_VALUES]
         return mcp_types.Completion(values=shown, total=len(names), has_more=len(shown) < len(names))
@@ -81,15 +85,25 @@ class SkillPrompts(Provider):
         present.ledger.record_skill(first.skill, text)
         return text
 
-    def _callable(self) -> list[Skill]:
-        return [skill for skill in self._hub.skills() if skill.user_invocable and skill.alias]
+    def _callable(self) -> dict[str, Skill]:
+        """Return the skills that are for people to call, by what their prompts are named, in the order of the names."""
+        try:
+            served = self._hub.skills()
+        except PolicyUnreadable as error:
+            # A list has no way to say so; whoever calls a prompt or a tool is told.
+            log.warning("No skill is offered as a prompt: %s", error.message)
+            return {}
+        skills = [skill for skill in served if skill.user_invocable and skill.alias]
+        # Of two whose names come to one, the one that is spelt so goes by it.
+        named = {skill.alias: skill for skill in sorted(skills, key=lambda one: one.name == one.alias)}
+        return dict(sorted(named.items()))
 
-    def _prompt(self, skill: Skill) -> Prompt:
+    def _prompt(self, name: str, skill: Skill) -> Prompt:
         description = " ".join(skill.description.split())
         if len(description) > _SHOWN_DESCRIPTION:
             description = description[: _SHOWN_DESCRIPTION - 1].rstrip() + "…"
         hint = PromptArgument(name="arguments", description=skill.argument_hint or _ARGUMENTS, required=False)
-        prompt = _SkillPrompt(name=skill.alias, title=f"/{skill.name}", description=description, arguments=[hint])
+        prompt = _SkillPrompt(name=name, title=f"/{skill.name}", description=description, arguments=[hint])
         return prompt.of(self, skill.name)
 
     def _by_name(self) -> Prompt:

@@ -24,7 +24,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.policy.access import Grant
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -47,17 +47,28 @@ class Session:
 
     handle: str | None = None
     ledger: Ledger = field(default_factory=Ledger)
-    granted: set[Grant] = field(default_factory=set)
-    # AGENTS.md as this session knows it, by working directory.
-    agents: OrderedDict[str, AgentsResolver] = field(default_factory=OrderedDict)
+    granted: frozenset[Grant] = NOTHING_GRANTED
+    _agents: tuple[AgentsResolver, ...] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep_agents(self, cwd: str, resolver: AgentsResolver) -> AgentsResolver:
-        """Keep a resolver for a working directory, unless there is one already, and return the one that is kept."""
-        kept = self.agents.setdefault(cwd, resolver)
-        self.agents.move_to_end(cwd)
-        while len(self.agents) > _KEPT_DIRECTORIES:
-            self.agents.popitem(last=False)
-        return kept
+    @property
+    def agents(self) -> tuple[AgentsResolver, ...]:
+        """AGENTS.md as this session knows it, for each working directory; the one asked for last is the last."""
+        return self._agents
+
+    def keep_agents(self, resolver: AgentsResolver) -> AgentsResolver:
+        """Keep a resolver, unless there is one for its working directory already, and return the one that is kept."""
+        with self._lock:
+            same = [kept for kept in self._agents if kept.project.cwd == resolver.project.cwd]
+            kept = same[0] if same else resolver
+            others = tuple(one for one in self._agents if one is not kept)
+            self._agents = (*others, kept)[-_KEPT_DIRECTORIES:]
+            return kept
+
+    def grant(self, grant: Grant) -> None:
+        """Note what the person agreed to."""
+        with self._lock:
+            self.granted |= {grant}
 
 
 _HANDLE_SCHEMA = {"type": "string", "maxLength": 64, "description": "From an earlier answer"}

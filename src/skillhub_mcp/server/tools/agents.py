@@ -59,9 +59,8 @@ class AgentsTools:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
         session = self._sessions.current()
         if cwd is None and session.agents:
-            return next(reversed(session.agents.values()))
-        made = self._make_resolver(cwd or "")
-        return session.keep_agents(made.project.cwd, made)
+            return session.agents[-1]
+        return session.keep_agents(self._make_resolver(cwd or ""))
 
     def text(self, cwd: str | None = None) -> str:
         """Return the initial block, or nothing where there is no AGENTS.md (§5.2)."""
@@ -107,11 +106,8 @@ class AgentsTools:
 
     def state(self, session: Session) -> dict[str, Any]:
         """Return what a session knows of AGENTS.md, for `context_inspect`."""
-        known = []
-        for resolver in session.agents.values():
-            state = resolver.state if self._with_paths else self._relative(resolver)
-            known.append(state.model_dump(mode="json"))
-        return {"sessions": known}
+        states = (resolver.state if self._with_paths else self._relative(resolver) for resolver in session.agents)
+        return {"directories": [state.model_dump(mode="json") for state in states]}
 
     def _relative(self, resolver: AgentsResolver) -> AgentsState:
         state = resolver.state
