@@ -78,6 +78,22 @@ def test_the_first_question_is_answered_from_a_first_look(
         assert live.peek() is not None
 
 
+def test_what_needs_no_index_does_not_begin_to_load_one(hub_environment: dict[str, str], write_skill: Writer) -> None:
+    place = write_skill("one", body="As it was.\n", files={"a.txt": "A"})
+    with hub_of(hub_environment, background=True) as hub:
+        assert [skill.name for skill in hub.skills()] == ["one"]
+        assert [entry.name for entry in hub.catalogue()] == ["one"]
+        assert hub.load("one").instructions == "As it was.\n"
+        assert hub.read_file("one", "a.txt").content == "A"
+        assert hub.peek() is None
+        # The file is read when it is asked for, whatever was seen of it before.
+        (place / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\nAs it is.\n", encoding="utf-8")
+        assert hub.load("one").instructions == "As it is.\n"
+        assert hub.search("one").searched == 1
+        assert hub.peek() is not None
+        assert hub.load("one").instructions == "As it is.\n"
+
+
 def test_many_first_questions_are_answered_from_one_look(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     answers: list[list[str]] = []
