@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.seeds import seeds_example
 
 from skillhub_mcp.agents_md.reading import Note
 from skillhub_mcp.agents_md.reminders import (
@@ -18,27 +19,9 @@ from skillhub_mcp.agents_md.reminders import (
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 
 # Seed 001 §5.2, §11.2 and §11.3.
-INITIAL = """<agents_context scope="initial">
-Instructions from: /repo/AGENTS.md
-...
-
-Instructions from: /repo/packages/foo/AGENTS.md
-...
-</agents_context>"""
-PATHS = """<system-reminder type="agents.resolve.paths">
-Additional AGENTS.md may apply for this path:
-- /repo/feature/AGENTS.md (mtime: 1738970000000)
-- /repo/feature/sub/AGENTS.md (mtime: 1738971000000)
-Read and apply these files before editing files in this scope.
-</system-reminder>"""
-RESUME = """<system-reminder type="session.resume.diff">
-Session resumed with context changes:
-- cwd: /repo/a -> /repo/b
-- root: /repo -> /repo
-- markers: [".codelia",".git",".jj"] -> [".codelia",".git",".jj"]
-Re-check AGENTS.md for current scope:
-- /repo/b/AGENTS.md (mtime: 1738973000000)
-</system-reminder>"""
+INITIAL = seeds_example("agents-context")
+PATHS = seeds_example("agents-resolve-paths")
+RESUME = seeds_example("session-resume-diff")
 
 
 def file(path: str, mtime: int) -> AgentsFile:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.seeds import seeds_example
 
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Entry, codelia, descriptions, fit
 from skillhub_mcp.disclosure.tokens import estimate_tokens
@@ -39,21 +40,7 @@ SEED = [
         "repo",
     ),
 ]
-CATALOG = """<skills_catalog scope="initial" truncated="false">
-  <skill>
-    <name>repo-review</name>
-    <description>Review PR with risk-first checklist</description>
-    <path>/repo/.agents/skills/repo-review/SKILL.md</path>
-    <scope>repo</scope>
-  </skill>
-  <skill>
-    <name>release-notes</name>
-    <description>Draft release notes from commits</description>
-    <path>/repo/.agents/skills/release-notes/SKILL.md</path>
-    <scope>repo</scope>
-  </skill>
-</skills_catalog>
-</skills_context>"""
+CATALOG = seeds_example("skills-catalog")
 
 
 @pytest.mark.acceptance("S0-37", "S0-38", "S0-39")

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.seeds import seeds_example
 
 from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
 
 # Seed 004's example: the body of `pdf`, in the frame of `run_skill`.
 BODY = "# PDF処理スキル\n\n## PDFの読み込み\n高速抽出にはpdftotext使用：\npdftotext input.pdf -\n"
-MESSAGE = """<skill-loaded name="pdf">
-# Skill: pdf
-
-# PDF処理スキル
-
-## PDFの読み込み
-高速抽出にはpdftotext使用：
-pdftotext input.pdf -
-</skill-loaded>
-
-上記のスキルの指示に従ってください。"""
+MESSAGE = seeds_example("skill-loaded")
 
 
 @pytest.mark.acceptance("S4-9", "S4-15")
