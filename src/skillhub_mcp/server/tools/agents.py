@@ -50,14 +50,14 @@ class AgentsTools:
 
     def __init__(self, make_resolver: Callable[[str], AgentsResolver], sessions: Sessions, *, with_paths: bool) -> None:
         self._make_resolver = make_resolver
-        self._sessions = sessions
+        self.sessions = sessions
         self._with_paths = with_paths
 
     def resolver(self, cwd: str | None = None) -> AgentsResolver:
         """Return the present session's, for `cwd` or where its last one was asked for. Raises InvalidArgument."""
         if cwd is not None and not self._with_paths:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
-        session = self._sessions.current()
+        session = self.sessions.current()
         if cwd is None and session.agents:
             return session.agents[-1]
         return session.keep_agents(self._make_resolver(cwd or ""))
@@ -73,7 +73,7 @@ class AgentsTools:
                 [(self._place(resolver, path), content) for path, content in first.texts],
                 [Note(self._place(resolver, note.path), note.message) for note in first.notes],
             )
-        self._sessions.current().ledger.record("agents", "AGENTS.md", resolver.project.cwd, text)
+        self.sessions.current().ledger.record("agents", "AGENTS.md", resolver.project.cwd, text)
         return text
 
     def context(self, cwd: str | None = None) -> ToolResult:
@@ -92,7 +92,7 @@ class AgentsTools:
         found = resolver.resolve(path).files
         told = self._told(resolver, found)
         reminder = paths_reminder(told)
-        self._sessions.current().ledger.record("agents", "reminder", path, reminder)
+        self.sessions.current().ledger.record("agents", "reminder", path, reminder)
         answer = {"files": self._files(resolver, found)}
         return ToolResult(content=reminder or _NOTHING_MORE, structured_content=answer)
 
@@ -136,7 +136,7 @@ class AgentsTools:
 
 def add_agents_tools(server: FastMCP, tools: AgentsTools) -> None:
     """Register the set."""
-    sessions = tools._sessions  # noqa: SLF001 - the same module
+    sessions = tools.sessions
 
     @server.tool(title="AGENTS.md here", description=_CONTEXT, annotations=_READS, output_schema=None)
     def agents_context(cwd: Path | SkipJsonSchema[None] = None) -> ToolResult:
