@@ -154,10 +154,10 @@ class ConfirmationRequired(SkillHubError):
     code = "CONFIRMATION_REQUIRED"
 
     def __init__(self, tool: str, skill_name: str, *, description: str, directory: str, rule_name: str) -> None:
+        words = ("skillhub permissions allow", rule_name, "--run" if tool == "run_skill_command" else "")
         super().__init__(
             f"{tool} of {skill_name!r} needs the person's agreement",
-            hint=f"ask them to run: skillhub permissions allow {rule_name}"
-            + (" --run" if tool == "run_skill_command" else ""),
+            hint=f"ask them to run: {' '.join(word for word in words if word)}",
         )
         self.tool = tool
         self.skill_name = skill_name
@@ -178,7 +178,7 @@ class PolicyUnreadable(SkillHubError):
     def __init__(self, what: str, *, path: str, reason: str) -> None:
         super().__init__(
             f"{what} cannot be used: {reason}",
-            hint="nothing is loaded until it is mended; `skillhub permissions show` names the file",
+            hint="mend or remove it; nothing is loaded until then",
         )
         self.what = what
         self.path = path

@@ -82,6 +82,9 @@ def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhu
         done = skillhub(*arguments, SKILLHUB_CHOICES=str(broken))
         assert done.code == 2, arguments
         assert done.err.startswith("error: Your choices.json cannot be used: line 1 is not JSON")
+        # At the shell the person is told which file it is.
+        assert f"({broken})" in done.err
+    assert skillhub("list", "--json", SKILLHUB_CHOICES=str(broken)).error["path"] == str(broken)
     assert "fal" in broken.read_text(encoding="utf-8")
 
 

@@ -193,6 +193,22 @@ def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, envir
     assert later.questions == []
 
 
+def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
+    environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("🎉", "Celebrates.", directory="party")
+    rules(environment)
+    person = Person("once")
+
+    async def journey() -> Said:
+        async with reached(("stdio", "auto"), environment, elicitation_callback=person) as hub:
+            return await hub.call("load_skill", skill_name="🎉")
+
+    assert asyncio.run(journey()).code is None
+    assert person.offered == ["once", "no"]
+    assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
     rules(environment)

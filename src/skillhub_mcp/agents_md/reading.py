@@ -15,9 +15,10 @@ _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An AGENTS.md that is there. `identity` is the same for two names of one file."""
+    """An AGENTS.md that is there. `real` is where a link leads; `identity` is the same for two names of one file."""
 
     path: str
+    real: str
     mtime_ms: int
     size: int
     identity: tuple[int, int]
@@ -48,14 +49,16 @@ def find(directory: str, *, root: str) -> Place | Note | None:
         return Note(path, f"cannot be looked at: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Note(path, "is not a file")
-    return Place(path, status.st_mtime_ns // _NANOSECONDS_A_MILLISECOND, status.st_size, (status.st_dev, status.st_ino))
+    mtime_ms = status.st_mtime_ns // _NANOSECONDS_A_MILLISECOND
+    return Place(path, real, mtime_ms, status.st_size, (status.st_dev, status.st_ino))
 
 
 def read(place: Place) -> tuple[str, list[Note]]:
     """Return the text of a file, without blanks at its end, and what there is to say of it; "" where it has none."""
     try:
-        # The place may have become a pipe since: opening one would wait for a writer.
-        number = os.open(os.path.realpath(place.path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        # The place may have become a pipe since, which would wait for a writer, or another link.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        number = os.open(place.real, flags)
         with open(number, "rb") as file:
             content = file.read(_MAX_READ_BYTES + 1)
     except FileNotFoundError:

@@ -93,7 +93,8 @@ def run(argv: Sequence[str]) -> int:
         # What is still held back is written here, where a failure to do so can be told.
         sys.stdout.flush()
     except SkillHubError as error:
-        print_error(error, as_json="--json" in argv)
+        path = error.path if isinstance(error, PolicyUnreadable) else None
+        print_error(error, as_json="--json" in argv, path=path)
         return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting | PolicyUnreadable) else EXIT_FAILED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: nothing is wrong, and nothing more can be said.

@@ -69,13 +69,17 @@ def print_json(value: object) -> None:
     print(_json(value, sys.stdout, indent=2))
 
 
-def print_error(error: SkillHubError, *, as_json: bool) -> None:
-    """Print `error` on stderr: a line, and a hint after a blank line; with `as_json`, an object."""
+def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None) -> None:
+    """Print `error` on stderr: a line, and a hint after a blank line; with `as_json`, an object.
+
+    `path` is the file that is at fault, where the message leaves it out because others hear it too.
+    """
     if as_json:
-        failure = {"code": error.code, "message": error.message, **error.facts, "hint": error.hint}
+        place = {} if path is None else {"path": path}
+        failure = {"code": error.code, "message": error.message, **error.facts, **place, "hint": error.hint}
         print(_json({"error": failure}, sys.stderr), file=sys.stderr)
         return
-    print(f"error: {printable(error.message)}", file=sys.stderr)
+    print(f"error: {printable(error.message)}{'' if path is None else f' ({printable(path)})'}", file=sys.stderr)
     if error.hint:
         print(f"\nhint: {printable(error.hint)}", file=sys.stderr)
 

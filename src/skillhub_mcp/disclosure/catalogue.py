@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 from xml.sax.saxutils import escape
@@ -178,7 +178,7 @@ def fit(
     ]
     # Python's sort is stable: among equals the earlier one stays.
     order = sorted(range(len(flat)), key=lambda at: flat[at].importance)
-    most = len(flat) if budget.max_entries is None else min(budget.max_entries, len(flat))
+    most = _that_may_fit((flat[at].name for at in order), budget)
 
     def tried(count: int, length: int) -> Rendered:
         kept = [_shortened(flat[at], length) for at in sorted(order[:count])]
@@ -200,6 +200,21 @@ def fit(
     if count is None:
         return Rendered("", replace(tried(0, 0).catalogue, left_out=len(flat)))
     return tried(count, 0)
+
+
+def _that_may_fit(names: Iterable[str], budget: Budget) -> int:
+    """Return how many of the names there could be room for: of 100,000, far too many need not be tried."""
+    count = size = 0
+    for name in names:
+        size += len(name.encode("utf-8", "replace")) + 1
+        # A token is at most four characters, and a character at most four bytes.
+        beyond = (budget.max_bytes is not None and size > budget.max_bytes) or (
+            budget.max_tokens is not None and size > budget.max_tokens * 16
+        )
+        if beyond or count == budget.max_entries:
+            break
+        count += 1
+    return count
 
 
 def _shortened(entry: Entry, length: int) -> tuple[Entry, bool]:

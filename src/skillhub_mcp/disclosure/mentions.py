@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +28,7 @@ _MENTION = re.compile(
     """,
     re.VERBOSE,
 )
+_MOST_GUESSES = 8
 _OF_THE_ENVIRONMENT = re.compile(r"[A-Z_][A-Z0-9_]*")
 # In a script without blanks the next word stands right behind a name of another script.
 _LATIN = re.compile(r"[A-Za-z0-9-]+(?=[^\x00-\x7f])")
@@ -35,7 +36,10 @@ _LATIN = re.compile(r"[A-Za-z0-9-]+(?=[^\x00-\x7f])")
 
 @dataclass(frozen=True, slots=True)
 class Mentionable:
-    """A skill that a text may mention. `handle` loads it; one that is not `on` is known and cannot be loaded."""
+    """A skill that a text may mention, by the canonical path of its directory.
+
+    `handle` loads it; one that is not `on` is known and cannot be loaded.
+    """
 
     name: str
     directory: str
@@ -72,30 +76,38 @@ class _Mention:
 def resolve(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution:
     """Return which of `skills` the text mentions; relative paths count from `cwd`."""
     mentions = list(_mentions(text))
-    by_place = {place: skill for skill in skills for place in (skill.directory, os.path.realpath(skill.directory))}
+    by_place = {skill.directory: skill for skill in skills}
+    by_name: dict[str, list[Mentionable]] = {}
+    for one in skills if any(mention.names for mention in mentions) else ():
+        for name in set(_names(one)):
+            by_name.setdefault(name, []).append(one)
     at = {m.path: by_place.get(_place(m.path, cwd)) for m in mentions if m.path is not None}
     named_by_path = {name for skill in at.values() if skill is not None for name in _names(skill)}
     found: dict[str, Mentionable] = {}
     failed: dict[str, Unresolved] = {}
     for mention in mentions:
+        if mention.written in failed:
+            continue
         if mention.path is not None:
-            skill = at[mention.path]
-            if skill is None:
+            there = at[mention.path]
+            if there is None:
                 failed[mention.written] = Unresolved(mention.written, "unknown")
-            elif skill.on:
-                found.setdefault(skill.directory, skill)
+            elif there.on:
+                found.setdefault(there.directory, there)
             else:
-                failed[mention.written] = Unresolved(mention.written, "off", (skill.directory,))
+                failed[mention.written] = Unresolved(mention.written, "off", (there.directory,))
         elif not named_by_path & set(mention.names):
-            _by_name(mention, skills, found, failed)
+            _by_name(mention, by_name, found, failed)
     return Resolution(tuple(found.values()), tuple(failed.values()))
 
 
 def _by_name(
-    mention: _Mention, skills: Sequence[Mentionable], found: dict[str, Mentionable], failed: dict[str, Unresolved]
+    mention: _Mention,
+    by_name: Mapping[str, Sequence[Mentionable]],
+    found: dict[str, Mentionable],
+    failed: dict[str, Unresolved],
 ) -> None:
-    known = ([skill for skill in skills if name in _names(skill)] for name in mention.names)
-    same = next((namesakes for namesakes in known if namesakes), [])
+    same = next((by_name[name] for name in mention.names if name in by_name), ())
     usable = [skill for skill in same if skill.on]
     if len(usable) == 1:
         found.setdefault(usable[0].directory, usable[0])
@@ -103,7 +115,9 @@ def _by_name(
         why: Why = "ambiguous" if usable else "off"
         failed[mention.written] = Unresolved(mention.written, why, tuple(s.directory for s in usable or same))
     elif not mention.names[0].isdigit():
-        near = near_names(mention.names[-1], [skill.name for skill in skills if skill.on])
+        # A guess costs a walk over all the names: after so many slips there are no more.
+        names = by_name if len(failed) < _MOST_GUESSES else ()
+        near = near_names(mention.names[-1], [name for name in names if any(one.on for one in by_name[name])])
         failed[mention.written] = Unresolved(mention.written, "unknown", tuple(near))
 
 

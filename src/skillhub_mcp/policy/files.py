@@ -54,7 +54,8 @@ class KeptFile(Generic[T]):
         try:
             status = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError) as error:
-            if self._needed:
+            if self._needed or os.path.islink(self.path):
+                # A link to nothing had rules behind it once: that they are gone is no reason to do without them.
                 raise PolicyUnreadable(self.what, path=self.path, reason="it does not exist") from error
             return None
         except OSError as error:

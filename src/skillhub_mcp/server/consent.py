@@ -39,7 +39,6 @@ class Consent(Middleware):
         self._access = access
         self._sessions = sessions
         self._remember = remember
-        self._answers = (_ONCE, _NO) if remember is None else (_ONCE, _ALWAYS, _NO)
 
     async def on_call_tool(
         self,
@@ -77,25 +76,29 @@ class Consent(Middleware):
                 return as_question(self._question(asked))
         else:
             reply = await client.session.elicit(
-                message=_message(asked), requested_schema=self._form(), related_request_id=client.request_id
+                message=_message(asked), requested_schema=self._form(asked), related_request_id=client.request_id
             )
         await self._take(reply, asked)
         return await call_next(context)
 
     async def _take(self, reply: mcp_types.ElicitResult, asked: ConfirmationRequired) -> None:
         answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
-        if answer == _NO or answer not in self._answers:
+        if answer == _NO or answer not in self._answers(asked):
             raise PermissionDenied(asked.tool, asked.skill_name, by_person=True)
         self._sessions.current().grant((Act(asked.tool), asked.directory))
         if answer == _ALWAYS and self._remember is not None:
             await asyncio.to_thread(self._remember, Act(asked.tool), asked.rule_name)
 
-    def _form(self) -> dict[str, Any]:
-        answer = {"type": "string", "title": "Allow it?", "enum": list(self._answers)}
+    def _answers(self, asked: ConfirmationRequired) -> list[str]:
+        # A skill whose name has no letters is known to no rule, so nothing can be remembered of it.
+        return [_ONCE, _NO] if self._remember is None or not asked.rule_name else [_ONCE, _ALWAYS, _NO]
+
+    def _form(self, asked: ConfirmationRequired) -> dict[str, Any]:
+        answer = {"type": "string", "title": "Allow it?", "enum": self._answers(asked)}
         return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
 
     def _question(self, asked: ConfirmationRequired) -> mcp_types.InputRequiredResult:
-        params = mcp_types.ElicitRequestFormParams(message=_message(asked), requested_schema=self._form())
+        params = mcp_types.ElicitRequestFormParams(message=_message(asked), requested_schema=self._form(asked))
         return mcp_types.InputRequiredResult(
             input_requests={_QUESTION: mcp_types.ElicitRequest(params=params)}, request_state=_state(asked)
         )
