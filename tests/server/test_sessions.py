@@ -15,7 +15,7 @@ from tests.server.sessions import in_process
 
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.bootstrap import make_hub, server_options
-from skillhub_mcp.policy.rules import Act
+from skillhub_mcp.policy.rules import OTHER_TOOLS, SKILL_TOOLS, Act
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http import HttpOptions, make_http_app, readiness
 from skillhub_mcp.server.sessions import Session, Sessions
@@ -61,6 +61,15 @@ def test_a_server_whose_rules_cannot_be_understood_is_not_ready_and_says_why(
     assert told["index"] == "refused"
     assert "line 1 is not JSON" in told["problem"]
     assert str(tmp_path) not in told["problem"]
+
+
+def test_a_rule_may_be_about_every_tool_and_about_nothing_else(hub_environment: dict[str, str]) -> None:
+    async def go() -> set[str]:
+        environment = {**hub_environment, "SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
+        async with in_process(environment) as client:
+            return {tool.name for tool in await client.list_tools()}
+
+    assert asyncio.run(go()) == {*SKILL_TOOLS, *OTHER_TOOLS}
 
 
 def test_prompts_of_names_that_come_to_one_are_one_and_the_exact_name_has_it(
