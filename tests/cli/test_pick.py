@@ -59,6 +59,11 @@ def test_without_a_terminal_the_skills_are_lines(skillhub: Skillhub, write_skill
     assert (only["name"], only["state"], only["scope"], only["source"]) == ("pdf", "off", "user", "hub")
 
 
+def test_without_any_skills_it_says_how_to_get_some(skillhub: Skillhub) -> None:
+    assert skillhub("pick").out.startswith("No skills. Put a folder with a SKILL.md into the skills directory")
+    assert skillhub("pick", "--json").json == {"skills": [], "count": 0, "total": 0}
+
+
 @pytest.mark.acceptance("S0-83", "S0-84")
 def test_rows_are_narrowed_by_every_word_in_name_description_or_path_and_by_scope() -> None:
     assert [one.name for one in narrowed(ROWS, "RELEASE", "all")] == ["release-notes", "git"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
 from skillhub_mcp.cli.picking import NO_MATCH, SCOPES, Row, counted, narrowed, rows_of
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
@@ -38,6 +38,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     typed = as_text(" ".join(args.typed))
     with open_hub(options) as hub:
         rows = rows_of(hub.listed())
+        if not rows and not args.json:
+            say(NO_SKILLS)
+            return EXIT_OK
         if not args.json and sys.stdout.isatty() and sys.stdin.isatty():
             chosen = _picked(hub, settings, rows, typed, args.scope)
             if chosen is not None:
