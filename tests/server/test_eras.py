@@ -476,3 +476,40 @@ def test_agents_resolve_keeps_its_bounds_whatever_the_path(
             assert (await hub.call("agents_resolve", path="feature/x")).structured == {"files": []}
 
     asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S0-41", "S0-42", "S0-43", "S1-12", "S1-13", "S1-14", "S1-17", "S1-18")
+def test_what_a_session_begins_with_keeps_its_bounds_and_says_what_is_missing(
+    way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
+) -> None:
+    for number in range(20):
+        write_skill(f"more-{number:02}", "Word " * 100, root=project / ".agents" / "skills")
+    (project / "AGENTS.md").write_bytes(b"caf\xe9 " + "é".encode() * 500)
+    (project / "feature" / "deep").mkdir()
+    (project / "feature" / "deep" / "AGENTS.md").write_text("Too deep to be counted.", encoding="utf-8")
+    config = '{"initial": {"maxFiles": 2, "maxBytes": 200}}'
+    environment = {**environment, "SKILLHUB_CWD": str(project / "feature" / "deep"), "SKILLHUB_AGENTS_CONFIG": config}
+
+    async def journey() -> None:
+        bounded = {**environment, "SKILLHUB_CATALOGUE_MAX_ENTRIES": "9", "SKILLHUB_CATALOGUE_MAX_BYTES": "4000"}
+        async with reached(way, bounded) as hub:
+            text = await hub.prompt("session_context")
+            agents, _, skills = text.partition("\n\n<skills_context>")
+            assert len(f"<skills_context>{skills}".encode()) <= 4_000
+            assert skills.count("<skill>") == 9
+            assert 'truncated="true"' in skills
+            assert "13 more skills are not listed and 9 descriptions are shortened: call skill_search" in skills
+            assert "Use spaces in here." in agents
+            assert "caf\ufffd éé" in agents
+            assert "Too deep" not in agents
+            assert agents.count("<note>") == 3
+            assert (await hub.call("agents_context")).text == agents
+            known = (await hub.call("context_inspect")).json["agents"]["directories"]
+            assert known[0]["covered"] == [str(project), str(project / "feature")]
+        off = {**environment, "SKILLHUB_AGENTS_CONFIG": '{"enabled": false}'}
+        async with reached(way, off) as hub:
+            assert "<" not in (await hub.call("agents_context")).text
+            assert (await hub.call("agents_resolve", path="x")).structured == {"files": []}
+
+    asyncio.run(journey())
