@@ -80,7 +80,7 @@ def startup(scratch: Path) -> list[Outcome]:
     for promise, methods, sets, bound in (
         ("initialize answered", (), "core", 1.15),
         ("tools/list answered", ("tools/list",), "core", 1.15),
-        ("initialize answered with every set of tools and instructions that name skills", (), "all", 1.6),
+        ("initialize answered with every set of tools and instructions that name skills", (), "all", 1.3),
     ):
         a, b, ratio = _pairs(
             lambda m=methods, s=sets: until(_OURS, m, s),  # type: ignore[misc]
