@@ -105,7 +105,7 @@ def tools() -> str:
             fields = [(f"`{name}`", kind) for name, kind in _fields(output, output.get("$defs", {}))]
             sections.append("Structured result, in the text too:\n\n" + table(("field", "type"), fields))
         else:
-            sections.append("The result is JSON in one block of text.")
+            sections.append("The result is one block of text: JSON, or the text that the description speaks of.")
     return page(
         "The tools",
         "a running server",

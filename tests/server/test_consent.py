@@ -193,6 +193,19 @@ def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, envir
     assert later.questions == []
 
 
+def test_a_client_that_fails_to_ask_has_asked_nobody(environment: dict[str, str]) -> None:
+    rules(environment)
+
+    async def fail(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ErrorData:
+        return mcp_types.ErrorData(code=-32603, message="the window is closed")
+
+    async def journey() -> Said:
+        async with reached(("stdio", "legacy"), environment, elicitation_callback=fail) as hub:
+            return await hub.call("load_skill", skill_name="alpha")
+
+    assert asyncio.run(journey()).code == "CONFIRMATION_REQUIRED"
+
+
 def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
     environment: dict[str, str], write_skill: SkillWriter
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +18,14 @@ from fastmcp.prompts.base import InputRequiredPromptResult
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult
+from mcp.shared.exceptions import MCPError
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.server.sessions import Sessions, is_stateless
+
+log = logging.getLogger(__name__)
 
 _QUESTION = "skillhub-permission"
 _ONCE, _ALWAYS, _NO = "once", "always", "no"
@@ -75,9 +79,13 @@ class Consent(Middleware):
             if client.request_state != _state(asked) or not isinstance(reply, mcp_types.ElicitResult):
                 return as_question(self._question(asked))
         else:
-            reply = await client.session.elicit(
-                message=_message(asked), requested_schema=self._form(asked), related_request_id=client.request_id
-            )
+            try:
+                reply = await client.session.elicit(
+                    message=_message(asked), requested_schema=self._form(asked), related_request_id=client.request_id
+                )
+            except MCPError as error:
+                log.warning("The client could not ask its person: %s", error)
+                raise asked from error
         await self._take(reply, asked)
         return await call_next(context)
 

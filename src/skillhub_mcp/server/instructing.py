@@ -80,6 +80,7 @@ class Instructing(Middleware):
             self._server.instructions = await asyncio.to_thread(self._text, self._lists())
         except SkillHubError as error:
             # The tools will say the same to whoever calls them; nothing keeps a client from connecting.
+            self._server.instructions = self._text([])
             log.warning("The instructions name no skills: %s", error.message)
 
     def _lists(self) -> list[Callable[[int], str]]:
