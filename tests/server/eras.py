@@ -116,7 +116,7 @@ def listening(environment: Mapping[str, str]) -> Iterator[str]:
     server = make_server(hub, server_options(settings, hub, over_http=True))
     app = make_http_app(server, hub, HttpOptions("127.0.0.1", 0, (), ()))
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
+        serving = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1))
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

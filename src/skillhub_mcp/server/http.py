@@ -87,6 +87,7 @@ def serve_http(server: FastMCP, hub: SkillHub, options: HttpOptions) -> None:
         make_http_app(server, hub, options),
         log_config=None,
         access_log=False,
+        ws="none",  # the protocol has no WebSockets: their library is not loaded
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
