@@ -81,6 +81,8 @@ def hub_environment(tmp_path: Path, skills_dir: Path) -> dict[str, str]:
         "HOME": os.environ["HOME"],
         "SKILLS_DIR": str(skills_dir),
         "DB_PATH": str(tmp_path / "db" / "skills.lancedb"),
+        # Word vectors are installed for the tests of them; the others are quicker without.
+        "EMBEDDING_PROVIDER": "none",
         "PYTHONWARNDEFAULTENCODING": "1",
     }
 

@@ -14,11 +14,12 @@ from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file
 from skillhub_mcp.policy.rules import Act, Rule
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
-from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, make_embedder
+from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.indexing import Indexer, Progress, no_progress
 from skillhub_mcp.search.lance import IN_MEMORY
 from skillhub_mcp.search.looking import Looker
+from skillhub_mcp.search.searching import Mode, Searcher
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -26,6 +27,7 @@ from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots
 from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -175,7 +177,7 @@ def make_hub(
     `asks` says otherwise a server needs a person's word where the rules leave something open, and a command is one.
     """
     roots = roots_of(settings)
-    embedder = _embedder(settings)
+    embedder = choose_embedder(settings)
     automatic = not settings.skip_auto_reindex
     looker = Looker(
         roots,
@@ -187,25 +189,30 @@ def make_hub(
     return SkillHub(
         LiveIndex(roots, looker, automatic=automatic, background=background),
         access=make_access(settings, asks=background if asks is None else asks),
-        search=SearchOptions(settings.search_limit, settings.search_threshold),
+        search=SearchOptions(settings.search_limit, settings.search_threshold, settings.search_confidence),
         files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
         max_body_bytes=settings.max_body_bytes,
         commands=CommandPolicy(settings.allowed_commands),
         run_limits=RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
-        embedder=embedder,
+        searcher=Searcher(mode=Mode(settings.search_mode), fields=frozenset(settings.search_fields), embedder=embedder),
         environment=lambda: reduced_environment(os.environ),
+        usage=UsageLog(settings.usage_log) if settings.usage_log else None,
     )
 
 
-def _embedder(settings: Settings) -> Embedder | None:
-    if settings.embedding_provider == "none":
+def choose_embedder(settings: Settings) -> Embedder | None:
+    """Return whose embeddings `settings` choose, or None for none. Loads no library and calls nobody."""
+    provider = settings.embedding_provider
+    if provider == "local" or (provider == "auto" and local.is_installed()):
+        return local.LocalEmbedder()
+    if provider not in ("openai", "gemini"):
         return None
     keys = {"openai": settings.openai_api_key, "gemini": settings.gemini_api_key}
     return make_embedder(
         EmbedderOptions(
-            provider=settings.embedding_provider,
+            provider=provider,
             model=settings.embedding_model or None,
-            api_key=keys[settings.embedding_provider],
+            api_key=keys[provider],
             base_url=settings.embedding_base_url or None,
         )
     )

@@ -16,6 +16,7 @@
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command ran too long and was killed
+    ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or of usage cannot be used
     ├── IndexUnavailable        INDEX_UNAVAILABLE      nothing can answer a search yet, or at all
     └── EmbeddingError          EMBEDDING_FAILED       the embedding provider did not answer usefully
 
@@ -298,6 +299,24 @@ class ExecutionTimeout(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"command": self.command, "seconds": self.seconds}
+
+
+class QueriesUnreadable(SkillHubError):
+    """A file of queries, of skill ids or of usage cannot be used; `line` is 0 where no line is to blame."""
+
+    code = "QUERIES_UNREADABLE"
+
+    def __init__(self, path: str, line: int, reason: str) -> None:
+        super().__init__(
+            f"{path}:{line} {reason}" if line else f"{path} {reason}",
+            hint="docs/guides/search-quality.md has an example",
+        )
+        self.path = path
+        self.line = line
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"path": self.path, "line": self.line}
 
 
 class IndexUnavailable(SkillHubError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -17,17 +16,19 @@ from pathlib import Path
 from skillhub_mcp.disclosure.catalogue import Entry
 from skillhub_mcp.disclosure.mentions import Mentionable, Resolution, resolve
 from skillhub_mcp.disclosure.parts import split_body
-from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, InvalidArgument, SkillNotFound
+from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, SkillNotFound
 from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy, Standing
 from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.search.analysis import normalise_query
-from skillhub_mcp.search.embedders.base import Embedder, Vector
+from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.freshness import LiveIndex
-from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.search.lance import IndexDamaged, LanceIndex, Narrowing
 from skillhub_mcp.search.looking import Depth, View
-from skillhub_mcp.search.ranking import Hit, Reason, cut, full_text_match, order, scaled
+from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut
+from skillhub_mcp.search.scoring import Contribution
+from skillhub_mcp.search.searching import Found, Searcher, without_copies
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file
@@ -36,38 +37,62 @@ from skillhub_mcp.skills.near import not_found
 from skillhub_mcp.skills.registry_index import RegistryIndex, index_of
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Settled, Snapshot
+from skillhub_mcp.usage import UsageLog
 
 log = logging.getLogger(__name__)
 
 MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
-_REST_AFTER_FAILURE_SECONDS = 30.0
+_WORDS_OF_A_REASON = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How many hits a search returns by default, and which share of the best score the others need."""
+    """How many hits a search returns by default, which share of the best score the others need, and from which score
+    on the best is said to fit.
+    """
 
     limit: int
     threshold: float
+    confidence: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSkill:
-    """One hit: the skill, what to load it by, its score in 0..1, and whether text or vectors found it."""
+    """One hit: the skill, what to load it by, its score in 0..1, and whether text or vectors found it.
+
+    `matched` are the words of the query that it has, what counts most first; `copies` are what skills that say nearly
+    the same are loaded by; `contributions` are there when they were asked for.
+    """
 
     skill: Skill
     handle: str
     score: float
-    reason: Reason
+    reason: Reason | None
+    matched: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    contributions: tuple[Contribution, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """In a few words what found it: the words of the query that it has, or its meaning."""
+        return ", ".join(self.matched[:_WORDS_OF_A_REASON]) or ("" if self.reason is None else "meaning")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The hits, best first, and how many skills were searched."""
+    """The hits, best first, and how many skills were searched of those that are served.
+
+    `considered` were candidates. Where not `confident`, nothing fits well and the hits are near misses. `facets` are
+    there when nothing was asked for and the hits are a list by name, out of `searched`.
+    """
 
     hits: tuple[FoundSkill, ...]
     searched: int
+    served: int
+    considered: int = 0
+    confident: bool = True
+    facets: Facets | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +129,6 @@ class LoadedSkill:
     parts: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a search is narrowed to."""
-
-    category: str | None
-    source: Source | None
-
-
 class SkillHub:
     """Finds, loads and uses the skills that one server may serve. Safe to call from several threads."""
 
@@ -125,8 +142,9 @@ class SkillHub:
         max_body_bytes: int,
         commands: CommandPolicy,
         run_limits: RunLimits,
-        embedder: Embedder | None,
+        searcher: Searcher,
         environment: Callable[[], dict[str, str]],
+        usage: UsageLog | None = None,
     ) -> None:
         self._live = live
         self._access = access
@@ -135,9 +153,9 @@ class SkillHub:
         self._max_body_bytes = max_body_bytes
         self._commands = commands
         self._run_limits = run_limits
-        self._embedder = embedder
+        self._searcher = searcher
         self._environment = environment
-        self._embedder_rests_until = float("-inf")
+        self._usage = usage
         self._lock = threading.Lock()
         self._served: tuple[Snapshot, Policy, frozenset[str]] | None = None
 
@@ -230,32 +248,70 @@ class SkillHub:
         return index_of(self._live.judged(admission), source=source, allows=self._access.now().offers)
 
     def search(
-        self, query: str, *, limit: int | None = None, category: str | None = None, source: Source | None = None
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        source: Source | None = None,
+        explain: bool = False,
     ) -> SearchAnswer:
-        """Return the skills that fit `query`, best first (seed 002 §3.2, DECISIONS 18).
+        """Return the skills that fit `query`, best first (seed 002 §3.2, DECISIONS 18-21).
 
-        With `source`, those of that source, also where another has their name. A skill that is not for models to
-        choose (`disable-model-invocation`) is never found, and can still be loaded by name. Raises InvalidArgument
-        for a query without words or a limit outside 1..100, and IndexUnavailable when no index can answer. An
-        embedding provider that fails is not an error: full text answers instead.
+        Of a `category`, with all of `tags`, in any case; with `source`, those of that source, also where another has
+        their name. A query without words lists by name, with facets. Where nothing fits well the answer says so and
+        holds near misses only. A skill that is not for models to choose (`disable-model-invocation`) is never found,
+        and can still be loaded by name. Raises InvalidArgument for a limit outside 1..100, and IndexUnavailable when
+        no index can answer. An embedding provider that fails is not an error: full text answers instead.
         """
         text = normalise_query(query)
-        if not text:
-            raise InvalidArgument("query", "is empty", hint="describe the task in a few words")
         wanted = self._search.limit if limit is None else limit
         if not 1 <= wanted <= MAX_LIMIT:
             raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
-        view, hits = self._ask(text, wanted * _CANDIDATES_PER_HIT, _Wanted(category, source))
-        full_match = full_text_match(len(view.snapshot.everything))
-        kept = cut(scaled(order(hits), full_match=full_match), threshold=self._search.threshold, limit=wanted)
-        found = ((view.snapshot.at(hit.directory), hit) for hit in kept)
+        narrowing = Narrowing.to(category, tags)
+        if not text:
+            return self._listing(narrowing, source, wanted)
+        view, index, found = self._ask(text, wanted * _CANDIDATES_PER_HIT, narrowing, source)
+        hits = cut(without_copies(found), threshold=self._search.threshold, limit=wanted)
+        fits = confident(hits, threshold=self._search.confidence)
+        shown = hits if fits else hits[:NEAR_MISSES]
+        contributions = self._searcher.explain(index, found, [hit.directory for hit in shown]) if explain else None
+        answered = []
+        for number, hit in enumerate(shown):
+            skill = view.snapshot.at(hit.directory)
+            if skill is not None:
+                copies = (view.snapshot.at(directory) for directory in found.copies.get(hit.directory, ()))
+                answered.append(
+                    FoundSkill(
+                        skill,
+                        view.snapshot.handle(skill),
+                        hit.score,
+                        hit.reason,
+                        tuple(found.matched(hit.directory)),
+                        tuple(view.snapshot.handle(copy) for copy in copies if copy is not None),
+                        () if contributions is None else tuple(contributions[number]),
+                    )
+                )
+        if self._usage is not None:
+            self._usage.searched(text, [one.handle for one in answered], confident=fits)
         return SearchAnswer(
-            hits=tuple(
-                FoundSkill(skill, view.snapshot.handle(skill), hit.score, hit.reason)
-                for skill, hit in found
-                if skill is not None
-            ),
-            searched=len(self._findable(view.snapshot)),
+            hits=tuple(answered),
+            searched=len(self._among(view.snapshot, narrowing, source)),
+            served=len(self._findable(view.snapshot)),
+            considered=len(found.candidates),
+            confident=fits,
+        )
+
+    def _listing(self, narrowing: Narrowing, source: Source | None, limit: int) -> SearchAnswer:
+        snapshot = self._live.snapshot()
+        among = self._among(snapshot, narrowing, source)
+        skills = sorted((s for s in map(snapshot.at, among) if s is not None), key=lambda s: (s.name, s.directory))
+        return SearchAnswer(
+            hits=tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[:limit]),
+            searched=len(skills),
+            served=len(self._findable(snapshot)),
+            facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
         )
 
     def load(self, skill_name: str, *, part: int = 1, granted: Collection[Grant] = NOTHING_GRANTED) -> LoadedSkill:
@@ -269,6 +325,8 @@ class SkillHub:
         parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
         if not 1 <= part <= len(parts):
             raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {skill.name!r}")
+        if self._usage is not None and part == 1:
+            self._usage.loaded(snapshot.handle(skill))
         return LoadedSkill(skill, snapshot.handle(skill), snapshot.source(skill), parts[part - 1], part, len(parts))
 
     def read_file(
@@ -278,8 +336,11 @@ class SkillHub:
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        skill = self._resolved(skill_name, Act.READ, granted)[1]
-        return read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+        snapshot, skill = self._resolved(skill_name, Act.READ, granted)
+        content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+        if self._usage is not None:
+            self._usage.read(snapshot.handle(skill), file_path)
+        return content
 
     def files(
         self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
@@ -334,50 +395,40 @@ class SkillHub:
             raise self._not_found(name, snapshot)
         return skill
 
-    def _ask(self, text: str, candidates: int, wanted: _Wanted) -> tuple[View, list[Hit]]:
-        view, index = self._live.searchable()
+    def _ask(
+        self, text: str, candidates: int, narrowing: Narrowing, source: Source | None
+    ) -> tuple[View, LanceIndex, Found]:
+        def asked() -> tuple[View, LanceIndex, Found]:
+            view, index = self._live.searchable()
+            among = self._among(view.snapshot, narrowing, source)
+            try:
+                found = self._searcher.search(index, text, limit=candidates, among=among, narrowing=narrowing)
+            except IndexDamaged:
+                # Another process may have cleaned this version away: what it published since can answer.
+                self._live.forget_index(index)
+                raise
+            return view, index, found
+
         try:
-            return view, self._candidates(index, text, candidates, self._among(view.snapshot, wanted))
+            return asked()
         except IndexDamaged:
-            # Another process may have cleaned this version away: what it published since can answer.
-            self._live.forget_index(index)
-        view, index = self._live.searchable()
+            log.info("The index failed to answer and is opened anew")
         try:
-            return view, self._candidates(index, text, candidates, self._among(view.snapshot, wanted))
+            return asked()
         except IndexDamaged as error:
-            self._live.forget_index(index)
             raise IndexUnavailable(
                 f"The index failed to answer: {error}", hint="call again; if it fails again, run skillhub --reindex"
             ) from error
 
-    def _candidates(self, index: LanceIndex, text: str, limit: int, among: Collection[str]) -> list[Hit]:
-        """Ask the vectors first where there are any, and the text where they fail (seed 002 §3.2)."""
-        vector = None if index.dimension is None else self._query_vector(text)
-        if vector is None or len(vector) != index.dimension:
-            return index.search_text(text, limit=limit, among=among)
-        return index.search_vector(vector, limit=limit, among=among)
-
-    def _query_vector(self, text: str) -> Vector | None:
-        if self._embedder is None or time.monotonic() < self._embedder_rests_until:
-            return None
-        try:
-            return self._embedder.embed_query(text)
-        except EmbeddingError as error:
-            # Else every search of an outage would wait for the same failure.
-            self._embedder_rests_until = time.monotonic() + _REST_AFTER_FAILURE_SECONDS
-            log.warning("Searches are answered from text for a while: %s", error.message)
-            return None
-
-    def _among(self, snapshot: Snapshot, wanted: _Wanted) -> Collection[str]:
+    def _among(self, snapshot: Snapshot, narrowing: Narrowing, source: Source | None) -> Collection[str]:
         findable = self._findable(snapshot)
-        if wanted.source is not None:
+        if source is not None:
             policy = self._access.now()
-            findable = frozenset(s.directory for s in snapshot.of(wanted.source) if _findable(s, policy))
-        if wanted.category is None:
+            findable = frozenset(s.directory for s in snapshot.of(source) if _findable(s, policy))
+        if not narrowing:
             return findable
-        category = wanted.category.strip().lower()
         found = (snapshot.at(directory) for directory in findable)
-        return frozenset(skill.directory for skill in found if skill is not None and skill.category == category)
+        return frozenset(skill.directory for skill in found if skill is not None and narrowing.takes(skill))
 
     def _findable(self, snapshot: Snapshot) -> frozenset[str]:
         policy = self._access.now()

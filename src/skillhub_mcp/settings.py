@@ -18,7 +18,8 @@ from skillhub_mcp.project import DEFAULT_MARKERS
 
 T = TypeVar("T")
 
-Provider = Literal["none", "openai", "gemini"]
+Provider = Literal["auto", "none", "local", "openai", "gemini"]
+SearchMode = Literal["auto", "fts", "vector", "hybrid"]
 ErrorStyle = Literal["result", "jsonrpc"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -61,6 +62,9 @@ class Settings:
     gemini_api_key: str = field(repr=False)
     search_limit: int
     search_threshold: float
+    search_confidence: float
+    search_mode: SearchMode
+    search_fields: tuple[str, ...]
     max_file_bytes: int
     max_body_bytes: int
     allowed_commands: tuple[str, ...]
@@ -87,6 +91,7 @@ class Settings:
     skill_search_max_limit: int
     instructions_max_bytes: int
     agents_config: str
+    usage_log: str
     permissions: str
     choices: str
     hooks: str
@@ -228,6 +233,7 @@ def _setting(
 
 
 _MEBIBYTES_64 = 64 * 1024 * 1024
+FIELDS = ("name", "description", "tags", "category", "body")
 _PLACES = ("project", "user", "hub", "builtin", "claude")
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 
@@ -281,10 +287,11 @@ SETTINGS: tuple[Setting[object], ...] = (
     _setting(
         "EMBEDDING_PROVIDER",
         "embedding_provider",
-        "none",
-        "Whose embeddings search uses: none sends nothing anywhere; openai and gemini are sent names, "
-        "descriptions, tags, categories and queries, never bodies",
-        _choice("none", "openai", "gemini"),
+        "auto",
+        "Whose embeddings search uses: auto takes local where that is installed, and else none; local is word vectors "
+        "on this machine; neither sends anything anywhere. openai and gemini are sent names, descriptions, tags, "
+        "categories and queries, never bodies",
+        _choice("auto", "none", "local", "openai", "gemini"),
     ),
     _setting("EMBEDDING_MODEL", "embedding_model", "", "The provider's model; empty takes its usual one", _text),
     _setting(
@@ -311,6 +318,28 @@ SETTINGS: tuple[Setting[object], ...] = (
         "0.2",
         "Of more than five hits, those below this share of the best score are left out",
         _number(0, 1),
+    ),
+    _setting(
+        "SEARCH_CONFIDENCE",
+        "search_confidence",
+        "0.5",
+        "The score from which on the best hit is said to fit; below it at most three near misses are returned. "
+        "0 returns whatever was found",
+        _number(0, 1),
+    ),
+    _setting(
+        "SEARCH_MODE",
+        "search_mode",
+        "auto",
+        "What finds skills: fts (words), vector, hybrid, or auto, which does what measures best",
+        _choice("auto", "fts", "vector", "hybrid"),
+    ),
+    _setting(
+        "SEARCH_FIELDS",
+        "search_fields",
+        "all",
+        f"Which fields of a skill are searched: some of {', '.join(FIELDS)}, or all",
+        _some_of(*FIELDS),
     ),
     _setting(
         "MAX_FILE_BYTES",
@@ -480,6 +509,13 @@ SETTINGS: tuple[Setting[object], ...] = (
         _text,
     ),
     _setting(
+        "SKILLHUB_USAGE_LOG",
+        "usage_log",
+        "",
+        "A file on this machine that searches, loads and reads are noted in, for `skillhub stats`; empty notes nothing",
+        _optional_path,
+    ),
+    _setting(
         "SKILLHUB_PERMISSIONS",
         "permissions",
         "",
@@ -530,6 +566,7 @@ def read_settings(
         chosen = next(origin for origin in origins if origin.setting.field == "skills_dirs").source != "default"
         values["roots"] = ("hub",) if chosen else ("project", "user", "hub")
     values["tools"] = values["tools"] or ("core",)
+    values["search_fields"] = values["search_fields"] or FIELDS
     settings = Settings(**values)  # type: ignore[arg-type]  # the table has one row per field; a test holds that
     _check_partners(settings)
     return settings, tuple(origins)

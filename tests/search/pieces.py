@@ -6,14 +6,17 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from skillhub_mcp.errors import EmbeddingError
+from skillhub_mcp.search.analysis import normalise_query
 from skillhub_mcp.search.embedders.base import Embedder, Vector
 from skillhub_mcp.search.indexing import Indexer, Published
 from skillhub_mcp.search.lance import IN_MEMORY, LanceIndex, LanceStore, Row
 from skillhub_mcp.search.looking import Depth, Looker, View
+from skillhub_mcp.search.ranking import Hit
+from skillhub_mcp.search.searching import Searcher
 from skillhub_mcp.search.state import IndexState, load_state, state_path
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, Skill
@@ -64,11 +67,18 @@ def index_of(db_path: str | Path, skills: Sequence[Skill]) -> LanceIndex:
 def names(index: LanceIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
     """The names of what `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
-    return [by_path[hit.directory] for hit in index.search_text(query, limit=limit, among=frozenset(by_path))]
+    return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
+
+
+def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+    """What words alone find, best first."""
+    return Searcher().search(index, normalise_query(query), limit=limit, among=among).hits[:limit]
 
 
 class WordEmbedder:
     """Embeds a text as counts of its hashed words: the same text gives the same vector, shared words draw near."""
+
+    is_local = False
 
     def __init__(self, identity: str = "test:words", dimension: int = 16) -> None:
         self.identity = identity
@@ -151,7 +161,7 @@ class Desk:
         assert self.view is not None
         assert self.view.index is not None
         among = frozenset(skill.directory for skill in self.view.snapshot.skills)
-        hits = self.view.index.search_text(query, limit=100, among=among)
+        hits = text_hits(self.view.index, query, among=among)
         return sorted(os.path.basename(hit.directory) for hit in hits)
 
 

@@ -57,7 +57,7 @@ def live_index(
 def found(live: LiveIndex, query: str) -> list[str]:
     view, index = live.searchable()
     among = frozenset(skill.directory for skill in view.snapshot.skills)
-    return sorted(Path(hit.directory).name for hit in index.search_text(query, limit=50, among=among))
+    return sorted(Path(hit.directory).name for hit in text_hits(index, query, limit=50, among=among))
 
 
 def eventually(ask: Callable[[], object], wanted: object) -> None:
@@ -188,7 +188,7 @@ def test_an_answer_keeps_the_view_that_it_began_with(db: Path, skills_dir: Path,
         write_skill("two", "About walruses.")
         eventually(lambda: found(live, "walruses"), ["two"])
         assert [skill.name for skill in view.snapshot.skills] == ["one"]
-        (hit,) = index.search_text("walruses", limit=5, among={view.snapshot.skills[0].directory})
+        (hit,) = text_hits(index, "walruses", limit=5, among={view.snapshot.skills[0].directory})
         assert hit.directory == str(skills_dir / "one")
 
 

@@ -20,9 +20,11 @@ from skillhub_mcp.cli.commands import (
     config,
     context,
     demo,
+    eval_,
     index,
     inspect,
     list_,
+    overlaps,
     permissions,
     pick,
     read,
@@ -31,6 +33,7 @@ from skillhub_mcp.cli.commands import (
     search,
     serve,
     show,
+    stats,
     validate,
 )
 from skillhub_mcp.cli.output import (
@@ -63,6 +66,9 @@ VERBS = (
     registry,
     context,
     agents,
+    eval_,
+    overlaps,
+    stats,
     demo,
     config,
 )

@@ -6,6 +6,8 @@ The rules of this module:
 3. Writers hold the lock of `search.indexing`; LanceDB has no unique keys, so two writers could make one row two.
 4. LanceDB raises RuntimeError, OSError and ValueError for a damaged or unwritable table: they become
    `IndexDamaged` here, and the caller rebuilds.
+5. Candidates come from LanceDB's full text over the analysed terms of every field; how well each fits is computed
+   elsewhere, from the features that its row holds and from statistics in a file for each version of the table.
 """
 
 from __future__ import annotations
@@ -14,29 +16,41 @@ import datetime as dt
 import itertools
 import json
 import os
+import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from skillhub_mcp.search.embedders.base import Vector
-from skillhub_mcp.search.ranking import Hit, Reason
+from skillhub_mcp.search.features import FIELDS, Features, Parts, features_of, parts_of, short_words
+from skillhub_mcp.search.scoring import ALL_FIELDS, Candidate
+from skillhub_mcp.search.spelling import Speller
+from skillhub_mcp.search.statistics import Statistics, Tally, load_statistics, save_statistics
 from skillhub_mcp.skills.model import Skill
 
 TABLE = "skills"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
+TERMS = "terms"
 
 _BATCH_ROWS = 1_000
 # Up to this many keys a filter inside LanceDB is faster than asking for more hits and dropping some.
 _FILTERED_INSIDE = 1_000
 _KEYS_A_STATEMENT = 500
+_SPARE = 8
+# About 3 KB each.
+_REMEMBERED_ROWS = 20_000
 # Rows not yet in the full-text index are found by a scan: cheap for a few, so merging waits until there are more.
 _MERGE_AFTER_ROWS = 200
 _CLEAN_AFTER_VERSIONS = 50
 _KEPT_VERSIONS = dt.timedelta(minutes=10)
 _LANCE_FAILURES = (RuntimeError, OSError, ValueError)
+_STATISTICS_FILE = re.compile(r"statistics-(\d+)\.npz")
+# Seed 002's field for each of ours; the body has none.
+_COLUMNS = {"name": "name", "description": "description", "tags": "tags_text", "category": "category"}
 
 
 # Read when LanceDB is first imported. Its own warnings go to stderr: "no table yet" is no news to anyone here.
@@ -47,7 +61,7 @@ class IndexDamaged(Exception):
     """The table cannot be opened, read or written; the message is LanceDB's own first line."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One row of the table: a skill, its body, and its embedding where there is one."""
 
@@ -55,6 +69,41 @@ class Row:
     content_hash: str
     instructions: str
     vector: Vector | None
+
+    @cached_property
+    def features(self) -> Features:
+        """What ranking looks at."""
+        return features_of(self.skill, self.instructions)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a search is narrowed to: a category, and tags which a skill must all have, in lower case."""
+
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def to(cls, category: str | None, tags: Iterable[str]) -> Narrowing:
+        """Return a narrowing to what a caller wrote, in any case; empty words narrow nothing."""
+        own = category.strip().lower() if category is not None else None
+        return cls(own or None, tuple(dict.fromkeys(word for tag in tags if (word := tag.strip().lower()))))
+
+    def __bool__(self) -> bool:
+        return self.category is not None or bool(self.tags)
+
+    def takes(self, skill: Skill) -> bool:
+        """Whether `skill` is left."""
+        return (self.category is None or skill.category == self.category) and set(self.tags) <= set(skill.tags)
+
+    @property
+    def condition(self) -> str:
+        """The same for the index, which then looks at no other rows."""
+        parts = [f"category = {_quoted(self.category)}"] if self.category is not None else []
+        return " AND ".join([*parts, *(f"array_has(tags, {_quoted(tag)})" for tag in self.tags)])
+
+
+NOT_NARROWED = Narrowing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +122,29 @@ class Embedded:
     vector: Vector
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was read of a row: its key, its features, and its vector where there is one."""
+
+    directory: str
+    features: Parts
+    vector: Any
+
+
 class LanceIndex:
     """One finished version of the table, for asking. Safe to use from several threads.
 
-    `dimension` is None where there are no vectors to ask.
+    `dimension` is None where there are no vectors to ask. `statistics` are those of all its rows.
     """
 
-    def __init__(self, table: Any, *, with_vectors: bool = True) -> None:
+    def __init__(self, table: Any, statistics: Statistics, *, with_vectors: bool = True) -> None:
         self._table = table
         self.version = int(table.version)
         usable = with_vectors and "vector" in table.schema.names
         self.dimension = table.schema.field("vector").type.list_size if usable else None
+        self.statistics = statistics
+        self.speller = Speller(statistics.words)
+        self._known: dict[int, _Known] = {}
 
     def count(self) -> int:
         """Return the number of rows. Raises IndexDamaged."""
@@ -114,45 +175,110 @@ class LanceIndex:
             raise _damaged(error) from error
         return found
 
-    def search_text(self, query: str, *, limit: int, among: Collection[str]) -> list[Hit]:
-        """Return up to `limit` rows of `among` that share words with `query`. Raises IndexDamaged."""
-        from lancedb.query import MultiMatchQuery
+    def with_words(
+        self,
+        words: Sequence[str],
+        *,
+        limit: int,
+        among: Collection[str],
+        fields: frozenset[str] = ALL_FIELDS,
+        vector: Vector | None = None,
+        narrowing: Narrowing = NOT_NARROWED,
+    ) -> list[Candidate]:
+        """Return up to `limit` rows of `among` that have some of `words`, by plain BM25. Raises IndexDamaged.
 
-        # The best field counts, and all alike: measured on real queries, any weight on the name finds less.
-        match = MultiMatchQuery(query, list(TEXT_FIELDS))
-        return self._collect(lambda: self._table.search(match), "_score", limit=limit, among=among, reason=Reason.TEXT)
+        Over every field `words` are terms of the analyser; with fewer `fields` than all they are words as people
+        write them, and the fields are seed 002's own. With a `vector` each candidate says how near it is.
+        """
+        from lancedb.query import MatchQuery, MultiMatchQuery
 
-    def search_vector(self, vector: Sequence[float], *, limit: int, among: Collection[str]) -> list[Hit]:
-        """Return the `limit` rows of `among` nearest to `vector`, scored by cosine. Raises IndexDamaged."""
+        text = " ".join(words)
+        if fields == ALL_FIELDS:
+            match: Any = MatchQuery(text, TERMS)
+        else:
+            match = MultiMatchQuery(text, [_COLUMNS[field] for field in FIELDS if field in fields & _COLUMNS.keys()])
+        return self._collect(lambda: self._table.search(match), "_score", limit, among, vector, narrowing)
+
+    def as_the_seed(self, query: str, *, limit: int, among: Collection[str]) -> list[Candidate]:
+        """Return what seed 002 §3.2 finds: the words of a query in its four fields, LanceDB's own order."""
+        return self.with_words([query], limit=limit, among=among, fields=frozenset(_COLUMNS))
+
+    def nearest(
+        self, vector: Vector, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED
+    ) -> list[Candidate]:
+        """Return the `limit` rows of `among` nearest to `vector` by cosine. Raises IndexDamaged."""
         return self._collect(
             lambda: self._table.search(list(vector), vector_column_name="vector").distance_type("cosine"),
             "_distance",
-            limit=limit,
-            among=among,
-            reason=Reason.VECTOR,
+            limit,
+            among,
+            vector,
+            narrowing,
         )
 
-    def _collect(self, ask: Any, score: str, *, limit: int, among: Collection[str], reason: Reason) -> list[Hit]:
+    def features(self, directories: Collection[str]) -> dict[str, tuple[bytes, frozenset[str]]]:
+        """Return the features and the words of those rows. Raises IndexDamaged."""
+        found: dict[str, tuple[bytes, frozenset[str]]] = {}
+        try:
+            for keys in _chunks(sorted(directories), _KEYS_A_STATEMENT):
+                query = self._table.search().where(_among(keys))
+                for row in query.select(["path", "features", "name", "description", "tags"]).limit(len(keys)).to_list():
+                    texts = (row["name"], row["description"], *row["tags"])
+                    found[row["path"]] = (row["features"], short_words(texts))
+        except _LANCE_FAILURES as error:
+            raise _damaged(error) from error
+        return found
+
+    def _collect(
+        self,
+        ask: Callable[[], Any],
+        score: str,
+        limit: int,
+        among: Collection[str],
+        vector: Vector | None,
+        narrowing: Narrowing,
+    ) -> list[Candidate]:
         if not among or limit < 1:
             return []
         inside = len(among) <= _FILTERED_INSIDE
         wanted = limit
+        if not inside and len(among) < self.statistics.skills:
+            # Rows that are not among the wanted ones take places: about as many more are asked for at once.
+            wanted += _SPARE + limit * (self.statistics.skills - len(among)) // self.statistics.skills
         try:
             while True:
-                question = ask().select(["path", score]).limit(wanted)
+                question = ask().select([score]).with_row_id(True).limit(wanted)
                 if inside:
                     question = question.where(_among(sorted(among)), prefilter=True)
-                rows = question.to_list()
-                kept = [row for row in rows if row["path"] in among]
+                elif narrowing:
+                    question = question.where(narrowing.condition, prefilter=True)
+                rows = self._rows(question.to_arrow().column("_rowid").to_pylist())
+                kept = [row for row in rows if row.directory in among][:limit]
                 if len(kept) >= limit or len(rows) < wanted:
                     break
                 wanted *= 4
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
-        return [
-            Hit(row["path"], row[score] if reason is Reason.TEXT else max(0.0, 1.0 - row[score]), reason)
-            for row in kept[:limit]
-        ]
+        if vector is None or self.dimension != len(vector):
+            return [Candidate(row.directory, row.features) for row in kept]
+        near = _cosines([row.vector for row in kept], vector)
+        return [Candidate(row.directory, row.features, nearness) for row, nearness in zip(kept, near, strict=True)]
+
+    def _rows(self, numbers: Sequence[int]) -> list[_Known]:
+        """Return the rows of those numbers. Finding them is quick, reading them is not: they are remembered."""
+        known = self._known
+        missing = [number for number in numbers if number not in known]
+        if missing:
+            columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
+            read = self._table.take_row_ids(missing).select(columns).with_row_id().to_arrow()
+            vectors = [None] * len(missing) if self.dimension is None else _vectors(read.column("vector"))
+            numbers_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
+            rows = map(_Known, paths, map(parts_of, encoded), vectors)
+            if len(known) > _REMEMBERED_ROWS:
+                # Another one, not this one emptied: who looks into it now needs what it found there.
+                self._known = known = {number: known[number] for number in numbers if number in known}
+            known.update(zip(numbers_read, rows, strict=True))
+        return [known[number] for number in numbers]
 
 
 class LanceStore:
@@ -161,6 +287,7 @@ class LanceStore:
     def __init__(self, db_path: str) -> None:
         self.db_path = db_path
         self._connection: Any = None
+        self._in_memory: dict[int, Statistics] = {}
 
     @property
     def exists(self) -> bool:
@@ -174,7 +301,7 @@ class LanceStore:
         try:
             table = self._connect().open_table(TABLE)
             table.checkout(version)
-            return LanceIndex(table, with_vectors=with_vectors)
+            return LanceIndex(table, self._statistics(version), with_vectors=with_vectors)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
@@ -185,9 +312,10 @@ class LanceStore:
         """
         schema = _schema(dimension)
         try:
-            table = self._overwrite(schema, rows)
+            tally = Tally()
+            table = self._overwrite(schema, _counted(rows, tally))
             self._tidy(table, published, many_rows=True)
-            return int(table.version)
+            return self._keep(int(table.version), tally.result(), published)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
@@ -214,14 +342,22 @@ class LanceStore:
             if int(table.version) != published:
                 table.checkout(published)
                 table.restore()
-            for batch in _batches(rows, schema):
+            statistics = self._statistics(published)
+            tally = Tally.of(statistics)
+            written: list[str] = []
+            for batch in _batches(_counted(rows, tally), schema):
+                written += batch.column("path").to_pylist()
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
                 # A row may have no vector yet, which LanceDB calls bad unless told that null will do.
                 merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
             for keys in _chunks(sorted(gone), _KEYS_A_STATEMENT):
                 table.delete(_among(keys))
+            before = self._connect().open_table(TABLE)
+            before.checkout(published)
+            for features, words in LanceIndex(before, statistics).features({*written, *gone}).values():
+                tally.add(features, words, times=-1)
             self._tidy(table, published)
-            return int(table.version)
+            return self._keep(int(table.version), tally.result(), published)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
@@ -238,6 +374,26 @@ class LanceStore:
     def _table_directory(self) -> str:
         return os.path.join(self.db_path, f"{TABLE}.lance")
 
+    def _statistics(self, version: int) -> Statistics:
+        if self.db_path == IN_MEMORY:
+            return self._in_memory[version]
+        return load_statistics(self._statistics_path(version))
+
+    def _keep(self, version: int, statistics: Statistics, published: int | None) -> int:
+        """Keep the statistics of a new version beside the table, and forget those that nobody reads any more."""
+        if self.db_path == IN_MEMORY:
+            self._in_memory = {version: statistics}
+            return version
+        save_statistics(self._statistics_path(version), statistics)
+        for name in os.listdir(self.db_path):
+            found = _STATISTICS_FILE.fullmatch(name)
+            if found and int(found[1]) not in (version, published):
+                os.unlink(os.path.join(self.db_path, name))
+        return version
+
+    def _statistics_path(self, version: int) -> str:
+        return os.path.join(self.db_path, f"statistics-{version}.npz")
+
     def _overwrite(self, schema: Any, rows: Iterable[Row]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
 
@@ -249,6 +405,11 @@ class LanceStore:
             # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese,
             # Chinese and Korean.
             table.create_index(field, config=FTS(base_tokenizer="icu/split"))
+        # The terms are made by our own analyser: LanceDB only parts them again.
+        as_they_are = FTS(
+            base_tokenizer="whitespace", lower_case=False, stem=False, remove_stop_words=False, ascii_folding=False
+        )
+        table.create_index(TERMS, config=as_they_are)
         table.create_index("category", config=Bitmap(), name="category_bitmap")
         table.create_index("tags", config=LabelList())
         table.create_index("path", config=BTree())
@@ -259,11 +420,11 @@ class LanceStore:
 
         The published version and what is younger stay: they are read until the next one is published.
         """
-        statistics = table.index_stats(f"{TEXT_FIELDS[0]}_idx")
-        if statistics is None:
+        indexed = table.index_stats(f"{TERMS}_idx")
+        if indexed is None:
             raise RuntimeError("the full-text index is missing")
         versions = {version["version"]: version["timestamp"] for version in table.list_versions()}
-        many_rows = many_rows or statistics.num_unindexed_rows > _MERGE_AFTER_ROWS
+        many_rows = many_rows or indexed.num_unindexed_rows > _MERGE_AFTER_ROWS
         if not many_rows and len(versions) <= _CLEAN_AFTER_VERSIONS:
             return
         newest = max(versions.values())
@@ -271,7 +432,7 @@ class LanceStore:
 
 
 def _schema(dimension: int | None) -> Any:
-    """Seed 002 §4.1's fields, and three of ours: root, content_hash, and with vectors the text they stand for."""
+    """Seed 002 §4.1's fields, and ours: root, content_hash, terms, features, and with vectors the text behind each."""
     import pyarrow as pa
 
     text = pa.string()
@@ -286,6 +447,8 @@ def _schema(dimension: int | None) -> Any:
         pa.field("tags_text", text),
         pa.field("instructions", text),
         pa.field("metadata", text),
+        pa.field(TERMS, text),
+        pa.field("features", pa.binary(), nullable=False),
     ]
     if dimension is not None:
         fields += [pa.field("embedded_text", text), pa.field("vector", pa.list_(pa.float32(), dimension))]
@@ -310,6 +473,31 @@ def _batches(rows: Iterable[Row], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist(waiting, schema=schema)
 
 
+def _counted(rows: Iterable[Row], tally: Tally) -> Iterator[Row]:
+    for row in rows:
+        tally.add(row.features.encoded, row.features.words)
+        yield row
+
+
+def _vectors(column: Any) -> list[Any]:
+    """Return the vectors of a column as arrays, None where one is missing."""
+    own = column.combine_chunks()
+    # Flattened, the vectors that are missing leave no gap.
+    there = iter(own.flatten().to_numpy().reshape(-1, own.type.list_size))
+    return [next(there) if valid else None for valid in own.is_valid().to_pylist()]
+
+
+def _cosines(vectors: Sequence[Any], vector: Vector) -> list[float | None]:
+    """Return how near each vector is to `vector`, all of length 1, or None for one that is missing."""
+    import numpy as np
+
+    there = [own for own in vectors if own is not None]
+    if not there:
+        return [None] * len(vectors)
+    cosines = iter((np.stack(there) @ np.array(vector, dtype=np.float32)).tolist())
+    return [None if own is None else next(cosines) for own in vectors]
+
+
 def _values(row: Row, *, with_vectors: bool) -> dict[str, object]:
     skill = row.skill
     values: dict[str, object] = {
@@ -323,6 +511,8 @@ def _values(row: Row, *, with_vectors: bool) -> dict[str, object]:
         "tags_text": " ".join(skill.tags),
         "instructions": row.instructions,
         "metadata": json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True),
+        TERMS: row.features.text,
+        "features": row.features.encoded,
     }
     if with_vectors:
         values |= {
@@ -333,8 +523,11 @@ def _values(row: Row, *, with_vectors: bool) -> dict[str, object]:
 
 
 def _among(keys: Sequence[str]) -> str:
-    quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
-    return f"path IN ({quoted})"
+    return f"path IN ({','.join(map(_quoted, keys))})"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:

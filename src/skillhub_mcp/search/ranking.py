@@ -1,15 +1,26 @@
-"""In what order, and which of them? Pure functions over hits (seed 002 §3.2, DECISIONS 18)."""
+"""In what order, how well does the best fit, and which of them are shown? Pure (seed 002 §3.2, DECISIONS 18, 21)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-# Half of the fitting hits of real queries score at least this times the logarithm of the library's size.
-_FULL_MATCH_FACTOR = 1.5
+if TYPE_CHECKING:
+    from skillhub_mcp.search.scoring import Candidate, Scores
+
 NEVER_CUT = 5
+NEAR_MISSES = 3
+
+# By words alone a fitting skill scores at least this times the logarithm of the library's size: 95 of 100 do, while
+# three quarters of the questions that nothing fits stay below. docs/benchmarks.md has the curve.
+_FITTING = 4.0
+# A skill that is named or described with this share of what was asked for, by rarity, fits however short the question.
+_COVERED = 0.7
+# What a score of that kind is shown as: above it fits, below it is a near miss.
+HALF = 0.5
 
 
 class Reason(str, Enum):
@@ -17,42 +28,65 @@ class Reason(str, Enum):
 
     TEXT = "text"
     VECTOR = "vector"
+    BOTH = "text and vector"
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A skill that was found: its directory (the row's key), a score of at least 0, and which way found it."""
+    """A skill that was found: its directory (the row's key), a score in 0..1, and which way found it.
+
+    A score of a half or more says that the skill fits, whatever was asked for and however large the library is.
+    """
 
     directory: str
     score: float
     reason: Reason
 
+    @property
+    def fits(self) -> bool:
+        """Whether the skill fits, as far as scores can say."""
+        return self.score >= HALF
 
-def order(hits: Sequence[Hit]) -> list[Hit]:
-    """Return `hits` best first; equal scores stand in the order of their keys, so that answers repeat."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.directory))
 
+def ranked(candidates: Sequence[Candidate], scores: Scores, *, skills: int, meaning_alone: bool = False) -> list[Hit]:
+    """Return the candidates that score at all as hits, best first; equal ones stand in the order of their keys.
 
-def full_text_match(skills: int) -> float:
-    """Return the text score that a good match of a few words reaches among that many skills.
-
-    A word's weight in BM25 grows with the logarithm of the number of documents that lack it.
+    The best shows how well it fits among that many `skills`, and the others keep their ratio to it. With
+    `meaning_alone` the cosine is the score.
     """
-    return _FULL_MATCH_FACTOR * math.log1p(max(1, skills))
+    if meaning_alone:
+        near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
+        return sorted(near, key=_place)
+    top = float(scores.total.max(initial=0.0))
+    fit = fitness(candidates, scores, skills=skills)
+    found = []
+    for number, one in enumerate(candidates):
+        total, words = float(scores.total[number]), float(scores.words[number])
+        if words > 0.0 or one.nearness is not None:
+            reason = Reason.TEXT if one.nearness is None else Reason.BOTH if words > 0.0 else Reason.VECTOR
+            found.append(Hit(one.directory, fit * max(0.0, total) / top if top > 0.0 else 0.0, reason))
+    return sorted(found, key=_place)
 
 
-def scaled(hits: Sequence[Hit], *, full_match: float) -> list[Hit]:
-    """Return `hits` with scores in 0..1 that keep their ratios.
+def fitness(candidates: Sequence[Candidate], scores: Scores, *, skills: int) -> float:
+    """Return how well the best candidate fits, in 0..1: from a half on it does.
 
-    Text scores have no upper bound: they are divided by the best of them, or by `full_match` where the best is
-    less. Vector scores are cosine similarities already.
+    A word's weight grows with the logarithm of the number of skills that lack it, so that scores are measured by it.
     """
-    top = max((hit.score for hit in hits), default=0.0)
-    if top <= 0.0:
-        return [replace(hit, score=0.0) for hit in hits]
-    by_text = any(hit.reason is Reason.TEXT for hit in hits)
-    divisor = max(top, full_match) if by_text else max(top, 1.0)
-    return [replace(hit, score=max(0.0, hit.score) / divisor) for hit in hits]
+    if not len(scores.total):
+        return 0.0
+    best = int(scores.total.argmax())
+    strength = float(scores.words.max(initial=0.0)) / (_FITTING * math.log1p(max(1, skills)))
+    coverage = float(scores.coverage[best])
+    by_coverage = HALF + (coverage - _COVERED) * HALF / (1.0 - _COVERED) if coverage >= _COVERED else 0.0
+    # Where no word is shared there is the cosine alone, which says little.
+    nearness = 0.0 if strength else max(0.0, candidates[best].nearness or 0.0) * HALF
+    return min(1.0, max(strength * HALF, by_coverage, nearness))
+
+
+def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
+    """Whether the best of `hits` fits."""
+    return bool(hits) and hits[0].score >= threshold
 
 
 def cut(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:
@@ -65,3 +99,7 @@ def cut(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:
         top = kept[0].score
         kept = [hit for hit in kept if top <= 0.0 or hit.score / top >= threshold]
     return kept[:limit]
+
+
+def _place(hit: Hit) -> tuple[float, str]:
+    return -hit.score, hit.directory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +15,9 @@ from skillhub_mcp.skills.files import FileContent
 _SHOWN_DESCRIPTION = 1_024
 
 NO_SKILLS_NOTE = "This hub has no skills yet. Its owner adds one by putting a folder with a SKILL.md into SKILLS_DIR."
-NO_HITS_NOTE = "Nothing fits. Try other words, or go on without a skill."
+NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
+NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
+LISTING_NOTE = "Nothing was asked for: {shown} of {there} skills by name. Ask with a few words of the task."
 
 
 class SkillSummary(BaseModel):
@@ -26,15 +29,21 @@ class SkillSummary(BaseModel):
     description: str
     score: Annotated[float, Field(ge=0, le=1)]
     category: str | None = None
+    reason: str | None = None
+    copies: list[str] | None = None
+    explanation: list[str] | None = None
 
 
 class SearchResult(BaseModel):
-    """The hits of a search, best first; `note` says what to do when there are none."""
+    """The hits of a search, best first; `note` says what to do when none fits, and then `confident` is false."""
 
     model_config = ConfigDict(extra="forbid")
 
     skills: list[SkillSummary]
+    confident: bool | None = None
     note: str | None = None
+    facets: dict[str, dict[str, int]] | None = None
+    explained: dict[str, int] | None = None
 
 
 class Truncated(BaseModel):
@@ -66,12 +75,23 @@ def search_result(answer: SearchAnswer) -> SearchResult:
             description=_shortened(hit.skill.description),
             score=round(hit.score, 4),
             category=hit.skill.category,
+            reason=hit.why or None,
+            copies=list(hit.copies) or None,
+            explanation=[part.told() for part in hit.contributions] or None,
         )
         for hit in answer.hits
     ]
+    if answer.facets is not None:
+        note = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else NO_SKILLS_NOTE
+        return SearchResult(skills=skills, note=note, facets=asdict(answer.facets) if skills else None)
+    explained = None
+    if any(hit.contributions for hit in answer.hits):
+        explained = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
+    if answer.confident:
+        return SearchResult(skills=skills, explained=explained)
     if skills:
-        return SearchResult(skills=skills)
-    return SearchResult(skills=[], note=NO_HITS_NOTE if answer.searched else NO_SKILLS_NOTE)
+        return SearchResult(skills=skills, confident=False, note=NEAR_MISSES_NOTE, explained=explained)
+    return SearchResult(skills=[], confident=False, note=NO_HITS_NOTE if answer.served else NO_SKILLS_NOTE)
 
 
 def loaded_json(loaded: LoadedSkill, *, with_path: bool) -> str:

@@ -16,6 +16,10 @@ class Embedder(Protocol):
     def identity(self) -> str:
         """Provider and model, such as `openai:text-embedding-3-small`: part of the index's freshness."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it works on this machine alone, and costs nobody a request."""
+
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector a text, in their order. No text, no request."""
 

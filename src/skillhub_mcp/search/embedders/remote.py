@@ -55,6 +55,8 @@ class EmbeddingRequest(Protocol):
 class RemoteEmbedder:
     """An Embedder over one provider's request."""
 
+    is_local = False
+
     def __init__(
         self,
         identity: str,

@@ -20,15 +20,17 @@ _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 MAX_NAME_CHARACTERS = 256
 MAX_QUERY_ARGUMENT = 4_000
 MAX_PATH_CHARACTERS = 1_024
+MAX_TAGS = 20
 _MAX_OFFSET = 2**53
 
 _SEARCH = (
     "Find expert instructions (skills) for a task. Call before any non-trivial task. Returns names, descriptions and "
-    "scores from 0 to 1, best first. If one fits, call load_skill with its name."
+    "scores from 0 to 1, best first; from 0.5 on a skill fits. If one does, call load_skill with its name."
 )
 _LOAD = "Get a skill's instructions, then follow them. Read files they name with read_skill_file, or below `path`."
 _READ = "Read a file that a loaded skill names. Binary files come as base64."
 
+TagName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
 SkillName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Name from search_skills")]
 
 
@@ -37,12 +39,23 @@ def add_core_tools(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_p
 
     @server.tool(title="Search skills", description=_SEARCH, annotations=_READS, output_schema=_output_schema())
     def search_skills(
-        query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task, in a few words")],
+        query: Annotated[
+            str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task, in a few words, best in English")
+        ],
         limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | SkipJsonSchema[None] = None,
         category: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
+        tags: Annotated[list[TagName], Field(max_length=MAX_TAGS)] | SkipJsonSchema[None] = None,
         source: Literal["project", "user", "hub", "builtin"] | SkipJsonSchema[None] = None,
+        explain: bool = False,
     ) -> ToolResult:
-        answer = hub.search(query, limit=limit, category=category, source=Source(source) if source else None)
+        answer = hub.search(
+            query,
+            limit=limit,
+            category=category,
+            tags=tags or (),
+            source=Source(source) if source else None,
+            explain=explain,
+        )
         wire = search_result(answer).model_dump(exclude_none=True)
         return ToolResult(content=compact_json(wire), structured_content=wire)
 
@@ -81,11 +94,16 @@ def _output_schema() -> dict[str, object]:
             "description": {"type": "string"},
             "score": {"type": "number"},
             "category": {"type": "string"},
+            "reason": {"type": "string"},
         },
         "required": ["name", "description", "score"],
     }
     return {
         "type": "object",
-        "properties": {"skills": {"type": "array", "items": skill}, "note": {"type": "string"}},
+        "properties": {
+            "skills": {"type": "array", "items": skill},
+            "confident": {"type": "boolean"},
+            "note": {"type": "string"},
+        },
         "required": ["skills"],
     }

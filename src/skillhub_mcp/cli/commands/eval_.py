@@ -1,0 +1,160 @@
+"""`skillhub eval`: how good search is on your own skills and queries, beside other ways of searching."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
+from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, note, print_json, say, terminal_progress, write_file
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.settings import read_settings
+
+if TYPE_CHECKING:
+    from skillhub_mcp.evaluation.report import Report
+
+_IDS_FILE = "index.jsonl"
+_SHOWN_HITS = 3
+
+
+def add_parser(verbs: Any) -> None:
+    """Say what may be typed."""
+    parser = verbs.add_parser(
+        "eval",
+        help="measure how well search finds the right skills",
+        description="Measure search on queries that say which skills answer them, or make such queries from use.",
+    )
+    actions = add_actions(parser)
+    running = actions.add_parser("run", help="put a file of queries to search, and to others beside it")
+    running.add_argument("queries", metavar="QUERIES", help='JSON lines: {"text": "…", "relevant": ["skill-name"]}')
+    running.add_argument(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="compare with, repeatable: seed (LanceDB's own order), fts5 (sqlite), words (no vectors), 'bm25f alone', "
+        "or 'without …' one of body, synonyms, translations, spelling, phrases, name match, meaning",
+    )
+    running.add_argument("--ids", metavar="FILE", help=f"JSON lines with id and path of each skill ({_IDS_FILE})")
+    running.add_argument("--min-ndcg", type=float, metavar="X", help="fail where nDCG@10 is less")
+    running.set_defaults(run=_run)
+    logged = actions.add_parser("from-log", help="make queries from what was searched for and then loaded")
+    logged.add_argument("log", metavar="LOG", help="the file that SKILLHUB_USAGE_LOG named")
+    logged.add_argument("--output", metavar="FILE", help="where to write them (default: standard output)")
+    logged.set_defaults(run=_from_log)
+    add_json_option(running)
+    for action in (running, logged):
+        add_setting_options(action)
+
+
+def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    from skillhub_mcp.bootstrap import choose_embedder
+    from skillhub_mcp.evaluation.engines import BASELINES
+    from skillhub_mcp.evaluation.queries import directories_of, read_queries
+    from skillhub_mcp.evaluation.running import evaluate
+
+    unknown = [name for name in args.baseline if name not in BASELINES]
+    if unknown:
+        raise InvalidArgument("--baseline", f"{unknown[0]!r} is not one of: {', '.join(BASELINES)}")
+    queries = read_queries(args.queries)
+    settings, _ = read_settings(os.environ, options)
+    with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
+        # An index of its own: what is measured is written anew, and the person's is left alone.
+        own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb")}
+        with open_hub(own) as hub:
+            hub.refresh()
+            listed = {one.handle: one.skill.directory for one in hub.listed()}
+            relevant = directories_of(queries, _ids(args.ids, settings.skills_dirs), listed, args.queries)
+            reports = evaluate(
+                hub,
+                queries,
+                relevant,
+                baselines=args.baseline,
+                embedder=choose_embedder(settings),
+                progress=terminal_progress(),
+            )
+    if args.json:
+        print_json({"queries": len(queries), "engines": [_as_json(report) for report in reports]})
+    else:
+        _tell(reports)
+    mean = reports[0].mean
+    if args.min_ndcg is not None and mean is not None and mean.ndcg_at_10 < args.min_ndcg:
+        note(f"nDCG@10 is {mean.ndcg_at_10:.3f}, less than {args.min_ndcg:g}")
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+def _ids(given: str | None, roots: Sequence[str]) -> Mapping[str, str]:
+    from skillhub_mcp.evaluation.queries import read_ids
+
+    if given is not None:
+        return read_ids(given)
+    beside = [os.path.join(place, _IDS_FILE) for root in roots for place in (root, os.path.dirname(root))]
+    return next((read_ids(path) for path in beside if os.path.isfile(path)), {})
+
+
+def _from_log(args: argparse.Namespace, _: Mapping[str, str]) -> int:
+    from skillhub_mcp.usage import read_usage
+
+    usage = read_usage(args.log)
+    lines = [
+        json.dumps({"id": f"log-{number:04}", "text": text, "kind": "log", "relevant": skills}, ensure_ascii=False)
+        for number, (text, skills) in enumerate(usage.chosen.items(), start=1)
+    ]
+    if args.output:
+        write_file(args.output, "".join(f"{line}\n" for line in lines))
+    else:
+        for line in lines:
+            print(line)
+    note(f"{len(lines)} queries of {usage.searches} searches led to a load")
+    return EXIT_OK
+
+
+def _tell(reports: Sequence[Report]) -> None:
+    width = max(len(report.engine) for report in reports)
+    say(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
+    for report in reports:
+        say(_line(report, reports[0], width))
+    ours = reports[0]
+    if ours.kinds:
+        say(
+            "\nby kind: "
+            + ", ".join(f"{kind} {mean.ndcg_at_10:.3f}" for kind, mean in ours.kinds.items())
+            + " (nDCG@10)"
+        )
+    if ours.worst:
+        say("\nworst:")
+    for one in ours.worst:
+        say(f"  {0.0 if one.quality is None else one.quality.ndcg_at_10:.2f}  {one.query.id}  {one.query.text}")
+        say(f"        found {', '.join(os.path.basename(path) for path in one.found[:_SHOWN_HITS]) or 'nothing'}")
+
+
+def _line(report: Report, ours: Report, width: int) -> str:
+    mean = report.mean
+    told = f"{report.engine:{width}}  "
+    if mean is not None:
+        low, high = report.intervals["ndcg_at_10"]
+        told += "  ".join(f"{value:.3f}" for value in asdict(mean).values()) + f"   {low:.3f}–{high:.3f}"
+        gain = "" if report is ours else "{:+.3f} ({:+.3f}…{:+.3f})".format(*ours.gain_over(report))
+        told += f"  {gain:<24}"
+    shares = [f"{share:.0%}" for share in (report.refused, report.refused_wrongly) if share is not None]
+    return f"{told}  {' / '.join(shares)}  {report.median_milliseconds:.1f} ms"
+
+
+def _as_json(report: Report) -> dict[str, object]:
+    return {
+        "engine": report.engine,
+        "mean": None if report.mean is None else asdict(report.mean),
+        "intervals": report.intervals,
+        "kinds": {kind: asdict(mean) for kind, mean in report.kinds.items()},
+        "refused": report.refused,
+        "refused_wrongly": report.refused_wrongly,
+        "median_milliseconds": report.median_milliseconds,
+        "worst": [{"id": one.query.id, "text": one.query.text, "found": list(one.found)} for one in report.worst],
+    }

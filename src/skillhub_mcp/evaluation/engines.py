@@ -1,0 +1,93 @@
+"""Which ways of searching are compared? Ours, ours without one part at a time, and two that others would build."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.search.features import FIELDS
+from skillhub_mcp.search.question import ALL_ORIGINS, Origin
+from skillhub_mcp.search.scoring import ALL_FIELDS, WEIGHTS, Weights
+from skillhub_mcp.search.searching import Mode, Searcher
+
+if TYPE_CHECKING:
+    from skillhub_mcp.search.embedders.base import Embedder
+    from skillhub_mcp.search.lance import LanceIndex
+    from skillhub_mcp.skills.model import Skill
+
+# The hits best first, as directories, and whether the engine says that the best of them fits.
+Answer = tuple[Sequence[str], bool]
+Engine = Callable[[str], Answer]
+
+_DEPTH = 10
+_NOT_SAID = True
+_BARE_WEIGHTS = replace(WEIGHTS, meaning=0.0, phrase=0.0, name=0.0)
+_ONLY_ASKED = frozenset({Origin.ASKED})
+
+# Each part on its own taken from the whole.
+_WITHOUT: Mapping[str, tuple[Weights | None, frozenset[Origin], frozenset[str]]] = {
+    "without body": (None, ALL_ORIGINS, ALL_FIELDS - {"body"}),
+    "without synonyms": (None, ALL_ORIGINS - {Origin.SYNONYM}, ALL_FIELDS),
+    "without translations": (None, ALL_ORIGINS - {Origin.TRANSLATION}, ALL_FIELDS),
+    "without spelling": (None, ALL_ORIGINS - {Origin.SPELLING, Origin.JOINED}, ALL_FIELDS),
+    "without phrases": (replace(WEIGHTS, phrase=0.0), ALL_ORIGINS, ALL_FIELDS),
+    "without name match": (replace(WEIGHTS, name=0.0), ALL_ORIGINS, ALL_FIELDS),
+    "without meaning": (replace(WEIGHTS, meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
+    "bm25f alone": (_BARE_WEIGHTS, _ONLY_ASKED, ALL_FIELDS),
+}
+BASELINES = ("words", "seed", "fts5", *_WITHOUT)
+
+
+@contextmanager
+def baseline(
+    name: str, index: LanceIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
+) -> Iterator[Engine]:
+    """Yield the engine of that name over `among` of an index, whose `skills` have those bodies."""
+    if name == "words":
+        yield _ours(Searcher(mode=Mode.FTS), index, among)
+    elif name == "seed":
+        yield lambda text: ([one.directory for one in index.as_the_seed(text, limit=_DEPTH, among=among)], _NOT_SAID)
+    elif name == "fts5":
+        with closing(_fts5(skills, among)) as connection:
+            yield lambda text: (_ask_fts5(connection, text), _NOT_SAID)
+    else:
+        weights, origins, fields = _WITHOUT[name]
+        yield _ours(Searcher(embedder=embedder, weights=weights, origins=origins, fields=fields), index, among)
+
+
+def _ours(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
+    def ask(text: str) -> Answer:
+        hits = searcher.search(index, text, limit=4 * _DEPTH, among=among).hits
+        return [hit.directory for hit in hits[:_DEPTH]], bool(hits) and hits[0].fits
+
+    return ask
+
+
+def _fts5(skills: Sequence[tuple[Skill, str]], among: frozenset[str]) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    columns = ", ".join(FIELDS)
+    connection.execute(f"CREATE VIRTUAL TABLE skills USING fts5(directory UNINDEXED, {columns}, tokenize='porter')")
+    connection.executemany(
+        f"INSERT INTO skills(directory, {columns}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - our own column names
+        (
+            (skill.directory, skill.name, skill.description, " ".join(skill.tags), skill.category or "", body)
+            for skill, body in skills
+            if skill.directory in among
+        ),
+    )
+    return connection
+
+
+def _ask_fts5(connection: sqlite3.Connection, text: str) -> list[str]:
+    words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+    if not words:
+        return []
+    rows = connection.execute(
+        "SELECT directory FROM skills WHERE skills MATCH ? ORDER BY bm25(skills, 0, 8, 6, 4, 2, 1) LIMIT ?",
+        (words, _DEPTH),
+    )
+    return [directory for (directory,) in rows]

@@ -1,0 +1,65 @@
+"""How well did an engine answer? The usual measures of ranked retrieval, and how sure they are. Pure.
+
+nDCG: Järvelin and Kekäläinen, Cumulated Gain-Based Evaluation of IR Techniques (TOIS 2002), with gains of 0 and 1.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+DEPTH = 10
+_RESAMPLES = 1_000
+_SEED = 20
+_INTERVAL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The measures of one answer, or their means over many: each in 0..1, 1 is best."""
+
+    hit_at_1: float
+    recall_at_5: float
+    recall_at_10: float
+    mrr_at_10: float
+    ndcg_at_10: float
+
+
+MEASURES = tuple(Quality.__dataclass_fields__)
+
+
+def quality_of(found: Sequence[str], relevant: frozenset[str]) -> Quality:
+    """Return the measures of one answer, best hit first, against the skills that answer the query, of which one is."""
+    gains = [hit in relevant for hit in found[:DEPTH]]
+    ideal = _discounted([True] * min(DEPTH, len(relevant)))
+    first = next((place for place, gain in enumerate(gains, start=1) if gain), None)
+    return Quality(
+        hit_at_1=float(gains[:1] == [True]),
+        recall_at_5=sum(gains[:5]) / len(relevant),
+        recall_at_10=sum(gains) / len(relevant),
+        mrr_at_10=0.0 if first is None else 1.0 / first,
+        ndcg_at_10=_discounted(gains) / ideal,
+    )
+
+
+def mean_of(qualities: Sequence[Quality]) -> Quality:
+    """Return the means of at least one."""
+    return Quality(**{name: fmean(getattr(one, name) for one in qualities) for name in MEASURES})
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return between which bounds the mean of such values lies, 19 times of 20: a percentile bootstrap.
+
+    The same values give the same bounds.
+    """
+    choose = random.Random(_SEED)  # noqa: S311 - draws samples, guards nothing
+    means = sorted(fmean(choose.choices(values, k=len(values))) for _ in range(_RESAMPLES))
+    outside = (1.0 - _INTERVAL) / 2.0
+    return means[int(outside * _RESAMPLES)], means[int((1.0 - outside) * _RESAMPLES) - 1]
+
+
+def _discounted(gains: Sequence[bool]) -> float:
+    return sum(1.0 / math.log2(place + 1) for place, gain in enumerate(gains, start=1) if gain)

@@ -1,0 +1,77 @@
+"""How are queries put to the engines? One after the other, each query timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
+from skillhub_mcp.evaluation.engines import Answer, Engine, baseline
+from skillhub_mcp.evaluation.queries import JudgedQuery
+from skillhub_mcp.evaluation.report import Report, judge
+from skillhub_mcp.skills.documents import read_document
+
+if TYPE_CHECKING:
+    from skillhub_mcp.hub import SkillHub
+    from skillhub_mcp.search.embedders.base import Embedder
+    from skillhub_mcp.skills.model import Skill
+
+OURS = "skillhub"
+_DEPTH = 10
+_WARMING = 3
+
+Progress = Callable[[str, int, int], None]
+
+
+def evaluate(
+    hub: SkillHub,
+    queries: Sequence[JudgedQuery],
+    relevant: Sequence[frozenset[str]],
+    *,
+    baselines: Sequence[str],
+    embedder: Embedder | None,
+    progress: Progress,
+) -> list[Report]:
+    """Return what `hub` and each of the `baselines`, over the same index, come to. Raises IndexUnavailable."""
+
+    def ask_hub(text: str) -> Answer:
+        answer = hub.search(text, limit=_DEPTH)
+        # A copy is as good as what it is a copy of: both are told.
+        found = [hit.skill.directory for hit in answer.hits]
+        return found, answer.confident
+
+    reports = [_judged(OURS, ask_hub, queries, relevant, progress)]
+    if not baselines:
+        return reports
+    view = hub.refresh()
+    if view.index is None:
+        raise view.problem or IndexUnavailable("There is no index to compare over", hint="run skillhub --reindex")
+    among = frozenset(skill.directory for skill in hub.skills())
+    skills = [(skill, _body(skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
+    for name in baselines:
+        with baseline(name, view.index, skills, among, embedder) as engine:
+            reports.append(_judged(name, engine, queries, relevant, progress))
+    return reports
+
+
+def _judged(
+    name: str, engine: Engine, queries: Sequence[JudgedQuery], relevant: Sequence[frozenset[str]], progress: Progress
+) -> Report:
+    for query in queries[:_WARMING]:
+        engine(query.text)
+    answers = []
+    for number, query in enumerate(queries):
+        progress(name, number, len(queries))
+        start = time.perf_counter()
+        answer = engine(query.text)
+        answers.append((answer, time.perf_counter() - start))
+    progress(name, len(queries), len(queries))
+    return judge(name, queries, relevant, answers)
+
+
+def _body(skill: Skill) -> str:
+    try:
+        return read_document(skill).instructions
+    except SkillUnreadable:
+        return ""

@@ -1,0 +1,199 @@
+"""What of a skill does ranking look at? Its terms by field, its phrases and its lengths, as one run of bytes.
+
+The rules of this module:
+1. A term is known by a 32-bit hash. Two of a question's words and a skill's own meet by chance once in a million
+   skills, and then a skill gains a fraction of its score.
+2. All integers are little-endian and 32 bits wide: the lengths of the fields, how many terms, how many phrases, then
+   each term's hash, each term's counts packed by field, and each phrase's hash.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.search.analysis import term_counts, terms, tokens
+from skillhub_mcp.search.letters import fold
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from skillhub_mcp.skills.model import Skill
+
+FIELDS = ("name", "description", "tags", "category", "body")
+# How many of a term's 32 bits count it in each field; more of it than that counts as that many.
+_BITS = (5, 7, 5, 3, 12)
+_HEADER = len(FIELDS) + 2
+# A body goes on beyond this for reference, not to say what the skill is for.
+_BODY_CHARACTERS = 100_000
+_SHORTEST_WORD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is kept of a skill: `hashes` and `counts` of its terms, `phrases`, the `lengths` of its fields in terms.
+
+    `text` is what the full-text index holds: the terms of the short fields three times, those of the body once.
+    `words` are the words of the short fields as they are written, for mending a question's spelling.
+    """
+
+    encoded: bytes
+    text: str
+    words: frozenset[str]
+
+
+def hash_of(term: str) -> int:
+    """Return the hash that a term is known by."""
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+def phrase_hash(first: str, second: str) -> int:
+    """Return the hash that two terms are known by which stand side by side."""
+    return hash_of(f"{first} {second}")
+
+
+def features_of(skill: Skill, body: str) -> Features:
+    """Return what ranking looks at of a skill with that body."""
+    import numpy as np
+
+    short = (skill.name, skill.description, " ".join(skill.tags), skill.category or "")
+    fields = [Counter(terms(text)) for text in short]
+    fields.append(term_counts(body[:_BODY_CHARACTERS]))
+    packed: dict[str, int] = {}
+    shift = 0
+    for counts, bits in zip(fields, _BITS, strict=True):
+        most = (1 << bits) - 1
+        for term, times in counts.items():
+            packed[term] = packed.get(term, 0) | min(times, most) << shift
+        shift += bits
+    phrases = {phrase_hash(*pair) for text in short[:2] for pair in pairwise(terms(text))}
+    lengths = [sum(counts.values()) for counts in fields]
+    header = [*lengths, len(packed), len(phrases)]
+    numbers = [*header, *map(hash_of, packed), *packed.values(), *sorted(phrases)]
+    return Features(
+        encoded=np.array(numbers, dtype="<u4").tobytes(),
+        text=_indexed_text(fields),
+        words=words_of(skill),
+    )
+
+
+def words_of(skill: Skill) -> frozenset[str]:
+    """Return the folded words of a skill's short fields."""
+    return short_words((skill.name, skill.description, *skill.tags))
+
+
+def short_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the folded words of those texts that are long enough to be misspelt."""
+    return frozenset(
+        word
+        for text in texts
+        for token in tokens(text)
+        if len(word := fold(token)) >= _SHORTEST_WORD and word.isalpha()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The features of several skills, side by side.
+
+    `hashes` and `counts` of all their terms, where `starts` says at which each skill's begin; the same of `phrases`.
+    `lengths` has a row a skill and a column a field.
+    """
+
+    hashes: NDArray[Any]
+    counts: NDArray[Any]
+    starts: NDArray[Any]
+    phrases: NDArray[Any]
+    phrase_starts: NDArray[Any]
+    lengths: NDArray[Any]
+
+    def counts_of(self, term: int) -> NDArray[Any]:
+        """Return how often the term of that hash stands in each field: a row a skill, a column a field."""
+        import numpy as np
+
+        table = np.zeros((len(self.starts), len(FIELDS)), dtype=np.float64)
+        where = np.flatnonzero(self.hashes == term)
+        if len(where):
+            owners = np.searchsorted(self.starts, where, side="right") - 1
+            packed = self.counts[where]
+            shift = 0
+            for column, bits in enumerate(_BITS):
+                table[owners, column] = packed >> shift & ((1 << bits) - 1)
+                shift += bits
+        return table
+
+    def have_phrase(self, phrase: int) -> NDArray[Any]:
+        """Return 1.0 for each skill whose name or description has the phrase of that hash, else 0.0."""
+        import numpy as np
+
+        found = np.zeros(len(self.phrase_starts), dtype=np.float64)
+        where = np.flatnonzero(self.phrases == phrase)
+        if len(where):
+            found[np.searchsorted(self.phrase_starts, where, side="right") - 1] = 1.0
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The features of one skill, apart: lengths by field, and its terms' hashes, their counts, its phrases."""
+
+    lengths: NDArray[Any]
+    hashes: NDArray[Any]
+    counts: NDArray[Any]
+    phrases: NDArray[Any]
+
+
+def parts_of(encoded: bytes) -> Parts:
+    """Return the features of one skill, from their bytes, without copying any."""
+    import numpy as np
+
+    numbers = np.frombuffer(encoded, dtype="<u4")
+    count = int(numbers[_HEADER - 2])
+    middle, end = _HEADER + count, _HEADER + 2 * count
+    return Parts(numbers[: len(FIELDS)], numbers[_HEADER:middle], numbers[middle:end], numbers[end:])
+
+
+def side_by_side(skills: Sequence[Parts]) -> Decoded:
+    """Return the features of several skills."""
+    import numpy as np
+
+    empty = np.zeros(0, dtype="<u4")
+    return Decoded(
+        hashes=np.concatenate([empty, *(one.hashes for one in skills)]),
+        counts=np.concatenate([empty, *(one.counts for one in skills)]),
+        starts=_starts([len(one.hashes) for one in skills]),
+        phrases=np.concatenate([empty, *(one.phrases for one in skills)]),
+        phrase_starts=_starts([len(one.phrases) for one in skills]),
+        lengths=np.array([one.lengths for one in skills], dtype=np.float64).reshape(len(skills), len(FIELDS)),
+    )
+
+
+def likeness(one: Parts, other: Parts, *, least: float) -> float:
+    """Return which share of the terms of two skills both have, or 0 where that is less than `least`."""
+    import numpy as np
+
+    sizes = len(one.hashes), len(other.hashes)
+    # Sets of such different sizes cannot have that much in common: no need to look inside.
+    if min(sizes) < least * max(sizes):
+        return 0.0
+    shared = len(np.intersect1d(one.hashes, other.hashes, assume_unique=True))
+    share = shared / max(1, sum(sizes) - shared)
+    return share if share >= least else 0.0
+
+
+def _starts(sizes: Sequence[int]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.cumsum(np.array([0, *sizes]))[:-1]
+
+
+def _indexed_text(fields: Sequence[Counter[str]]) -> str:
+    """Return the text whose plain BM25 comes nearest to the ranking: what is short weighs three times."""
+    short = [term for counts in fields[:-1] for term in counts.elements()]
+    return " ".join([*short, *short, *short, *fields[-1].elements()])

@@ -1,0 +1,241 @@
+"""What is asked for? A query becomes clauses: each something that a fitting skill has, in one of several words.
+
+The rules of this module:
+1. What was written counts in full; what merely stands for it counts less, and never adds to it.
+2. A word in another language than English stands for its English words; without any it stands for itself.
+3. A word that no skill has is taken for a misspelt one, or for two words written together, before it is given up.
+   Given up it stays a clause, which nothing can satisfy: a question of such words finds nothing that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+
+from skillhub_mcp.search.analysis import terms, token_terms, tokens
+from skillhub_mcp.search.letters import UNSPACED, fold
+from skillhub_mcp.search.lexicon import languages, stop_words, synonym_groups, translations
+from skillhub_mcp.search.spelling import Speller
+from skillhub_mcp.search.statistics import Statistics
+
+# Measured on the development queries; docs/benchmarks.md has what each kind of alternative adds.
+_FIRST_MEANING = 1.0
+_FURTHER_MEANING = 0.8
+_INSIDE_A_COMPOUND = 0.8
+_SYNONYM = 0.6
+_MENDED = 0.8
+_JOINED = 0.6
+_UNTRANSLATED = 0.7
+
+_LONGEST_PHRASE = 3
+_SHORTEST_COMPOUND = 9
+_SHORTEST_INSIDE = 5
+_SHORTEST_FOREIGN = 3
+_SHORTEST_JOINED = 7
+# A word that so few skills have in their bodies, and none in its description, may be a slip of theirs too.
+_RARE = 5
+_MOST_CLAUSES = 60
+
+
+class Origin(str, Enum):
+    """Why a word stands for what was asked."""
+
+    ASKED = "asked"
+    SYNONYM = "synonym"
+    TRANSLATION = "translation"
+    SPELLING = "spelling"
+    JOINED = "joined"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Terms that a skill must all have to satisfy a clause, what that counts, and the words they come from."""
+
+    terms: tuple[str, ...]
+    weight: float
+    origin: Origin
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One thing that was asked for: the words of the query, and what may stand for them. None if nothing can."""
+
+    asked: str
+    alternatives: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as ranking understands it: its clauses, and the terms that stand side by side in it."""
+
+    clauses: tuple[Clause, ...]
+    phrases: tuple[tuple[str, str], ...]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Every term that can score, once."""
+        found = (term for clause in self.clauses for choice in clause.alternatives for term in choice.terms)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word or phrase that can score, as it would be written in a skill, once."""
+        return tuple(dict.fromkeys(choice.text for clause in self.clauses for choice in clause.alternatives))
+
+
+@dataclass
+class _Draft:
+    asked: str
+    alternatives: dict[tuple[str, ...], Alternative] = field(default_factory=dict)
+
+    def offer(self, text: str, weight: float, origin: Origin, wanted: Sequence[str] | None = None) -> None:
+        found = tuple(terms(text) if wanted is None else wanted)
+        known = self.alternatives.get(found)
+        if found and (known is None or known.weight < weight):
+            self.alternatives[found] = Alternative(found, weight, origin, text)
+
+    def offer_meanings(self, meanings: Sequence[str], first: float = _FIRST_MEANING) -> None:
+        for number, meaning in enumerate(meanings):
+            self.offer(meaning, first if number == 0 else min(first, _FURTHER_MEANING), Origin.TRANSLATION)
+
+
+ALL_ORIGINS = frozenset(Origin)
+
+
+def understand(
+    query: str, statistics: Statistics, speller: Speller, *, origins: frozenset[Origin] = ALL_ORIGINS
+) -> Question:
+    """Return what `query` asks for, given what the library's skills have; words of other `origins` do not count.
+
+    `query` is normalised. Pure: the same values give the same question.
+    """
+    words = tokens(query)
+    language = _language(words)
+    drafts = [*_translated(query, language)]
+    translated = {word for draft in drafts for word in draft.asked.split()} if language else set()
+    for word in words:
+        if UNSPACED.search(word):
+            drafts += _of_unspaced(word, statistics)
+        elif language is None or not (fold(word) in stop_words(language) or fold(word) in translated):
+            drafts += _of_word(word, language, statistics, speller)
+    asked = [term for word in words for term in token_terms(word)]
+    _offer_synonyms(asked, drafts)
+    drafts += _joined(asked, statistics)
+    return Question(_clauses(drafts, origins), tuple(dict.fromkeys(pairwise(asked))))
+
+
+def _language(words: Sequence[str]) -> str | None:
+    """Return the language whose stop words are more among `words` than the English ones, or None."""
+    folded = [fold(word) for word in words]
+
+    def hits(language: str) -> int:
+        return sum(word in stop_words(language) for word in folded)
+
+    best = max(languages(), key=hits)
+    return best if hits(best) > hits("en") else None
+
+
+def _translated(query: str, language: str | None) -> Iterator[_Draft]:
+    """Yield what the lists say of unspaced text and of phrases."""
+    for run in UNSPACED.findall(query):
+        for found, meanings in translations().in_run(run):
+            draft = _Draft(found)
+            draft.offer_meanings(meanings)
+            yield draft
+    if language is None:
+        return
+    folded = fold(query)
+    for phrase, meanings in translations().phrases:
+        if phrase in folded:
+            draft = _Draft(phrase)
+            draft.offer_meanings(meanings)
+            yield draft
+
+
+def _of_unspaced(word: str, statistics: Statistics) -> Iterator[_Draft]:
+    """Yield the terms of a word with unspaced text, as far as any skill has them: it is written in their language."""
+    for term in token_terms(word):
+        if statistics.frequency(term):
+            draft = _Draft(term)
+            weight = _UNTRANSLATED if UNSPACED.search(term) else 1.0
+            draft.offer(term, weight, Origin.ASKED, [term])
+            yield draft
+
+
+def _of_word(word: str, language: str | None, statistics: Statistics, speller: Speller) -> Iterator[_Draft]:
+    wanted = token_terms(word)
+    if not wanted:
+        return
+    folded = fold(word)
+    draft = _Draft(word)
+    if language is not None and len(folded) >= _SHORTEST_FOREIGN:
+        for meanings in translations().of_word(folded):
+            draft.offer_meanings(meanings)
+        if language == "de" and len(folded) >= _SHORTEST_COMPOUND:
+            for meanings in translations().inside(folded, shortest=_SHORTEST_INSIDE):
+                draft.offer_meanings(meanings, _INSIDE_A_COMPOUND)
+    known = [term for term in wanted if statistics.frequency(term)]
+    for term in known:
+        draft.offer(word, 1.0, Origin.ASKED, [term])
+    if not speller.knows(folded) and language is None and all(statistics.frequency(term) < _RARE for term in wanted):
+        _mend(draft, folded, speller)
+    yield draft
+
+
+def _mend(draft: _Draft, word: str, speller: Speller) -> None:
+    near = speller.near(word)
+    for known in near:
+        draft.offer(known, _MENDED, Origin.SPELLING)
+    parts = None if near else speller.parts(word)
+    if parts is not None:
+        draft.offer(" ".join(parts), _MENDED, Origin.SPELLING)
+
+
+def _offer_synonyms(asked: Sequence[str], drafts: list[_Draft]) -> None:
+    for size in range(_LONGEST_PHRASE, 0, -1):
+        for at in range(len(asked) - size + 1):
+            wanted = tuple(asked[at : at + size])
+            others = _synonyms().get(wanted, ())
+            if not others:
+                continue
+            draft = next((draft for draft in drafts if wanted in draft.alternatives), None)
+            if draft is None:
+                draft = _Draft(" ".join(wanted))
+                drafts.append(draft)
+            for other in others:
+                draft.offer(other, _SYNONYM, Origin.SYNONYM)
+
+
+def _joined(asked: Sequence[str], statistics: Statistics) -> Iterator[_Draft]:
+    """Yield pairs of words that skills write as one."""
+    for first, second in pairwise(asked):
+        one = first + second
+        if len(one) >= _SHORTEST_JOINED and statistics.frequency(one):
+            draft = _Draft(f"{first} {second}")
+            draft.offer(one, _JOINED, Origin.JOINED, [one])
+            yield draft
+
+
+def _clauses(drafts: Sequence[_Draft], origins: frozenset[Origin]) -> tuple[Clause, ...]:
+    """Return the drafts as clauses, each set of alternatives once."""
+    clauses: dict[tuple[str, frozenset[tuple[str, ...]]], Clause] = {}
+    for draft in drafts:
+        alternatives = tuple(choice for choice in draft.alternatives.values() if choice.origin in origins)
+        key = ("" if alternatives else draft.asked, frozenset(choice.terms for choice in alternatives))
+        clauses.setdefault(key, Clause(draft.asked, alternatives))
+    return tuple(clauses.values())[:_MOST_CLAUSES]
+
+
+@cache
+def _synonyms() -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = {}
+    for group in synonym_groups():
+        for word in group:
+            known = found.setdefault(tuple(terms(word)), [])
+            known += [other for other in group if other != word and other not in known]
+    found.pop((), None)
+    return found

@@ -1,0 +1,172 @@
+"""Which skills fit a query? The steps of one search, from the text to ranked hits."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.errors import EmbeddingError
+from skillhub_mcp.search.features import likeness
+from skillhub_mcp.search.lance import NOT_NARROWED, Narrowing
+from skillhub_mcp.search.question import ALL_ORIGINS, Origin, Question, understand
+from skillhub_mcp.search.ranking import Hit, ranked
+from skillhub_mcp.search.scoring import (
+    ALL_FIELDS,
+    REMOTE_WEIGHTS,
+    WEIGHTS,
+    Candidate,
+    Contribution,
+    Scores,
+    Weights,
+    contributions,
+    score,
+)
+
+if TYPE_CHECKING:
+    from skillhub_mcp.search.embedders.base import Embedder, Vector
+    from skillhub_mcp.search.lance import LanceIndex
+
+log = logging.getLogger(__name__)
+
+# Ranking needs more to choose from than S2's four for each hit that is wanted: measured, 80 lose nothing.
+_CANDIDATES = 80
+_REST_AFTER_FAILURE_SECONDS = 30.0
+_REMEMBERED_QUERIES = 256
+# Two skills say nearly the same when they share nine of ten terms.
+_THE_SAME = 0.9
+_NEARLY = 0.95
+_COMPARED = 20
+
+
+class Mode(str, Enum):
+    """What finds candidates: words, vectors, both, or both where that measures best."""
+
+    AUTO = "auto"
+    FTS = "fts"
+    VECTOR = "vector"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one search came to: the hits best first, and all that they were chosen by.
+
+    `copies` are the hits that say nearly the same as a better one, by that one's directory.
+    """
+
+    hits: Sequence[Hit]
+    question: Question
+    candidates: Mapping[str, Candidate]
+    scores: Scores
+    copies: Mapping[str, Sequence[str]]
+
+    def matched(self, directory: str) -> list[str]:
+        """Return what was asked for that a hit has, what counts most first."""
+        number = list(self.candidates).index(directory)
+        return self.scores.matched(self.question, number)
+
+
+def without_copies(found: Found) -> list[Hit]:
+    """Return the hits without those that say nearly the same as a better one."""
+    copies = {copy for group in found.copies.values() for copy in group}
+    return [hit for hit in found.hits if hit.directory not in copies]
+
+
+class Searcher:
+    """Asks an index. Safe to use from several threads; remembers the vectors of the last queries."""
+
+    def __init__(
+        self,
+        *,
+        mode: Mode = Mode.AUTO,
+        fields: frozenset[str] = ALL_FIELDS,
+        embedder: Embedder | None = None,
+        weights: Weights | None = None,
+        origins: frozenset[Origin] = ALL_ORIGINS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._mode = mode
+        self._fields = fields
+        self._embedder = None if mode is Mode.FTS else embedder
+        local = embedder is None or embedder.is_local
+        self._weights = weights or (WEIGHTS if local else REMOTE_WEIGHTS)
+        self._origins = origins
+        self._clock = clock
+        self._rests_until = float("-inf")
+        remembering = lru_cache(maxsize=_REMEMBERED_QUERIES)
+        self._embed = None if self._embedder is None else remembering(self._embedder.embed_query)
+
+    def search(
+        self, index: LanceIndex, query: str, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED
+    ) -> Found:
+        """Return the rows of `among` that fit `query`, best first; `limit` is how many candidates S2 wants at least.
+
+        Raises IndexDamaged. A provider that fails is no error: words answer alone (seed 002 §3.2).
+        """
+        question = understand(query, index.statistics, index.speller, origins=self._origins)
+        vector = None if index.dimension is None else self._query_vector(query)
+        if vector is not None and len(vector) != index.dimension:
+            vector = None
+        wanted = max(limit, _CANDIDATES)
+        by_vector = vector is not None and self._mode is Mode.VECTOR
+        found: dict[str, Candidate] = {}
+        if not by_vector:
+            words = question.terms if self._fields == ALL_FIELDS else question.words
+            if words:
+                named = index.with_words(
+                    words, limit=wanted, among=among, fields=self._fields, vector=vector, narrowing=narrowing
+                )
+                found = {one.directory: one for one in named}
+        if vector is not None and (self._asks_vectors or len(found) < limit):
+            near = index.nearest(vector, limit=wanted, among=among, narrowing=narrowing)
+            found = {one.directory: one for one in near} | found
+        candidates = [found[directory] for directory in sorted(found)]
+        scores = score(question, candidates, index.statistics, fields=self._fields, weights=self._weights)
+        hits = ranked(candidates, scores, skills=index.statistics.skills, meaning_alone=by_vector)
+        by_directory = {one.directory: one for one in candidates}
+        return Found(hits, question, by_directory, scores, _copies(hits, by_directory))
+
+    def explain(self, index: LanceIndex, found: Found, directories: Sequence[str]) -> list[list[Contribution]]:
+        """Return what brought those hits their words' score, clause by clause."""
+        chosen = [found.candidates[directory] for directory in directories]
+        return contributions(found.question, chosen, index.statistics, fields=self._fields)
+
+    @property
+    def _asks_vectors(self) -> bool:
+        """Whether vectors find candidates too, and not only tell those apart that words find."""
+        if self._mode is not Mode.AUTO:
+            return True
+        return self._embedder is not None and not self._embedder.is_local
+
+    def _query_vector(self, text: str) -> Vector | None:
+        if self._embed is None or self._clock() < self._rests_until:
+            return None
+        try:
+            return self._embed(text)
+        except EmbeddingError as error:
+            # Else every search of an outage would wait for the same failure.
+            self._rests_until = self._clock() + _REST_AFTER_FAILURE_SECONDS
+            log.warning("Searches are answered from text for a while: %s", error.message)
+            return None
+
+
+def _copies(hits: Sequence[Hit], candidates: Mapping[str, Candidate]) -> dict[str, list[str]]:
+    """Return the hits that say nearly the same as a better one. They score nearly the same: only such are compared."""
+    copies: dict[str, list[str]] = {}
+    taken: set[str] = set()
+    for number, hit in enumerate(hits[:_COMPARED]):
+        if hit.directory in taken:
+            continue
+        for other in hits[number + 1 : _COMPARED]:
+            if other.score < hit.score * _NEARLY:
+                break
+            pair = candidates[hit.directory].features, candidates[other.directory].features
+            if other.directory not in taken and likeness(*pair, least=_THE_SAME):
+                copies.setdefault(hit.directory, []).append(other.directory)
+                taken.add(other.directory)
+    return copies
