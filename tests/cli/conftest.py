@@ -50,7 +50,7 @@ def skillhub(
 
     def go(*arguments: str | Path, **environment: str) -> Done:
         with monkeypatch.context() as patch:
-            chosen = {name: hub_environment[name] for name in ("SKILLS_DIR", "DB_PATH")}
+            chosen = {name: hub_environment[name] for name in ("SKILLS_DIR", "DB_PATH", "EMBEDDING_PROVIDER")}
             for name, value in {**chosen, **environment}.items():
                 patch.setenv(name, value)
             code = run([os.fspath(argument) for argument in arguments])

@@ -58,12 +58,12 @@ def test_vectors_are_asked_first_and_text_answers_when_they_fail(
 ) -> None:
     environment = choose(provider, api)
     first = skillhub("search", "paints walls", "--json", **environment)
-    assert hits(first)[0] == ("painter", "vector")
+    assert hits(first)[0] == ("painter", "text and vector")
     api.fail(*[400] * 20)
     failed = skillhub("search", "paints walls", "--json", **environment)
     assert (failed.code, hits(failed)) == (0, [("painter", "text")])
     api.fail()
-    assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "vector")
+    assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "text and vector")
 
 
 @pytest.mark.acceptance("S2-11")
@@ -76,4 +76,4 @@ def test_an_index_without_embeddings_is_told_and_still_answers(skillhub: Skillhu
     api.fail(*[400] * 20)
     assert hits(skillhub("search", "paints walls", "--json", **environment)) == [("painter", "text")]
     api.fail()
-    assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "vector")
+    assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "text and vector")

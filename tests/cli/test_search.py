@@ -34,10 +34,16 @@ def test_json_carries_what_a_script_needs(skillhub: Skillhub, write_skill: Skill
                 "description": "Reads PDF files.",
                 "category": "docs",
                 "reason": "text",
+                "matched": ["PDF"],
                 "path": str(directory.resolve()),
+                "copies": [],
+                "explanation": [],
             }
         ],
+        "confident": True,
         "searched": 2,
+        "considered": 1,
+        "facets": None,
     }
 
 
@@ -53,7 +59,13 @@ def test_nothing_that_fits_is_an_answer(skillhub: Skillhub, write_skill: SkillWr
     write_skill("painter", "Paints walls.")
     done = skillhub("search", "xyzzy")
     assert (done.code, done.out, done.err) == (0, "No skill of 1 fits.\n", "")
-    assert skillhub("search", "xyzzy", "--json").json == {"skills": [], "searched": 1}
+    assert skillhub("search", "xyzzy", "--json").json == {
+        "skills": [],
+        "confident": False,
+        "searched": 1,
+        "considered": 0,
+        "facets": None,
+    }
 
 
 def test_words_after_two_hyphens_are_words(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -61,13 +73,57 @@ def test_words_after_two_hyphens_are_words(skillhub: Skillhub, write_skill: Skil
     assert "painter" in skillhub("search", "--", "--force").out
 
 
-def test_an_empty_query_and_a_limit_out_of_bounds_are_misuse(skillhub: Skillhub) -> None:
-    empty = skillhub("search", "  ")
-    assert (empty.code, empty.out, empty.err) == (
-        2,
-        "",
-        "error: query is empty\n\nhint: describe the task in a few words\n",
-    )
+def test_near_misses_are_called_so(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    for number in range(5):
+        write_skill(f"painter-{number}", f"Paints walls in colour number {number}.")
+    vague = ("search", "sing", "serenades", "about", "lonely", "mountains", "and", "walls")
+    done = skillhub(*vague)
+    assert done.out.startswith("No skill of 5 fits well. The nearest:\n")
+    answer = skillhub(*vague, "--json").json
+    assert answer["confident"] is False
+    assert len(answer["skills"]) == 3
+    assert all(hit["score"] < 0.5 for hit in answer["skills"])
+    assert len(skillhub(*vague, "--json", SEARCH_CONFIDENCE="0").json["skills"]) == 5
+
+
+def test_each_hit_says_on_request_what_it_was_found_by(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("invoices", "Sorts invoices.", body="Rechnung means invoice.\n")
+    write_skill("painter", "Paints walls.")
+    done = skillhub("search", "--explain", "die", "Rechnungen", "und", "walls")
+    assert "invoice" in done.out
+    assert "(translation of Rechnungen)" in done.out
+    assert done.out.endswith("2 of 2 skills had some of the words; 2 are served.\n")
+    parts = skillhub("search", "--explain", "--json", "invoices").json["skills"][0]["explanation"]
+    assert [part.split(" in ")[1] for part in parts] == ["name, description, body"]
+
+
+def test_without_words_what_there_is_is_listed(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("pdf-reader", "Reads PDF files.", category="docs", tags="a, b")
+    write_skill("painter", "Paints walls.", tags="b")
+    done = skillhub("search")
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        "painter",
+        "      Paints walls.",
+        "pdf-reader  [docs]",
+        "      Reads PDF files.",
+        "categories: docs (1)",
+        "tags: b (2), a (1)",
+        "sources: hub (2)",
+    ]
+    assert [hit["name"] for hit in skillhub("search", "--tag", "A", "--json").json["skills"]] == ["pdf-reader"]
+
+
+def test_copies_are_named_beside_the_one_that_they_copy(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    write_skill("reports", text, body="Step by step. " * 30)
+    write_skill("reports-too", text, body="Step by step. " * 31)
+    hits = skillhub("search", "tables from annual reports", "--json").json["skills"]
+    assert [(hit["name"], hit["copies"]) for hit in hits] == [("reports", ["reports-too"])]
+    assert "      also as reports-too\n" in skillhub("search", "tables from annual reports").out
+
+
+def test_a_limit_out_of_bounds_is_misuse(skillhub: Skillhub) -> None:
     assert skillhub("search", "x", "--limit", "0").err == "error: limit must be from 1 to 100\n"
     assert skillhub("search", "x", "--limit", "ten").err.startswith(
         "error: --limit must be a whole number, not 'ten'\n"

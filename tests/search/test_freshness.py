@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.hubs import hub_of
-from tests.search.pieces import Desk, published_rows
+from tests.search.pieces import Desk, published_rows, text_hits
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
@@ -448,17 +448,17 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.limits: list[int] = []
-        search_text = LanceIndex.search_text
+        with_words = LanceIndex.with_words
 
-        def recorded(index: LanceIndex, query: str, *, limit: int, among: Any) -> Any:
+        def recorded(index: LanceIndex, words: Any, *, limit: int, **rest: Any) -> Any:
             self.limits.append(limit)
-            return search_text(index, query, limit=limit, among=among)
+            return with_words(index, words, limit=limit, **rest)
 
-        monkeypatch.setattr(LanceIndex, "search_text", recorded)
+        monkeypatch.setattr(LanceIndex, "with_words", recorded)
 
 
 @pytest.mark.acceptance("S2-15", "S2-18")
-def test_four_candidates_are_taken_for_each_hit_and_ten_hits_by_default(
+def test_at_least_four_candidates_are_taken_for_each_hit_and_ten_hits_by_default(
     write_skill: Writer, hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(15):
@@ -467,10 +467,11 @@ def test_four_candidates_are_taken_for_each_hit_and_ten_hits_by_default(
     with hub_of(hub_environment) as hub:
         default = hub.search("walruses").hits
         three = hub.search("walruses", limit=3).hits
+        many = hub.search("walruses", limit=50).hits
     with hub_of({**hub_environment, "SEARCH_LIMIT": "4"}) as hub:
         four = hub.search("walruses").hits
-    assert asked.limits == [40, 12, 16]
-    assert [len(default), len(three), len(four)] == [10, 3, 4]
+    assert asked.limits == [80, 80, 200, 80]
+    assert [len(default), len(three), len(many), len(four)] == [10, 3, 15, 4]
     assert [hit.score for hit in default] == sorted((hit.score for hit in default), reverse=True)
     assert default[:3] == three
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from tests.search.pieces import Desk, WordEmbedder, published_rows
+from tests.search.pieces import Desk, WordEmbedder, published_rows, text_hits
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.search import indexing
@@ -151,7 +151,7 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     desk.sync()
     walrus = write_skill("walrus", "feed walrus")
     index = desk.sync().index
-    hits = index.search_vector(embedder.embed_query("walrus feed"), limit=1, among=set(index.stored()))
+    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=set(index.stored()))
     assert [hit.directory for hit in hits] == [str(walrus)]
 
 
@@ -167,7 +167,7 @@ def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     assert published.report.embedding_failure == "the test's provider is down"
     assert published.index.dimension is None
     assert published.state.embedding == NO_EMBEDDING
-    assert len(published.index.search_text("walruses", limit=5, among=set(published.index.stored()))) == 1
+    assert len(text_hits(published.index, "walruses", among=set(published.index.stored()))) == 1
     # While it rests, nothing is stale: the provider is not asked before every answer.
     assert stale(desk) is None
 
@@ -220,7 +220,7 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert published.state.roots[root].missing_vectors == 1
     assert published.index.dimension == embedder.dimension
     everything = {str(one), str(two)}
-    assert [hit.directory for hit in published.index.search_text("walruses", limit=5, among=everything)] == [str(two)]
+    assert [hit.directory for hit in text_hits(published.index, "walruses", among=everything)] == [str(two)]
     assert published.index.vectors(everything).keys() == {str(one)}
     embedder.fails = False
     embedder.texts.clear()

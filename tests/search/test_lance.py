@@ -14,8 +14,9 @@ import pytest
 from tests.search.pieces import WordEmbedder, index_of, make_skill, names, row
 
 from skillhub_mcp.search import lance
-from skillhub_mcp.search.lance import IN_MEMORY, IndexDamaged, LanceIndex, LanceStore, Row
-from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.search.features import parts_of
+from skillhub_mcp.search.lance import IN_MEMORY, IndexDamaged, LanceIndex, LanceStore, Narrowing, Row
+from skillhub_mcp.search.scoring import ALL_FIELDS
 from skillhub_mcp.skills.model import Skill
 
 PDF = make_skill(
@@ -42,7 +43,7 @@ def test_the_table_has_the_specified_fields_and_no_vector_without_embeddings(tmp
     index = index_of(tmp_path / "db", LIBRARY)
     fields = set(opened(tmp_path / "db", index.version).schema.names)
     specified = {"name", "description", "category", "tags", "tags_text", "instructions", "path", "metadata"}
-    assert fields == specified | {"root", "content_hash"}
+    assert fields == specified | {"root", "content_hash", "terms", "features"}
     assert index.dimension is None
 
 
@@ -61,6 +62,8 @@ def test_a_row_holds_the_skill_its_body_and_its_metadata(tmp_path: Path) -> None
     version = store.rebuild([row(PDF, "# Body\n\n---\nas written\r\n"), row(CHART)], dimension=None)
     found = opened(tmp_path / "db", version).search().limit(5).to_list()
     by_name = {stored["name"]: stored for stored in found}
+    assert parts_of(by_name[PDF.name].pop("features")).lengths.tolist() == [3, 9, 3, 1, 2]
+    assert "invoic" in by_name[PDF.name].pop("terms").split()
     assert by_name[PDF.name] == {
         "name": PDF.name,
         "description": PDF.description,
@@ -90,6 +93,7 @@ def test_the_indexes_are_the_specified_ones_and_the_body_has_none(tmp_path: Path
         "description",
         "tags_text",
         "category",
+        "terms",
     }
     assert "BITMAP" in kinds["category"]
     assert kinds["tags"] == {"LABELLIST"}
@@ -119,10 +123,14 @@ def test_name_description_tags_and_category_are_searched(tmp_path: Path, query: 
 
 
 @pytest.mark.acceptance("S2-12")
-def test_the_body_is_not_searched(tmp_path: Path) -> None:
+def test_the_body_is_not_searched_where_only_the_seeds_fields_are(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
-    assert names(index, "zebra", among=LIBRARY) == []
+    among = {skill.directory for skill in LIBRARY}
+    assert names(index, "zebra", among=LIBRARY) == [PDF.name]
+    assert index.with_words(["zebra"], limit=10, among=among, fields=ALL_FIELDS - {"body"}) == []
+    assert index.as_the_seed("zebra", limit=10, among=among) == []
+    assert [one.directory for one in index.as_the_seed("invoice", limit=10, among=among)] == [PDF.directory]
 
 
 @pytest.mark.acceptance("S2-13")
@@ -226,8 +234,8 @@ def test_the_best_of_many_is_found_where_the_better_ones_may_not_be_served(tmp_p
 
 def test_nothing_that_may_be_served_finds_nothing(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
-    assert index.search_text("invoice", limit=10, among=frozenset()) == []
-    assert index.search_text("invoice", limit=0, among={PDF.directory}) == []
+    assert index.with_words(["invoic"], limit=10, among=frozenset()) == []
+    assert index.with_words(["invoic"], limit=0, among={PDF.directory}) == []
 
 
 ODD_PATHS = [
@@ -261,15 +269,30 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
 def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
     upper, lower = (make_skill("stamps", directory=path) for path in ("/lib/A", "/lib/a"))
     index = index_of(tmp_path / "db", [upper, lower, make_skill("stamps", directory="/lib/a/b")])
-    hits = index.search_text("stamps", limit=10, among={"/lib/A"})
+    hits = index.with_words(["stamp"], limit=10, among={"/lib/A"})
     assert [hit.directory for hit in hits] == ["/lib/A"]
 
 
-def test_hits_say_that_text_found_them(tmp_path: Path) -> None:
+def test_a_candidate_has_the_features_of_its_row_and_no_nearness_without_a_vector(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
-    (hit,) = index.search_text("invoice", limit=10, among={PDF.directory})
-    assert hit.reason is Reason.TEXT
-    assert hit.score > 0
+    (found,) = index.with_words(["invoic"], limit=10, among={PDF.directory})
+    assert found.features.lengths.tolist() == [3, 9, 3, 1, 0]
+    assert found.nearness is None
+
+
+def test_a_search_is_narrowed_inside_the_index_to_a_category_and_to_tags(tmp_path: Path) -> None:
+    library = [
+        make_skill(f"skill-{number:05}", "Sorts stamps.", category="it's" if number % 2 else "other", tags=("a", "b'c"))
+        for number in range(1_300)
+    ]
+    index = index_of(tmp_path / "db", library)
+    among = frozenset(skill.directory for skill in library)
+    narrowing = Narrowing.to(" IT'S ", ["B'C", "a", ""])
+    found = index.with_words(["stamp"], limit=2_000, among=among, narrowing=narrowing)
+    assert {one.directory for one in found} == {skill.directory for skill in library if narrowing.takes(skill)}
+    assert len(found) == 650
+    assert index.with_words(["stamp"], limit=9, among=among, narrowing=Narrowing.to(None, ["a", "none"])) == []
+    assert not Narrowing.to("  ", [" "])
 
 
 def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> None:
@@ -278,20 +301,23 @@ def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> N
     store = LanceStore(str(tmp_path / "db"))
     rows = [row(skill, vector=vector) for skill, vector in zip(LIBRARY, vectors, strict=True)]
     index = store.open(store.rebuild(rows, dimension=embedder.dimension))
-    hits = index.search_vector(vectors[1], limit=10, among={skill.directory for skill in LIBRARY})
+    hits = index.nearest(vectors[1], limit=10, among={skill.directory for skill in LIBRARY})
     assert hits[0].directory == REVIEW.directory
-    assert hits[0].score == pytest.approx(1.0)
-    assert hits[0].reason is Reason.VECTOR
-    assert all(0.0 <= hit.score <= 1.0 + 1e-6 for hit in hits)
-    only = index.search_vector(vectors[1], limit=10, among={PDF.directory})
+    near = [hit.nearness for hit in hits if hit.nearness is not None]
+    assert near[0] == pytest.approx(1.0)
+    assert len(near) == len(LIBRARY)
+    assert near == sorted(near, reverse=True)
+    (worded,) = index.with_words(["review"], limit=5, among={REVIEW.directory}, vector=vectors[1])
+    assert worded.nearness == pytest.approx(1.0)
+    only = index.nearest(vectors[1], limit=10, among={PDF.directory})
     assert [hit.directory for hit in only] == [PDF.directory]
 
 
-def test_an_opposite_vector_scores_zero_and_not_less(tmp_path: Path) -> None:
+def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     index = store.open(store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2))
-    (hit,) = index.search_vector([-1.0, 0.0], limit=1, among={PDF.directory})
-    assert hit.score == 0.0
+    (hit,) = index.nearest([-1.0, 0.0], limit=1, among={PDF.directory})
+    assert hit.nearness == -1.0
 
 
 def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Path) -> None:
@@ -299,7 +325,7 @@ def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Pat
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
     index = store.open(store.update([row(REVIEW)], gone=[], dimension=2, published=version))
     everything = {PDF.directory, REVIEW.directory}
-    found = index.search_vector([1.0, 0.0], limit=10, among=everything)
+    found = index.nearest([1.0, 0.0], limit=10, among=everything)
     assert [hit.directory for hit in found] == [PDF.directory]
     assert names(index, "pull request", among=LIBRARY) == [REVIEW.name]
     assert index.vectors([PDF.directory, REVIEW.directory]).keys() == {PDF.directory}
@@ -430,15 +456,14 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
     version = store.update([row(CHART)], gone=[], dimension=None, published=published)
     assert store.open(version).stored().keys() == {PDF.directory, CHART.directory}
     assert store.open(version).dimension is None
-    assert len(opened(tmp_path / "db", version).list_indices()) == 7
+    assert len(opened(tmp_path / "db", version).list_indices()) == 8
 
 
 def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     store.rebuild([row(PDF)], dimension=None)
     table = store._connect().open_table(lance.TABLE)
-    for field in lance.TEXT_FIELDS:
-        table.drop_index(f"{field}_idx")
+    table.drop_index(f"{lance.TERMS}_idx")
     with pytest.raises(IndexDamaged, match="full-text index"):
         store.update([row(REVIEW)], gone=[], dimension=None, published=int(table.version))
 

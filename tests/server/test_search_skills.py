@@ -36,20 +36,33 @@ def test_blanks_in_the_query_make_no_difference(hub_environment: Environment, wr
 
 @pytest.mark.acceptance("S2-10")
 @pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_an_empty_query_is_an_input_error_that_says_what_to_do(hub_environment: Environment, query: str) -> None:
+def test_an_empty_query_lists_what_there_is_by_name_and_says_so(
+    hub_environment: Environment, write_skill: SkillWriter, query: str
+) -> None:
+    for number in range(12):
+        write_skill(f"skill-{number:02}", category="even" if number % 2 == 0 else "odd", tags="x")
     answer = ask(hub_environment, "search_skills", query=query)
-    assert answer.code == "INVALID_ARGUMENT"
-    assert answer.text == "INVALID_ARGUMENT: query is empty. Describe the task in a few words."
+    assert answer.code is None
+    assert [skill["name"] for skill in answer.json["skills"]] == [f"skill-{number:02}" for number in range(10)]
+    assert answer.json["note"].startswith("Nothing was asked for: 10 of 12 skills by name.")
+    assert answer.json["facets"] == {"categories": {"even": 6, "odd": 6}, "tags": {"x": 12}, "sources": {"hub": 12}}
+    odd = ask(hub_environment, "search_skills", query=query, category="odd", limit=2).json
+    assert [skill["name"] for skill in odd["skills"]] == ["skill-01", "skill-03"]
+    assert odd["facets"]["categories"] == {"odd": 6}
 
 
 @pytest.mark.acceptance("S2-12", "S2-47")
-def test_every_field_of_the_seed_is_searched_and_the_body_is_not(
+def test_every_field_of_the_seed_is_searched_and_the_body_only_where_it_is_wanted(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("quokka-care", "Wombats.", category="numbats", tags="bilbies", body="Thylacine.\n")
+    seed = {**hub_environment, "SEARCH_FIELDS": "name,description,tags,category"}
     for word in ("quokka", "wombats", "numbats", "bilbies"):
         assert names(hub_environment, word) == ["quokka-care"], word
-    assert names(hub_environment, "thylacine") == []
+        assert names(seed, word) == ["quokka-care"], word
+    assert names(hub_environment, "thylacine") == ["quokka-care"]
+    assert names(seed, "thylacine") == []
+    assert names({**hub_environment, "SEARCH_FIELDS": "description"}, "quokka") == []
 
 
 @pytest.mark.acceptance("S2-13", "S2-46")
@@ -92,8 +105,8 @@ def test_categories_filter_only_where_no_names_are_given(
 
 def strong_and_weak(write_skill: SkillWriter, *, weak: int) -> None:
     write_skill("zebra-zebra", "Zebra.", tags="zebra", category="zebra")
-    filler = " ".join(f"filler{number}" for number in range(400))
     for number in range(weak):
+        filler = " ".join(f"filler{number}x{word}" for word in range(400))
         write_skill(f"weak-{number}", f"{filler} zebra {filler}")
 
 
@@ -131,8 +144,8 @@ def test_hits_carry_name_description_score_and_category_best_first(
     answer = ask(hub_environment, "search_skills", query="PDF reader")
     skills = answer.json["skills"]
     assert [set(skill) for skill in skills] == [
-        {"name", "description", "score", "category"},
-        {"name", "description", "score"},
+        {"name", "description", "score", "category", "reason"},
+        {"name", "description", "score", "reason"},
     ]
     scores = [skill["score"] for skill in skills]
     assert scores == sorted(scores, reverse=True)

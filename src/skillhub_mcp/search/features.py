@@ -89,7 +89,7 @@ def words_of(skill: Skill) -> frozenset[str]:
 
 
 def short_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the folded words of those texts that are long enough to be misspelt."""
+    """Return the folded words of those texts that are long enough to be misspelt, and runs of unspaced text."""
     return frozenset(
         word
         for text in texts

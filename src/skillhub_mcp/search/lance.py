@@ -48,6 +48,7 @@ _MERGE_AFTER_ROWS = 200
 _CLEAN_AFTER_VERSIONS = 50
 _KEPT_VERSIONS = dt.timedelta(minutes=10)
 _LANCE_FAILURES = (RuntimeError, OSError, ValueError)
+_COUNTED = ["features", "name", "description", "tags"]
 _STATISTICS_FILE = re.compile(r"statistics-(\d+)\.npz")
 # Seed 002's field for each of ours; the body has none.
 _COLUMNS = {"name": "name", "description": "description", "tags": "tags_text", "category": "category"}
@@ -222,7 +223,7 @@ class LanceIndex:
         try:
             for keys in _chunks(sorted(directories), _KEYS_A_STATEMENT):
                 query = self._table.search().where(_among(keys))
-                for row in query.select(["path", "features", "name", "description", "tags"]).limit(len(keys)).to_list():
+                for row in query.select(["path", *_COUNTED]).limit(len(keys)).to_list():
                     texts = (row["name"], row["description"], *row["tags"])
                     found[row["path"]] = (row["features"], short_words(texts))
         except _LANCE_FAILURES as error:
@@ -301,7 +302,7 @@ class LanceStore:
         try:
             table = self._connect().open_table(TABLE)
             table.checkout(version)
-            return LanceIndex(table, self._statistics(version), with_vectors=with_vectors)
+            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
@@ -342,7 +343,9 @@ class LanceStore:
             if int(table.version) != published:
                 table.checkout(published)
                 table.restore()
-            statistics = self._statistics(published)
+            before = self._connect().open_table(TABLE)
+            before.checkout(published)
+            statistics = self._statistics(before)
             tally = Tally.of(statistics)
             written: list[str] = []
             for batch in _batches(_counted(rows, tally), schema):
@@ -352,8 +355,6 @@ class LanceStore:
                 merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
             for keys in _chunks(sorted(gone), _KEYS_A_STATEMENT):
                 table.delete(_among(keys))
-            before = self._connect().open_table(TABLE)
-            before.checkout(published)
             for features, words in LanceIndex(before, statistics).features({*written, *gone}).values():
                 tally.add(features, words, times=-1)
             self._tidy(table, published)
@@ -374,10 +375,19 @@ class LanceStore:
     def _table_directory(self) -> str:
         return os.path.join(self.db_path, f"{TABLE}.lance")
 
-    def _statistics(self, version: int) -> Statistics:
-        if self.db_path == IN_MEMORY:
+    def _statistics(self, table: Any) -> Statistics:
+        """Return the statistics of a version of the table; where their file is lost they are counted again."""
+        version = int(table.version)
+        if version in self._in_memory:
             return self._in_memory[version]
-        return load_statistics(self._statistics_path(version))
+        try:
+            return load_statistics(self._statistics_path(version))
+        except (OSError, ValueError):
+            tally = Tally()
+            for batch in table.search().select(_COUNTED).limit(None).to_batches():
+                for row in batch.to_pylist():
+                    tally.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
+            return tally.result()
 
     def _keep(self, version: int, statistics: Statistics, published: int | None) -> int:
         """Keep the statistics of a new version beside the table, and forget those that nobody reads any more."""

@@ -25,10 +25,10 @@ from skillhub_mcp.search.statistics import Statistics
 _FIRST_MEANING = 1.0
 _FURTHER_MEANING = 0.8
 _INSIDE_A_COMPOUND = 0.8
+_BESIDE_ITSELF = 0.6
 _SYNONYM = 0.6
 _MENDED = 0.8
 _JOINED = 0.6
-_UNTRANSLATED = 0.7
 
 _LONGEST_PHRASE = 3
 _SHORTEST_COMPOUND = 9
@@ -115,7 +115,7 @@ def understand(
     """
     words = tokens(query)
     language = _language(words)
-    drafts = [*_translated(query, language)]
+    drafts = [*_translated(query, language, speller)]
     translated = {word for draft in drafts for word in draft.asked.split()} if language else set()
     for word in words:
         if UNSPACED.search(word):
@@ -139,12 +139,13 @@ def _language(words: Sequence[str]) -> str | None:
     return best if hits(best) > hits("en") else None
 
 
-def _translated(query: str, language: str | None) -> Iterator[_Draft]:
+def _translated(query: str, language: str | None, speller: Speller) -> Iterator[_Draft]:
     """Yield what the lists say of unspaced text and of phrases."""
     for run in UNSPACED.findall(query):
         for found, meanings in translations().in_run(run):
             draft = _Draft(found)
-            draft.offer_meanings(meanings)
+            # Skills that are described in the query's own words come before what those mean in English.
+            draft.offer_meanings(meanings, _BESIDE_ITSELF if speller.describes(found) else _FIRST_MEANING)
             yield draft
     if language is None:
         return
@@ -161,8 +162,7 @@ def _of_unspaced(word: str, statistics: Statistics) -> Iterator[_Draft]:
     for term in token_terms(word):
         if statistics.frequency(term):
             draft = _Draft(term)
-            weight = _UNTRANSLATED if UNSPACED.search(term) else 1.0
-            draft.offer(term, weight, Origin.ASKED, [term])
+            draft.offer(term, 1.0, Origin.ASKED, [term])
             yield draft
 
 

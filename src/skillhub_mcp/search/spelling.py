@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from skillhub_mcp.search.letters import UNSPACED
+
 _SHORTEST = 4
 # A word of five letters may have one wrong, a longer one two.
 _ONE_MISTAKE_UP_TO = 5
@@ -20,6 +22,10 @@ class Speller:
     def knows(self, word: str) -> bool:
         """Whether a skill is named or described with `word`, which is folded."""
         return word in self._words
+
+    def describes(self, text: str) -> bool:
+        """Whether a skill is named or described with unspaced `text`, alone or inside a longer run."""
+        return any(text in run for run in self._unspaced)
 
     def near(self, word: str, *, limit: int = 2) -> list[str]:
         """Return the nearest known words, at most `limit`, those that more skills have first.
@@ -42,6 +48,10 @@ class Speller:
         cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
         known = [(word[:at], word[at:]) for at in cuts if word[:at] in self._words and word[at:] in self._words]
         return max(known, key=lambda pair: min(self._words[part] for part in pair), default=None)
+
+    @cached_property
+    def _unspaced(self) -> list[str]:
+        return [word for word in self._words if UNSPACED.search(word)]
 
     @cached_property
     def _by_letter(self) -> Mapping[str, list[str]]:

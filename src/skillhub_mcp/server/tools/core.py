@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
+from fastmcp.tools.function_tool import FunctionTool
 from mcp_types import ToolAnnotations
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -25,26 +26,24 @@ _MAX_OFFSET = 2**53
 
 _SEARCH = (
     "Find expert instructions (skills) for a task. Call before any non-trivial task. Returns names, descriptions and "
-    "scores from 0 to 1, best first; from 0.5 on a skill fits. If one does, call load_skill with its name."
+    "scores, best first; from 0.5 on one fits: call load_skill with its name."
 )
 _LOAD = "Get a skill's instructions, then follow them. Read files they name with read_skill_file, or below `path`."
 _READ = "Read a file that a loaded skill names. Binary files come as base64."
 
-TagName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
 SkillName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Name from search_skills")]
 
 
 def add_core_tools(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_paths: bool) -> None:
     """Register the three tools that every server offers; `with_paths` returns directories of this machine."""
 
-    @server.tool(title="Search skills", description=_SEARCH, annotations=_READS, output_schema=_output_schema())
     def search_skills(
         query: Annotated[
-            str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task, in a few words, best in English")
+            str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task in a few words, best English")
         ],
         limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | SkipJsonSchema[None] = None,
         category: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
-        tags: Annotated[list[TagName], Field(max_length=MAX_TAGS)] | SkipJsonSchema[None] = None,
+        tags: Annotated[list[str], Field(max_length=MAX_TAGS)] | SkipJsonSchema[None] = None,
         source: Literal["project", "user", "hub", "builtin"] | SkipJsonSchema[None] = None,
         explain: bool = False,
     ) -> ToolResult:
@@ -58,6 +57,15 @@ def add_core_tools(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_p
         )
         wire = search_result(answer).model_dump(exclude_none=True)
         return ToolResult(content=compact_json(wire), structured_content=wire)
+
+    tool = FunctionTool.from_function(
+        search_skills, title="Search skills", description=_SEARCH, annotations=_READS, output_schema=_output_schema()
+    )
+    for argument in tool.parameters["properties"].values():
+        if "default" in argument and argument["default"] is None:
+            # That it may be left out is said by its not being required; saying it again costs every turn.
+            del argument["default"]
+    server.add_tool(tool)
 
     @server.tool(title="Load skill", description=_LOAD, annotations=_READS, output_schema=None)
     def load_skill(
@@ -94,7 +102,6 @@ def _output_schema() -> dict[str, object]:
             "description": {"type": "string"},
             "score": {"type": "number"},
             "category": {"type": "string"},
-            "reason": {"type": "string"},
         },
         "required": ["name", "description", "score"],
     }
