@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 _VERBS = ("extract", "review", "deploy", "translate", "summarise", "profile", "convert", "plan", "test", "draw")
@@ -28,4 +29,24 @@ def write_library(directory: Path, count: int, *, seed: int = 7) -> Path:
             encoding="utf-8",
         )
         (folder / "references" / "guide.md").write_text(f"# Guide to {name}\n", encoding="utf-8")
+    return directory
+
+
+def write_from_corpus(corpus: Path, directory: Path, count: int, *, seed: int = 7) -> Path:
+    """Write `count` skills made from the real ones: the head of one, paragraphs of it and of another, a rare word."""
+    choose = random.Random(seed)
+    real: list[tuple[str, list[str]]] = []
+    for file in sorted(corpus.rglob("SKILL.md")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        head = re.match(r"---\n(?:.*\n)*?name: *\S.*\n(?:.*\n)*?---\n", text)
+        if head is not None and "description:" in head[0]:
+            real.append((re.sub(r"(?m)^name:.*$", "name: {name}", head[0], count=1), text[head.end() :].split("\n\n")))
+    for number in range(count):
+        header, own = real[number % len(real)]
+        other = choose.choice(real)[1]
+        paragraphs = own[: max(1, len(own) * 2 // 3)] + choose.sample(other, k=len(other) // 3)
+        folder = directory / f"{number // 1_000:03}" / f"skill-{number:06d}"
+        folder.mkdir(parents=True)
+        body = "\n\n".join([*paragraphs, f"Number {choose.getrandbits(40):x}."])
+        (folder / "SKILL.md").write_text(header.replace("{name}", folder.name) + body, encoding="utf-8")
     return directory

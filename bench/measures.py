@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.library import write_library
+from bench.library import write_from_corpus, write_library
 from bench.wire import StdioServer
 
 _HERE = Path(__file__).parent
@@ -333,6 +333,63 @@ def surface(scratch: Path) -> list[Outcome]:
     return [Outcome("bytes of tools/list, default surface", f"{size:,} bytes", float(size), 2_500)]
 
 
+def search_speed(scratch: Path) -> list[Outcome]:
+    """Search of libraries made from real skills, beside LanceDB's and sqlite's full text over the same ones."""
+    corpus = _corpus()
+    if corpus is None:
+        return []
+    outcomes = []
+    for count, bound in ((1_000, 4.0), (10_000, 3.0), (100_000, 2.0)):
+        place = scratch / str(count)
+        library = write_from_corpus(corpus, place / "skills", count)
+        code = (
+            "import sys; from bench.searching import figures; "
+            "print(*figures(sys.argv[1], sys.argv[2], sys.argv[3]), sep='\\n')"
+        )
+        # A process of its own, so that its memory is that of this library.
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(library), str(place / "db" / "skills.lancedb"), str(_queries())],
+            cwd=_HERE.parent,
+            env={**_environment(library, place / "db" / "skills.lancedb"), "EMBEDDING_PROVIDER": "none"},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        told, ratio = done.stdout.splitlines()
+        outcomes.append(
+            Outcome(
+                f"search of {count:,} skills, p50, against LanceDB's own full-text query", told, float(ratio), bound
+            )
+        )
+    return outcomes
+
+
+def quality(_: Path) -> list[Outcome]:
+    """How well the right skills are found; docs/benchmarks.md says how to repeat the tables."""
+    corpus = _corpus()
+    if corpus is None:
+        return []
+    outcomes = []
+    for provider in ("none", "local"):
+        done = subprocess.run(
+            [*_OURS, "eval", "run", str(_queries()), "--skills-dir", str(corpus), "--json"],
+            env={**os.environ, "EMBEDDING_PROVIDER": provider},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        (engine,) = json.loads(done.stdout)["engines"]
+        mean = engine["mean"]
+        told = f"nDCG@10 {mean['ndcg_at_10']:.3f}, Hit@1 {mean['hit_at_1']:.3f}, R@10 {mean['recall_at_10']:.3f}"
+        missing = 1 - mean["ndcg_at_10"]
+        outcomes.append(Outcome(f"what nDCG@10 lacks on the development queries, {provider}", told, missing, 0.25))
+    return outcomes
+
+
+def _queries() -> Path:
+    return _HERE.parents[1] / "shared" / "eval" / "queries.jsonl"
+
+
 MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "startup": startup,
     "first_search": first_search,
@@ -342,6 +399,8 @@ MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "validation": validation,
     "servable": servable,
     "surface": surface,
+    "quality": quality,
+    "search_speed": search_speed,
 }
 
 

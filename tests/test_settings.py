@@ -39,6 +39,8 @@ DEFAULTS: dict[str, object] = {
     "SEARCH_CONFIDENCE": 0.5,
     "SEARCH_MODE": "auto",
     "SEARCH_FIELDS": ("name", "description", "tags", "category", "body"),
+    "SEARCH_RERANK": False,
+    "SEARCH_RERANK_MODEL": "",
     "MAX_FILE_BYTES": 65_536,
     "SKILLHUB_MAX_BODY_BYTES": 131_072,
     "ALLOWED_COMMANDS": ("python", "uv", "node", "cat", "ls", "grep"),
@@ -89,6 +91,8 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SEARCH_CONFIDENCE": ("0.25", 0.25),
     "SEARCH_MODE": ("Hybrid", "hybrid"),
     "SEARCH_FIELDS": ("category, Name", ("name", "category")),
+    "SEARCH_RERANK": ("no", False),
+    "SEARCH_RERANK_MODEL": (" m ", "m"),
     "MAX_FILE_BYTES": ("100", 100),
     "SKILLHUB_MAX_BODY_BYTES": ("2048", 2048),
     "ALLOWED_COMMANDS": ("node, cat,,cat", ("node", "cat")),
@@ -135,6 +139,8 @@ BAD = [
     ("SEARCH_THRESHOLD", "1.5", "must be a number from 0 to 1"),
     ("SEARCH_THRESHOLD", "nan", "must be a number from 0 to 1"),
     ("SEARCH_CONFIDENCE", "-1", "must be a number from 0 to 1"),
+    ("SEARCH_RERANK", "maybe", SWITCH),
+    ("SEARCH_RERANK", "1", "needs a provider to ask, and EMBEDDING_PROVIDER is auto"),
     ("SEARCH_MODE", "bm25", "must be one of auto, fts, vector, hybrid"),
     ("SEARCH_FIELDS", "name,headings", "must be some of name, description, tags, category, body"),
     ("MAX_FILE_BYTES", "1", "must be a whole number from 4 to 67108864"),
@@ -177,6 +183,7 @@ hint: set OPENAI_API_KEY, or EMBEDDING_PROVIDER=none to search without embedding
 """
 # Any text can be one of these; a wrong one is found out by whoever is asked, not by its form.
 FREE = {
+    "SEARCH_RERANK_MODEL",
     "SKILLHUB_USAGE_LOG",
     "SKILLHUB_AGENTS_CONFIG",
     "EMBEDDING_MODEL",

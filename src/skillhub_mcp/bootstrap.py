@@ -19,6 +19,7 @@ from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.indexing import Indexer, Progress, no_progress
 from skillhub_mcp.search.lance import IN_MEMORY
 from skillhub_mcp.search.looking import Looker
+from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searching import Mode, Searcher
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
@@ -194,7 +195,12 @@ def make_hub(
         max_body_bytes=settings.max_body_bytes,
         commands=CommandPolicy(settings.allowed_commands),
         run_limits=RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
-        searcher=Searcher(mode=Mode(settings.search_mode), fields=frozenset(settings.search_fields), embedder=embedder),
+        searcher=Searcher(
+            mode=Mode(settings.search_mode),
+            fields=frozenset(settings.search_fields),
+            embedder=embedder,
+            model=_reranker(settings),
+        ),
         environment=lambda: reduced_environment(os.environ),
         usage=UsageLog(settings.usage_log) if settings.usage_log else None,
     )
@@ -215,4 +221,16 @@ def choose_embedder(settings: Settings) -> Embedder | None:
             api_key=keys[provider],
             base_url=settings.embedding_base_url or None,
         )
+    )
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    if not settings.search_rerank or settings.embedding_provider not in ("openai", "gemini"):
+        return None
+    keys = {"openai": settings.openai_api_key, "gemini": settings.gemini_api_key}
+    return make_reranker(
+        settings.embedding_provider,
+        model=settings.search_rerank_model or None,
+        api_key=keys[settings.embedding_provider],
+        base_url=settings.embedding_base_url or None,
     )

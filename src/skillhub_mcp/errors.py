@@ -18,7 +18,8 @@
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command ran too long and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or of usage cannot be used
     ├── IndexUnavailable        INDEX_UNAVAILABLE      nothing can answer a search yet, or at all
-    └── EmbeddingError          EMBEDDING_FAILED       the embedding provider did not answer usefully
+    ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider did not answer usefully
+    └── RerankingError          RERANKING_FAILED       the model that orders hits did not answer usefully
 
 Facts travel as attributes (`SkillNotFound.near`), never inside a sentence only.
 """
@@ -329,3 +330,9 @@ class EmbeddingError(SkillHubError):
     """The embedding provider failed, timed out, or answered with something unusable."""
 
     code = "EMBEDDING_FAILED"
+
+
+class RerankingError(SkillHubError):
+    """The model that was asked in which order hits stand failed, or answered with something else."""
+
+    code = "RERANKING_FAILED"

@@ -401,8 +401,15 @@ class SkillHub:
         def asked() -> tuple[View, LanceIndex, Found]:
             view, index = self._live.searchable()
             among = self._among(view.snapshot, narrowing, source)
+
+            def described(directory: str) -> tuple[str, str]:
+                skill = view.snapshot.at(directory)
+                return ("", "") if skill is None else (skill.name, skill.description)
+
             try:
-                found = self._searcher.search(index, text, limit=candidates, among=among, narrowing=narrowing)
+                found = self._searcher.search(
+                    index, text, limit=candidates, among=among, narrowing=narrowing, describe=described
+                )
             except IndexDamaged:
                 # Another process may have cleaned this version away: what it published since can answer.
                 self._live.forget_index(index)

@@ -65,6 +65,8 @@ class Settings:
     search_confidence: float
     search_mode: SearchMode
     search_fields: tuple[str, ...]
+    search_rerank: bool
+    search_rerank_model: str
     max_file_bytes: int
     max_body_bytes: int
     allowed_commands: tuple[str, ...]
@@ -342,6 +344,17 @@ SETTINGS: tuple[Setting[object], ...] = (
         _some_of(*FIELDS),
     ),
     _setting(
+        "SEARCH_RERANK",
+        "search_rerank",
+        "0",
+        "1 asks a model of the embedding provider, openai or gemini, in which order the best hits stand; it is sent "
+        "the query and their names and descriptions",
+        _switch,
+    ),
+    _setting(
+        "SEARCH_RERANK_MODEL", "search_rerank_model", "", "The model that is asked; empty takes a small one", _text
+    ),
+    _setting(
         "MAX_FILE_BYTES",
         "max_file_bytes",
         "65536",
@@ -593,3 +606,10 @@ def _check_partners(settings: Settings) -> None:
                 f"needs {name}, which is not set",
                 hint=f"set {name}, or EMBEDDING_PROVIDER=none to search without embeddings",
             )
+    if settings.search_rerank and settings.embedding_provider not in ("openai", "gemini"):
+        raise InvalidSetting(
+            "SEARCH_RERANK",
+            "1",
+            f"needs a provider to ask, and EMBEDDING_PROVIDER is {settings.embedding_provider}",
+            hint="set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK=0",
+        )

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -101,25 +101,40 @@ def read_usage(path: str) -> Usage:
     return usage
 
 
-def _count(noted: dict[str, Any], usage: Usage, searches: list[_Search]) -> None:
-    at = datetime.fromisoformat(noted["at"]).timestamp()
-    if noted["act"] == "search":
-        searches.append(_Search(at, noted["process"], noted["query"], noted["found"], noted["confident"]))
+def _count(noted: Mapping[str, object], usage: Usage, searches: list[_Search]) -> None:
+    at = datetime.fromisoformat(_text(noted["at"])).timestamp()
+    act = noted["act"]
+    if act == "search":
+        found = noted["found"]
+        if not isinstance(found, list):
+            raise TypeError(found)
+        skills = [_text(one) for one in found]
+        searches.append(_Search(at, noted["process"], _text(noted["query"]), skills, noted["confident"] is True))
         return
-    skill = noted["skill"]
-    counts = usage.loads if noted["act"] == "load" else usage.reads
+    skill = _text(noted["skill"])
+    counts = {"load": usage.loads, "read": usage.reads}[_text(act)]
     counts[skill] = counts.get(skill, 0) + 1
-    if noted["act"] != "load":
-        return
+    if act == "load":
+        _link(skill, at, noted["process"], usage, searches)
+
+
+def _link(skill: str, at: float, process: object, usage: Usage, searches: Sequence[_Search]) -> None:
+    """Note that `skill` was chosen for the last query of that process that found it, if that was not long ago."""
     for search in reversed(searches):
         if at - search.at > _TOGETHER_SECONDS:
             return
-        if search.process == noted["process"] and skill in search.found:
+        if search.process == process and skill in search.found:
             search.used = True
-            skills = usage.chosen.setdefault(search.query, [])
-            if skill not in skills:
-                skills.append(skill)
+            chosen = usage.chosen.setdefault(search.query, [])
+            if skill not in chosen:
+                chosen.append(skill)
             return
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 def _notes(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -132,7 +147,7 @@ def _notes(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if number == len(lines):
                     return
                 raise QueriesUnreadable(path, number, f"is no JSON: {error}") from error

@@ -159,13 +159,46 @@ def gemini_answer(vectors: list[list[float]]) -> Any:
     return {"embeddings": [{"values": vector} for vector in vectors]}
 
 
+def fitting(asked: str) -> str:
+    """What a model answers that calls those skills fitting that share a word with the task, the last shown first."""
+    shown = json.loads(asked)
+    words = set(re.findall(r"\w+", shown["task"].lower()))
+    found = [one["number"] for one in shown["skills"] if words & set(re.findall(r"\w+", one["description"].lower()))]
+    return json.dumps({"fitting": found[::-1]})
+
+
 def _texts(body: Any) -> list[str]:
     if "input" in body:
         return list(body["input"])
+    if "messages" in body:
+        return [message["content"] for message in body["messages"]]
+    if "contents" in body:
+        return ["".join(part["text"] for part in content["parts"]) for content in body["contents"]]
     return ["".join(part["text"] for part in request["content"]["parts"]) for request in body["requests"]]
 
 
+def chat_answer(text: str) -> Any:
+    """The body of OpenAI's answer to a chat."""
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": message}],
+    }
+
+
+def generated_answer(text: str) -> Any:
+    """The body of Gemini's answer to a question."""
+    return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
+
+
 def _answer(path: str, body: Any) -> Any:
+    if path.endswith("/chat/completions"):
+        return chat_answer(fitting(_texts(body)[-1]))
+    if path.endswith(":generateContent"):
+        return generated_answer(fitting(_texts(body)[-1]))
     vectors = [embed(text) for text in _texts(body)]
     if path.endswith("/embeddings"):
         return openai_answer(vectors, as_base64=body.get("encoding_format") == "base64")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from skillhub_mcp.search.analysis import MAX_QUERY_CHARACTERS, normalise_query
+from skillhub_mcp.search.analysis import MAX_QUERY_CHARACTERS, MAX_TERM_CHARACTERS, normalise_query, term_counts, terms
 
 
 @pytest.mark.acceptance("S2-9")
@@ -42,3 +44,38 @@ def test_a_query_is_read_up_to_its_bound() -> None:
 
 def test_a_character_that_becomes_many_does_not_pass_the_bound() -> None:
     assert len(normalise_query("\ufdfa" * MAX_QUERY_CHARACTERS)) <= MAX_QUERY_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Extract the invoices from our PDFs", ["extract", "invoic", "pdf"]),
+        ("C# and C++ and F#, not C", ["c#", "c++", "f#", "c"]),
+        ("node.js foo_bar git-commit", ["node", "js", "foo", "bar", "git", "commit"]),
+        ("getUserName HTTPServer kubectl", ["getusernam", "user", "name", "httpserver", "http", "server", "kubectl"]),
+        ("Übergröße façade", ["ubergross", "facad"]),
+        ("東京タワー", ["東京", "京タ", "タワ", "ワー"]),
+        ("PDFを翻訳", ["pdf", "を翻", "翻訳"]),
+        ("문서를 번역", ["문서", "서를", "번역"]),
+        ("ภาษาไทย", ["ภาษ", "าษา", "ษาไ", "าไท", "ไทย"]),
+        ("猫", ["猫"]),
+        ("номера счетов", ["номера", "счетов"]),
+        ("🦀 … --- \0", []),
+        ("the of and", []),
+    ],
+)
+def test_text_becomes_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_the_same_word_is_the_same_term_however_it_is_written() -> None:
+    assert terms("Invoices") == terms("ＩＮＶＯＩＣＥ") == terms("invoicing") == ["invoic"]
+
+
+def test_counting_terms_is_counting_what_they_are() -> None:
+    text = "Extract invoices, then getUserName of 東京タワー and invoices again"
+    assert term_counts(text) == Counter(terms(text))
+
+
+def test_a_word_without_end_is_a_bounded_term() -> None:
+    assert [len(term) for term in terms("x" * 100_000)] == [MAX_TERM_CHARACTERS]

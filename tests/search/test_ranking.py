@@ -1,86 +1,119 @@
-"""The order of hits, their scores in 0..1, and which of them are kept."""
+"""How well the best fits, the order of hits, and which of them are kept."""
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 import pytest
+from tests.search.pieces import make_skill
 
-from skillhub_mcp.search.ranking import NEVER_CUT, Hit, Reason, cut, full_text_match, order, scaled
+from skillhub_mcp.search.features import features_of, parts_of
+from skillhub_mcp.search.ranking import HALF, NEVER_CUT, Hit, Reason, confident, cut, ranked
+from skillhub_mcp.search.scoring import Candidate, Scores
+
+PARTS = parts_of(features_of(make_skill("x"), "").encoded)
 
 
-def hits(*scores: float, reason: Reason = Reason.TEXT) -> list[Hit]:
-    return [Hit(f"/library/{position:02}", score, reason) for position, score in enumerate(scores)]
+def hits(*scores: float) -> list[Hit]:
+    return [Hit(f"/library/{position:02}", score, Reason.TEXT) for position, score in enumerate(scores)]
+
+
+def candidates(*nearness: float | None) -> list[Candidate]:
+    return [Candidate(f"/library/{position:02}", PARTS, near) for position, near in enumerate(nearness)]
+
+
+def scores(words: list[float], coverage: list[float] | None = None) -> Scores:
+    nothing = np.zeros(len(words))
+    covered = nothing if coverage is None else np.array(coverage)
+    return Scores(np.array(words), nothing, nothing, nothing, covered, [])
 
 
 @pytest.mark.acceptance("S2-15")
 def test_the_best_comes_first_and_equal_scores_stand_by_key() -> None:
-    given = [Hit("/c", 1.0, Reason.TEXT), Hit("/b", 2.0, Reason.TEXT), Hit("/a", 1.0, Reason.TEXT)]
-    assert [hit.directory for hit in order(given)] == ["/b", "/a", "/c"]
+    given = ranked(candidates(None, None, None), scores([5.0, 9.0, 5.0]), [0.5, 1.0, 0.5], skills=100)
+    assert [hit.directory for hit in given] == ["/library/01", "/library/00", "/library/02"]
+
+
+@pytest.mark.acceptance("S2-19")
+@pytest.mark.parametrize("skills", [0, 1, 100, 100_000])
+def test_scores_lie_between_0_and_1_and_keep_the_ratios_of_the_totals(skills: int) -> None:
+    found = ranked(candidates(None, None), scores([400.0, 100.0]), [1.2, 0.3], skills=skills)
+    assert found[0].score <= 1.0
+    assert found[1].score == pytest.approx(found[0].score / 4)
+
+
+def test_a_score_means_the_same_whatever_the_size_of_the_library() -> None:
+    # A word's weight grows with the logarithm of the library's size.
+    small = ranked(candidates(None), scores([20.0]), [1.0], skills=99)
+    large = ranked(candidates(None), scores([40.0]), [1.0], skills=9_999)
+    assert small[0].score == pytest.approx(large[0].score)
+
+
+def test_few_words_in_common_are_a_near_miss_and_many_a_fit() -> None:
+    weak = ranked(candidates(None), scores([5.0], [0.2]), [1.0], skills=2_000)
+    strong = ranked(candidates(None), scores([60.0], [0.2]), [1.0], skills=2_000)
+    assert weak[0].score < HALF <= strong[0].score
+    assert (weak[0].fits, strong[0].fits) == (False, True)
+
+
+def test_a_short_question_that_a_description_covers_fits() -> None:
+    (hit,) = ranked(candidates(None), scores([5.0], [0.9]), [1.0], skills=2_000)
+    assert hit.fits
+    (whole,) = ranked(candidates(None), scores([5.0], [1.0]), [1.0], skills=2_000)
+    assert whole.score == 1.0
+
+
+def test_what_shares_no_word_is_no_hit_unless_a_vector_found_it() -> None:
+    found = ranked(candidates(None, None, 0.4), scores([7.0, 0.0, 0.0]), [1.0, 0.1, 0.05], skills=10)
+    assert [(hit.directory, hit.reason) for hit in found] == [
+        ("/library/00", Reason.TEXT),
+        ("/library/02", Reason.VECTOR),
+    ]
+
+
+def test_meaning_alone_is_scored_by_cosine_and_not_below_zero() -> None:
+    found = ranked(candidates(0.25, 0.75, -0.5), scores([0.0] * 3), [0.0] * 3, skills=10, meaning_alone=True)
+    assert [hit.score for hit in found] == [0.75, 0.25, 0.0]
+    assert {hit.reason for hit in found} == {Reason.VECTOR}
+
+
+def test_meaning_without_any_word_is_at_most_a_near_miss() -> None:
+    (hit,) = ranked(candidates(0.9), scores([0.0]), [0.2], skills=10)
+    assert 0.0 < hit.score < HALF
+
+
+def test_no_candidates_are_no_hits() -> None:
+    assert ranked([], scores([]), [], skills=10) == []
+    assert not confident([], threshold=0.0)
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(0.0, True), (0.5, True), (0.51, False), (1.0, False)])
+def test_whether_the_best_fits_is_a_matter_of_the_threshold(threshold: float, *, expected: bool) -> None:
+    assert confident(hits(0.5, 0.1), threshold=threshold) is expected
 
 
 @pytest.mark.acceptance("S2-16")
 @pytest.mark.parametrize("count", range(NEVER_CUT + 1))
 def test_five_hits_or_fewer_are_all_kept_however_weak(count: int) -> None:
-    given = hits(*[100.0, 0.001, 0.001, 0.0, 0.0][:count])
+    given = hits(*[1.0, 0.001, 0.001, 0.0, 0.0][:count])
     assert cut(given, threshold=1.0, limit=10) == given
 
 
 @pytest.mark.acceptance("S2-17")
 def test_of_more_than_five_those_below_their_share_of_the_best_are_cut() -> None:
-    given = hits(10.0, 9.0, 5.0, 2.0, 1.999, 0.1)
-    assert [hit.score for hit in cut(given, threshold=0.2, limit=10)] == [10.0, 9.0, 5.0, 2.0]
+    given = hits(1.0, 0.9, 0.5, 0.2, 0.1999, 0.01)
+    assert [hit.score for hit in cut(given, threshold=0.2, limit=10)] == [1.0, 0.9, 0.5, 0.2]
 
 
 @pytest.mark.acceptance("S2-17")
 def test_the_limit_counts_after_the_cut() -> None:
-    given = hits(10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 0.1)
+    given = hits(1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.01)
     assert len(cut(given, threshold=0.2, limit=3)) == 3
     assert len(cut(given, threshold=0.2, limit=100)) == 6
 
 
 def test_five_hits_are_still_limited() -> None:
-    assert len(cut(hits(5.0, 4.0, 3.0), threshold=0.2, limit=2)) == 2
-
-
-def test_the_threshold_is_relative_to_the_best_hit() -> None:
-    strong = hits(100.0, 90.0, 80.0, 30.0, 19.0, 1.0)
-    weak = hits(0.1, 0.09, 0.08, 0.03, 0.019, 0.001)
-    kept = [len(cut(given, threshold=0.2, limit=10)) for given in (strong, weak)]
-    assert kept == [4, 4]
+    assert len(cut(hits(0.5, 0.4, 0.3), threshold=0.2, limit=2)) == 2
 
 
 def test_six_hits_without_any_score_are_all_kept() -> None:
     assert len(cut(hits(*[0.0] * 6), threshold=0.2, limit=10)) == 6
-
-
-def test_no_hits_stay_no_hits() -> None:
-    assert order([]) == scaled([], full_match=8.0) == cut([], threshold=0.2, limit=10) == []
-
-
-def test_a_weak_best_text_hit_is_shown_as_weak() -> None:
-    assert scaled(hits(2.0), full_match=8.0)[0].score == pytest.approx(0.25)
-
-
-def test_a_strong_best_text_hit_is_shown_as_full() -> None:
-    assert [hit.score for hit in scaled(hits(40.0, 10.0), full_match=8.0)] == [1.0, 0.25]
-
-
-def test_vector_scores_are_shown_as_they_are() -> None:
-    assert [hit.score for hit in scaled(hits(0.8, 0.3, reason=Reason.VECTOR), full_match=8.0)] == [0.8, 0.3]
-
-
-def test_a_score_below_zero_is_shown_as_zero() -> None:
-    assert [hit.score for hit in scaled(hits(0.5, -0.2, reason=Reason.VECTOR), full_match=8.0)] == [0.5, 0.0]
-    assert [hit.score for hit in scaled(hits(-0.5, -0.2), full_match=8.0)] == [0.0, 0.0]
-
-
-def test_a_cosine_a_hair_above_one_stays_within_one() -> None:
-    top = scaled(hits(math.nextafter(1.0, 2.0), 0.5, reason=Reason.VECTOR), full_match=8.0)[0].score
-    assert top == 1.0
-
-
-def test_a_good_match_scores_higher_where_there_is_more_to_choose_from() -> None:
-    libraries = [full_text_match(skills) for skills in (0, 1, 14, 2_000, 100_000)]
-    assert libraries == sorted(libraries)
-    assert libraries[0] > 0

@@ -6,12 +6,13 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.search.analysis import normalise_query
 from skillhub_mcp.search.features import FIELDS
 from skillhub_mcp.search.question import ALL_ORIGINS, Origin
-from skillhub_mcp.search.scoring import ALL_FIELDS, WEIGHTS, Weights
+from skillhub_mcp.search.rerankers.fixed import FixedWeights
+from skillhub_mcp.search.scoring import ALL_FIELDS
 from skillhub_mcp.search.searching import Mode, Searcher
 
 if TYPE_CHECKING:
@@ -25,18 +26,18 @@ Engine = Callable[[str], Answer]
 
 _DEPTH = 10
 _NOT_SAID = True
-_BARE_WEIGHTS = replace(WEIGHTS, meaning=0.0, phrase=0.0, name=0.0)
+_BARE_WEIGHTS = FixedWeights(meaning=0.0, phrase=0.0, title=0.0)
 _ONLY_ASKED = frozenset({Origin.ASKED})
 
 # Each part on its own taken from the whole.
-_WITHOUT: Mapping[str, tuple[Weights | None, frozenset[Origin], frozenset[str]]] = {
+_WITHOUT: Mapping[str, tuple[FixedWeights | None, frozenset[Origin], frozenset[str]]] = {
     "without body": (None, ALL_ORIGINS, ALL_FIELDS - {"body"}),
     "without synonyms": (None, ALL_ORIGINS - {Origin.SYNONYM}, ALL_FIELDS),
     "without translations": (None, ALL_ORIGINS - {Origin.TRANSLATION}, ALL_FIELDS),
     "without spelling": (None, ALL_ORIGINS - {Origin.SPELLING, Origin.JOINED}, ALL_FIELDS),
-    "without phrases": (replace(WEIGHTS, phrase=0.0), ALL_ORIGINS, ALL_FIELDS),
-    "without name match": (replace(WEIGHTS, name=0.0), ALL_ORIGINS, ALL_FIELDS),
-    "without meaning": (replace(WEIGHTS, meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
+    "without phrases": (FixedWeights(phrase=0.0), ALL_ORIGINS, ALL_FIELDS),
+    "without name match": (FixedWeights(title=0.0), ALL_ORIGINS, ALL_FIELDS),
+    "without meaning": (FixedWeights(meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
     "bm25f alone": (_BARE_WEIGHTS, _ONLY_ASKED, ALL_FIELDS),
 }
 BASELINES = ("words", "seed", "fts5", *_WITHOUT)
@@ -50,7 +51,10 @@ def baseline(
     if name == "words":
         yield _ours(Searcher(mode=Mode.FTS), index, among)
     elif name == "seed":
-        yield lambda text: ([one.directory for one in index.as_the_seed(text, limit=_DEPTH, among=among)], _NOT_SAID)
+        yield lambda text: (
+            [one.directory for one in index.as_the_seed(normalise_query(text), limit=_DEPTH, among=among)],
+            _NOT_SAID,
+        )
     elif name == "fts5":
         with closing(_fts5(skills, among)) as connection:
             yield lambda text: (_ask_fts5(connection, text), _NOT_SAID)
@@ -61,10 +65,14 @@ def baseline(
 
 def _ours(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
     def ask(text: str) -> Answer:
-        hits = searcher.search(index, text, limit=4 * _DEPTH, among=among).hits
+        hits = searcher.search(index, normalise_query(text), limit=4 * _DEPTH, among=among).hits
         return [hit.directory for hit in hits[:_DEPTH]], bool(hits) and hits[0].fits
 
     return ask
+
+
+def _as_the_seed(index: LanceIndex, among: frozenset[str], text: str) -> list[str]:
+    return [one.directory for one in index.as_the_seed(normalise_query(text), limit=_DEPTH, among=among)]
 
 
 def _fts5(skills: Sequence[tuple[Skill, str]], among: frozenset[str]) -> sqlite3.Connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from skillhub_mcp.errors import QueriesUnreadable
@@ -15,12 +15,16 @@ OTHER_KIND = "any"
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query, and the skills that answer it well; none where nothing fits. `kind` groups queries in a report."""
+    """A query, and the skills that answer it well; none where nothing fits. `kind` groups queries in a report.
+
+    `line` is where it stands in its file, counted from 1.
+    """
 
     id: str
     text: str
     kind: str
     relevant: frozenset[str]
+    line: int = field(default=0, compare=False)
 
 
 def read_queries(path: str) -> list[JudgedQuery]:
@@ -44,7 +48,7 @@ def read_ids(path: str) -> dict[str, str]:
     for number, written in _objects(path):
         try:
             found[str(written["id"])] = os.path.realpath(os.path.join(above, os.path.dirname(written["path"])))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise QueriesUnreadable(path, number, "needs an id and a path") from error
     return found
 
@@ -52,23 +56,26 @@ def read_ids(path: str) -> dict[str, str]:
 def directories_of(
     queries: Sequence[JudgedQuery], ids: Mapping[str, str], names: Mapping[str, str], path: str
 ) -> list[frozenset[str]]:
-    """Return for each query the directories of its skills, by `ids` or else by `names`.
+    """Return for each query the directories of its skills, by `ids` or else by `names`, which has all that are there.
 
     Raises QueriesUnreadable for an id that is neither: a skill that is not there would count as never found.
     """
+    there = set(names.values())
+    known = {**names, **{one: directory for one, directory in ids.items() if directory in there}}
     found = []
-    for number, query in enumerate(queries, start=1):
-        unknown = sorted(one for one in query.relevant if one not in ids and one not in names)
+    for query in queries:
+        unknown = sorted(query.relevant - known.keys())
         if unknown:
-            raise QueriesUnreadable(path, number, f"names the skill {unknown[0]!r}, which is not there")
-        found.append(frozenset(ids[one] if one in ids else names[one] for one in query.relevant))
+            raise QueriesUnreadable(path, query.line, f"names the skill {unknown[0]!r}, which is not there")
+        found.append(frozenset(known[one] for one in query.relevant))
     return found
 
 
 def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+            # Only a newline ends a line: others may stand within a text.
+            lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise QueriesUnreadable(path, 0, f"cannot be read: {error}") from error
     for number, line in enumerate(lines, start=1):
@@ -94,4 +101,5 @@ def _query(path: str, number: int, written: Mapping[str, Any]) -> JudgedQuery:
         text=text,
         kind=str(written.get("kind", OTHER_KIND)),
         relevant=frozenset(relevant),
+        line=number,
     )

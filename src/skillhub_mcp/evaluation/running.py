@@ -34,12 +34,13 @@ def evaluate(
     progress: Progress,
 ) -> list[Report]:
     """Return what `hub` and each of the `baselines`, over the same index, come to. Raises IndexUnavailable."""
+    directories = {one.handle: one.skill.directory for one in hub.listed()}
 
     def ask_hub(text: str) -> Answer:
         answer = hub.search(text, limit=_DEPTH)
-        # A copy is as good as what it is a copy of: both are told.
-        found = [hit.skill.directory for hit in answer.hits]
-        return found, answer.confident
+        # A copy is told beside what it is a copy of, and is as good.
+        handles = [(hit.handle, *hit.copies) for hit in answer.hits]
+        return [directories[handle] for group in handles for handle in group], answer.confident
 
     reports = [_judged(OURS, ask_hub, queries, relevant, progress)]
     if not baselines:

@@ -25,11 +25,12 @@ from skillhub_mcp.search.lexicon import stop_words
 MAX_QUERY_CHARACTERS = 2_000
 MAX_TERM_CHARACTERS = 64
 
-_TOKEN = re.compile(rf"\b[cf]#|\bc\+\+|(?:[^\W_]|[{TRIPLED}])+", re.IGNORECASE)
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_TOKEN = re.compile(rf"[cCfF]#|[cC]\+\+|[^\W_]+(?:[{TRIPLED}]+[^\W_]*)*|[{TRIPLED}]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
 _IS_TRIPLED = re.compile(f"[{TRIPLED}]")
 _KNOWN_TOKENS = 200_000
 _SHORTEST_STEMMED = 3
+_VOWEL = re.compile("[aeiouy]")
 
 _stemming = threading.Lock()
 
@@ -54,11 +55,12 @@ def terms(text: str) -> list[str]:
 
 def term_counts(text: str) -> Counter[str]:
     """Return how often each term stands in `text`; much quicker than counting `terms`, for text is repetitive."""
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
+    known = counts.get
     for token, times in Counter(tokens(text)).items():
         for term in token_terms(token):
-            counts[term] += times
-    return counts
+            counts[term] = known(term, 0) + times
+    return Counter(counts)
 
 
 def tokens(text: str) -> list[str]:
@@ -87,6 +89,9 @@ def stem(word: str) -> str:
         return word[:MAX_TERM_CHARACTERS]
     if len(word) < _SHORTEST_STEMMED or not (word.isascii() and word.isalpha()):
         return word
+    if len(word) > _SHORTEST_STEMMED and word[-1] == "s" and word[-2] != "s" and not _VOWEL.search(word):
+        # The stemmer takes an abbreviation's plural for a word of its own.
+        return word[:-1]
     # A stemmer keeps the word it works on in itself.
     with _stemming:
         return str(_stemmer().stemWord(word))

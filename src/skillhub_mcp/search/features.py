@@ -13,11 +13,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.search.analysis import term_counts, terms, tokens
-from skillhub_mcp.search.letters import fold
+from skillhub_mcp.search.letters import UNSPACED, fold
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,6 +34,7 @@ _HEADER = len(FIELDS) + 2
 # A body goes on beyond this for reference, not to say what the skill is for.
 _BODY_CHARACTERS = 100_000
 _SHORTEST_WORD = 3
+_KNOWN_TERMS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Features:
     words: frozenset[str]
 
 
+@lru_cache(maxsize=_KNOWN_TERMS)
 def hash_of(term: str) -> int:
     """Return the hash that a term is known by."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
@@ -94,7 +97,7 @@ def short_words(texts: Iterable[str]) -> frozenset[str]:
         word
         for text in texts
         for token in tokens(text)
-        if len(word := fold(token)) >= _SHORTEST_WORD and word.isalpha()
+        if len(word := fold(token)) >= _SHORTEST_WORD or UNSPACED.search(word)
     )
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from skillhub_mcp.search.analysis import tokens
 from skillhub_mcp.search.embedders.base import Vector
 from skillhub_mcp.search.features import FIELDS, Features, Parts, features_of, parts_of, short_words
 from skillhub_mcp.search.scoring import ALL_FIELDS, Candidate
@@ -202,7 +203,7 @@ class LanceIndex:
 
     def as_the_seed(self, query: str, *, limit: int, among: Collection[str]) -> list[Candidate]:
         """Return what seed 002 §3.2 finds: the words of a query in its four fields, LanceDB's own order."""
-        return self.with_words([query], limit=limit, among=among, fields=frozenset(_COLUMNS))
+        return self.with_words(tokens(query), limit=limit, among=among, fields=frozenset(_COLUMNS))
 
     def nearest(
         self, vector: Vector, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED

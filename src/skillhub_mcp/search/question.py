@@ -90,6 +90,7 @@ class Question:
 @dataclass
 class _Draft:
     asked: str
+    wanted: tuple[str, ...] = ()
     alternatives: dict[tuple[str, ...], Alternative] = field(default_factory=dict)
 
     def offer(self, text: str, weight: float, origin: Origin, wanted: Sequence[str] | None = None) -> None:
@@ -171,7 +172,7 @@ def _of_word(word: str, language: str | None, statistics: Statistics, speller: S
     if not wanted:
         return
     folded = fold(word)
-    draft = _Draft(word)
+    draft = _Draft(word, wanted)
     if language is not None and len(folded) >= _SHORTEST_FOREIGN:
         for meanings in translations().of_word(folded):
             draft.offer_meanings(meanings)
@@ -202,7 +203,7 @@ def _offer_synonyms(asked: Sequence[str], drafts: list[_Draft]) -> None:
             others = _synonyms().get(wanted, ())
             if not others:
                 continue
-            draft = next((draft for draft in drafts if wanted in draft.alternatives), None)
+            draft = next((draft for draft in drafts if wanted == draft.wanted or wanted in draft.alternatives), None)
             if draft is None:
                 draft = _Draft(" ".join(wanted))
                 drafts.append(draft)

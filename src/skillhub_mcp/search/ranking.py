@@ -48,34 +48,41 @@ class Hit:
         return self.score >= HALF
 
 
-def ranked(candidates: Sequence[Candidate], scores: Scores, *, skills: int, meaning_alone: bool = False) -> list[Hit]:
+def ranked(
+    candidates: Sequence[Candidate],
+    scores: Scores,
+    totals: Sequence[float],
+    *,
+    skills: int,
+    meaning_alone: bool = False,
+) -> list[Hit]:
     """Return the candidates that score at all as hits, best first; equal ones stand in the order of their keys.
 
-    The best shows how well it fits among that many `skills`, and the others keep their ratio to it. With
-    `meaning_alone` the cosine is the score.
+    `totals` are what a reranker says that each counts. The best shows how well it fits among that many `skills`, and
+    the others keep their ratio to it. With `meaning_alone` the cosine is the score.
     """
     if meaning_alone:
         near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
         return sorted(near, key=_place)
-    top = float(scores.total.max(initial=0.0))
-    fit = fitness(candidates, scores, skills=skills)
+    top = max(totals, default=0.0)
+    fit = fitness(candidates, scores, totals, skills=skills)
     found = []
     for number, one in enumerate(candidates):
-        total, words = float(scores.total[number]), float(scores.words[number])
+        total, words = totals[number], float(scores.words[number])
         if words > 0.0 or one.nearness is not None:
             reason = Reason.TEXT if one.nearness is None else Reason.BOTH if words > 0.0 else Reason.VECTOR
             found.append(Hit(one.directory, fit * max(0.0, total) / top if top > 0.0 else 0.0, reason))
     return sorted(found, key=_place)
 
 
-def fitness(candidates: Sequence[Candidate], scores: Scores, *, skills: int) -> float:
+def fitness(candidates: Sequence[Candidate], scores: Scores, totals: Sequence[float], *, skills: int) -> float:
     """Return how well the best candidate fits, in 0..1: from a half on it does.
 
     A word's weight grows with the logarithm of the number of skills that lack it, so that scores are measured by it.
     """
-    if not len(scores.total):
+    if not totals:
         return 0.0
-    best = int(scores.total.argmax())
+    best = max(range(len(totals)), key=totals.__getitem__)
     strength = float(scores.words.max(initial=0.0)) / (_FITTING * math.log1p(max(1, skills)))
     coverage = float(scores.coverage[best])
     by_coverage = HALF + (coverage - _COVERED) * HALF / (1.0 - _COVERED) if coverage >= _COVERED else 0.0

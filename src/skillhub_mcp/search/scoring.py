@@ -1,4 +1,4 @@
-"""How well does each candidate fit? BM25F over the fields, and what words alone do not say. Pure functions.
+"""How well does each candidate fit? BM25F over the fields, and what rerankers go by besides. Pure functions.
 
 BM25F: Robertson, Zaragoza and Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM 2004). The body pays
 only with a `k1` raised in step with the fields' weights, and with its length normalised hard.
@@ -30,20 +30,15 @@ _SHORT = slice(0, 4)
 
 @dataclass(frozen=True)
 class Weights:
-    """What each part of a score counts. `fields` and `normalised` by field; the others as shares of the best words."""
+    """What a term counts in each field, and how far a field's length takes away from that, in 0..1."""
 
     fields: Mapping[str, float] = field(
         default_factory=lambda: {"name": 8.0, "description": 8.0, "tags": 4.0, "category": 2.0, "body": 1.0}
     )
     normalised: Mapping[str, float] = field(default_factory=lambda: {"description": 0.3, "body": 0.9})
-    meaning: float = 0.2
-    phrase: float = 0.1
-    name: float = 0.1
 
 
 WEIGHTS = Weights()
-# A provider's model knows more of meaning than word vectors do.
-REMOTE_WEIGHTS = Weights(meaning=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +54,8 @@ class Candidate:
 class Scores:
     """The candidates' scores, in their order, each part on its own.
 
-    `words` is BM25F and has no upper bound; `meaning`, `phrase` and `name` are shares in 0..1; `coverage`
-    is the share of what was asked for, by rarity, that the short fields have. `total` is what counts: 1 and a little
-    more for the best. `by_clause` holds for each clause what it added to `words`.
+    `words` is BM25F and has no upper bound; `meaning`, `phrase` and `name` are shares in 0..1; `coverage` is the share
+    of what was asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`.
     """
 
     words: NDArray[Any]
@@ -69,8 +63,14 @@ class Scores:
     phrase: NDArray[Any]
     name: NDArray[Any]
     coverage: NDArray[Any]
-    total: NDArray[Any]
     by_clause: Sequence[NDArray[Any]]
+
+    @property
+    def shares(self) -> NDArray[Any]:
+        """The words of each as a share of the best."""
+        best = float(self.words.max(initial=0.0))
+        shares: NDArray[Any] = self.words / best if best else self.words
+        return shares
 
     def matched(self, question: Question, number: int) -> list[str]:
         """Return what was asked for that a candidate has, what counts most first."""
@@ -107,15 +107,11 @@ def score(
         if clause.alternatives:
             covered += rarest * np.max([c.weight * table.stands(c) for c in clause.alternatives], axis=0)
     words = np.sum([np.zeros(len(candidates)), *by_clause], axis=0)
-    best = float(words.max(initial=0.0))
     meaning = _spread(candidates)
     phrase = table.phrases(question.phrases) if {"name", "description"} <= fields else np.zeros(len(candidates))
     name = table.name_match(question)
     coverage = covered / asked if asked else covered
-    total = (
-        (words / best if best else words) + weights.meaning * meaning + weights.phrase * phrase + weights.name * name
-    )
-    return Scores(words, meaning, phrase, name, coverage, total, by_clause)
+    return Scores(words, meaning, phrase, name, coverage, by_clause)
 
 
 def _spread(candidates: Sequence[Candidate]) -> NDArray[Any]:

@@ -10,19 +10,18 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.errors import EmbeddingError
+from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.search.features import likeness
 from skillhub_mcp.search.lance import NOT_NARROWED, Narrowing
 from skillhub_mcp.search.question import ALL_ORIGINS, Origin, Question, understand
 from skillhub_mcp.search.ranking import Hit, ranked
+from skillhub_mcp.search.rerankers.base import Contender, Reranker
+from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
 from skillhub_mcp.search.scoring import (
     ALL_FIELDS,
-    REMOTE_WEIGHTS,
-    WEIGHTS,
     Candidate,
     Contribution,
     Scores,
-    Weights,
     contributions,
     score,
 )
@@ -41,6 +40,7 @@ _REMEMBERED_QUERIES = 256
 _THE_SAME = 0.9
 _NEARLY = 0.95
 _COMPARED = 20
+_SHOWN_TO_A_MODEL = 20
 
 
 class Mode(str, Enum):
@@ -50,6 +50,14 @@ class Mode(str, Enum):
     FTS = "fts"
     VECTOR = "vector"
     HYBRID = "hybrid"
+
+
+Describe = Callable[[str], tuple[str, str]]
+
+
+def nameless(_: str) -> tuple[str, str]:
+    """Say nothing of a row."""
+    return "", ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,8 @@ class Searcher:
         mode: Mode = Mode.AUTO,
         fields: frozenset[str] = ALL_FIELDS,
         embedder: Embedder | None = None,
-        weights: Weights | None = None,
+        weights: FixedWeights | None = None,
+        model: Reranker | None = None,
         origins: frozenset[Origin] = ALL_ORIGINS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -94,19 +103,29 @@ class Searcher:
         self._fields = fields
         self._embedder = None if mode is Mode.FTS else embedder
         local = embedder is None or embedder.is_local
-        self._weights = weights or (WEIGHTS if local else REMOTE_WEIGHTS)
+        self._weights = weights or (WITH_WORD_VECTORS if local else WITH_A_PROVIDER)
+        self._model = model
         self._origins = origins
         self._clock = clock
         self._rests_until = float("-inf")
+        self._model_rests_until = float("-inf")
         remembering = lru_cache(maxsize=_REMEMBERED_QUERIES)
         self._embed = None if self._embedder is None else remembering(self._embedder.embed_query)
 
     def search(
-        self, index: LanceIndex, query: str, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED
+        self,
+        index: LanceIndex,
+        query: str,
+        *,
+        limit: int,
+        among: Collection[str],
+        narrowing: Narrowing = NOT_NARROWED,
+        describe: Describe = nameless,
     ) -> Found:
         """Return the rows of `among` that fit `query`, best first; `limit` is how many candidates S2 wants at least.
 
-        Raises IndexDamaged. A provider that fails is no error: words answer alone (seed 002 §3.2).
+        `describe` says name and description of a row, for a model that is asked about them. Raises IndexDamaged. A
+        provider that fails is no error: search goes on without it (seed 002 §3.2).
         """
         question = understand(query, index.statistics, index.speller, origins=self._origins)
         vector = None if index.dimension is None else self._query_vector(query)
@@ -126,8 +145,9 @@ class Searcher:
             near = index.nearest(vector, limit=wanted, among=among, narrowing=narrowing)
             found = {one.directory: one for one in near} | found
         candidates = [found[directory] for directory in sorted(found)]
-        scores = score(question, candidates, index.statistics, fields=self._fields, weights=self._weights)
-        hits = ranked(candidates, scores, skills=index.statistics.skills, meaning_alone=by_vector)
+        scores = score(question, candidates, index.statistics, fields=self._fields)
+        totals = self._totals(query, candidates, scores, describe)
+        hits = ranked(candidates, scores, totals, skills=index.statistics.skills, meaning_alone=by_vector)
         by_directory = {one.directory: one for one in candidates}
         return Found(hits, question, by_directory, scores, _copies(hits, by_directory))
 
@@ -142,6 +162,37 @@ class Searcher:
         if self._mode is not Mode.AUTO:
             return True
         return self._embedder is not None and not self._embedder.is_local
+
+    def _totals(
+        self, query: str, candidates: Sequence[Candidate], scores: Scores, describe: Describe
+    ) -> Sequence[float]:
+        contenders = [
+            Contender(*(describe(one.directory) if self._model else ("", "")), *parts)
+            for one, *parts in zip(
+                candidates,
+                scores.shares.tolist(),
+                scores.meaning.tolist(),
+                scores.phrase.tolist(),
+                scores.name.tolist(),
+                strict=True,
+            )
+        ]
+        totals = self._weights.rerank(query, contenders)
+        if self._model is None or self._clock() < self._model_rests_until:
+            return totals
+        best = sorted(range(len(totals)), key=lambda number: -totals[number])[:_SHOWN_TO_A_MODEL]
+        try:
+            chosen = self._model.rerank(query, [contenders[number] for number in best])
+        except RerankingError as error:
+            self._model_rests_until = self._clock() + _REST_AFTER_FAILURE_SECONDS
+            log.warning("Hits stand in the order of fixed weights for a while: %s", error.message)
+            return totals
+        # Whatever the model was not shown comes after what it was.
+        behind = 1.0 / (1.0 + max(totals))
+        totals = [total * behind for total in totals]
+        for number, total in zip(best, chosen, strict=True):
+            totals[number] = 1.0 + total
+        return totals
 
     def _query_vector(self, text: str) -> Vector | None:
         if self._embed is None or self._clock() < self._rests_until:

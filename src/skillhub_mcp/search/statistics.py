@@ -148,7 +148,7 @@ def load_statistics(path: str) -> Statistics:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             text = stored["words"].tobytes().decode("utf-8", "surrogatepass")
             counts = stored["word_counts"].tolist()
             return Statistics(

@@ -66,7 +66,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
         # An index of its own: what is measured is written anew, and the person's is left alone.
-        own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb")}
+        own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
         with open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
@@ -108,7 +108,9 @@ def _from_log(args: argparse.Namespace, _: Mapping[str, str]) -> int:
         for number, (text, skills) in enumerate(usage.chosen.items(), start=1)
     ]
     if args.output:
-        write_file(args.output, "".join(f"{line}\n" for line in lines))
+        text = "".join(f"{line}\n" for line in lines)
+        # Half a character is in no encoding.
+        write_file(args.output, text.encode("utf-8", "replace").decode("utf-8"))
     else:
         for line in lines:
             print(line)

@@ -42,7 +42,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for option in ("least", "limit"):
         if getattr(args, option) < 1:
             raise InvalidArgument(f"--{option}", "must be at least 1")
-    with open_hub(options) as hub:
+    # What is compared here is no use of a skill.
+    with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
         found = overlaps(hub, least=args.least / 100, progress=terminal_progress())
     if args.json:
         print_json({"overlaps": [asdict(one) for one in found[: args.limit]], "pairs": len(found)})

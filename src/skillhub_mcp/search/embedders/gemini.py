@@ -1,8 +1,9 @@
-"""One embedding request to Google's Gemini API, or to a server that speaks its protocol."""
+"""One request to Google's Gemini API, or to a server of its protocol: for vectors, or for an answer in JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from skillhub_mcp.search.embedders.base import Vector
@@ -10,12 +11,13 @@ from skillhub_mcp.search.embedders.remote import Purpose, RequestFailed, setting
 from skillhub_mcp.search.embedders.transport import settings_failures, transport_failures
 
 DEFAULT_MODEL = "gemini-embedding-001"
+DEFAULT_ANSWERING_MODEL = "gemini-2.5-flash"
 
 _TASK_TYPES: dict[Purpose, str] = {"document": "RETRIEVAL_DOCUMENT", "query": "RETRIEVAL_QUERY"}
 
 
 class GeminiRequest:
-    """Calls `batchEmbedContents` through Google's SDK, which is imported with the first request."""
+    """Calls `batchEmbedContents`, or `generateContent`, through Google's SDK, imported with the first request."""
 
     def __init__(self, *, model: str, api_key: str, base_url: str | None) -> None:
         self._model = model
@@ -25,30 +27,33 @@ class GeminiRequest:
 
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
         """Return the vectors, in the texts' order. Raises RequestFailed."""
-        from google.genai import errors, types
+        from google.genai import types
 
-        # Milliseconds; and retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
-        limits = types.HttpOptions(
-            timeout=max(1, int(timeout * 1000)), retry_options=types.HttpRetryOptions(attempts=1)
-        )
         client = self._opened()
-        try:
+        with _failing_alike():
             answer = client.models.embed_content(
                 model=self._model,
                 contents=list(texts),
-                config=types.EmbedContentConfig(task_type=_TASK_TYPES[purpose], http_options=limits),
+                config=types.EmbedContentConfig(task_type=_TASK_TYPES[purpose], http_options=_limits(timeout)),
             )
             return [list(embedding.values) for embedding in answer.embeddings]
-        except errors.APIError as error:
-            headers = getattr(error.response, "headers", None) or {}
-            raise status_failure(error.code, retry_after=headers.get("retry-after")) from error
-        except settings_failures() as error:
-            raise settings_failure(error) from error
-        except transport_failures() as error:
-            raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
-        except (ValueError, TypeError, AttributeError) as error:
-            # The SDK fails in all these ways on an answer that is not what the protocol says.
-            raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error
+
+    def answer(self, instruction: str, text: str, *, timeout: float) -> str:
+        """Return what the model answers, as JSON text. Raises RequestFailed."""
+        from google.genai import types
+
+        client = self._opened()
+        with _failing_alike():
+            answer = client.models.generate_content(
+                model=self._model,
+                contents=text,
+                config=types.GenerateContentConfig(
+                    system_instruction=instruction,
+                    response_mime_type="application/json",
+                    http_options=_limits(timeout),
+                ),
+            )
+            return str(answer.text)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -72,3 +77,29 @@ class GeminiRequest:
                 raise settings_failure(error) from error
             self._client = client
         return client
+
+
+def _limits(seconds: float) -> Any:
+    from google.genai import types
+
+    # Milliseconds; and retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
+    return types.HttpOptions(timeout=max(1, int(seconds * 1000)), retry_options=types.HttpRetryOptions(attempts=1))
+
+
+@contextmanager
+def _failing_alike() -> Iterator[None]:
+    """Turn whatever a request fails with into RequestFailed."""
+    from google.genai import errors
+
+    try:
+        yield
+    except errors.APIError as error:
+        headers = getattr(error.response, "headers", None) or {}
+        raise status_failure(error.code, retry_after=headers.get("retry-after")) from error
+    except settings_failures() as error:
+        raise settings_failure(error) from error
+    except transport_failures() as error:
+        raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        # The SDK fails in all these ways on an answer that is not what the protocol says.
+        raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error

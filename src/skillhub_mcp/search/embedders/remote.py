@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.search.embedders.base import Vector
 
 Purpose = Literal["document", "query"]
+T = TypeVar("T")
 
 # What every provider takes: Gemini 100 texts a request, OpenAI 8,192 tokens a text and 300,000 a request. The bounds
 # are in bytes of UTF-8 because a token has at least one, in any script; characters bound nothing, as some take three.
@@ -117,26 +118,8 @@ class RemoteEmbedder:
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     def _asked(self, texts: Sequence[str], purpose: Purpose, seconds: float) -> list[Vector]:
-        """Make one request in a thread that is left behind when `seconds` are over.
-
-        The SDKs' own timeouts bound a silence, not a call: they start anew with each byte that arrives, and looking
-        up a name has none.
-        """
-        answer: Future[list[Vector]] = Future()
-
-        def ask() -> None:
-            try:
-                answer.set_result(self._request(texts, purpose=purpose, timeout=seconds))
-            except BaseException as error:  # noqa: BLE001 - all of them are raised again, in the caller's thread
-                answer.set_exception(error)
-
-        # A daemon, so that a provider that never ends its answer cannot keep the process from ending.
-        thread = threading.Thread(target=ask, name="skillhub-embedding", daemon=True)
-        thread.start()
-        thread.join(seconds)
-        if not answer.done():
-            raise RequestFailed("did not answer in time", retryable=False)
-        return answer.result()
+        """Make one request. Raises RequestFailed."""
+        return answered_within(seconds, lambda: self._request(texts, purpose=purpose, timeout=seconds))
 
     def _checked(self, vectors: Sequence[Vector], expected: int) -> list[Vector]:
         if len(vectors) != expected:
@@ -159,6 +142,29 @@ class RemoteEmbedder:
             f"The embedding provider {self._identity} {reason}",
             hint="check the provider, its key and EMBEDDING_BASE_URL; EMBEDDING_PROVIDER=none searches without it",
         )
+
+
+def answered_within(seconds: float, ask: Callable[[], T]) -> T:
+    """Return what `ask` returns, in a thread that is left behind when `seconds` are over. Raises RequestFailed.
+
+    The SDKs' own timeouts bound a silence, not a call: they start anew with each byte that arrives, and looking
+    up a name has none.
+    """
+    answer: Future[T] = Future()
+
+    def go() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - all of them are raised again, in the caller's thread
+            answer.set_exception(error)
+
+    # A daemon, so that a provider that never ends its answer cannot keep the process from ending.
+    thread = threading.Thread(target=go, name="skillhub-embedding", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answer.done():
+        raise RequestFailed("did not answer in time", retryable=False)
+    return answer.result()
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:

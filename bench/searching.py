@@ -1,0 +1,103 @@
+"""Search over one library, in a process of its own: how long, how much memory, how much disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import sqlite3
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_RUNS = 2
+_THREADS = 16
+
+
+def figures(library: str, database: str, queries: str) -> tuple[str, float]:
+    """Return what was measured, told in one line, and the ratio of our p50 to that of LanceDB's bare query."""
+    from lancedb.query import MatchQuery
+
+    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.search.lance import TERMS
+    from skillhub_mcp.settings import read_settings
+
+    settings, _ = read_settings({**os.environ, "SKILLS_DIR": library, "DB_PATH": database})
+    hub = make_hub(settings)
+    start = time.perf_counter()
+    view = hub.refresh()
+    built = time.perf_counter() - start
+    assert view.index is not None
+    memory_built = _megabytes()
+    texts = [json.loads(line)["text"] for line in Path(queries).read_text(encoding="utf-8").splitlines()]
+    index = view.index
+    sqlite, sqlite_built = _sqlite(library)
+
+    def ours(text: str) -> object:
+        return hub.search(text)
+
+    table = index._table  # noqa: SLF001 - what is measured is what lies below
+
+    def bare(text: str) -> object:
+        # As the documentation of LanceDB has it, over the same column; a hub's four candidates for each of ten hits.
+        query = table.search(MatchQuery(text.lower(), TERMS)).select(["path", "_score"]).limit(40)
+        return query.to_list()
+
+    def fts5(text: str) -> object:
+        words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text)) or '""'
+        return sqlite.execute(
+            "SELECT path FROM skills WHERE skills MATCH ? ORDER BY rank LIMIT 10", (words,)
+        ).fetchall()
+
+    times = {name: _times(ask, texts) for name, ask in (("ours", ours), ("bare", bare), ("fts5", fts5))}
+    # In turn, so that whatever slows the machine slows all alike.
+    for _ in range(_RUNS - 1):
+        for name, ask in (("ours", ours), ("bare", bare), ("fts5", fts5)):
+            times[name] = [min(pair) for pair in zip(times[name], _times(ask, texts), strict=True)]
+    alone = [tuple(hit.handle for hit in hub.search(text).hits) for text in texts]
+    start = time.perf_counter()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        together = list(pool.map(lambda text: tuple(hit.handle for hit in hub.search(text).hits), texts))
+    rate = len(texts) / (time.perf_counter() - start)
+    assert together == alone
+    hub.close()
+    disk = sum(file.stat().st_size for file in Path(database).parent.rglob("*") if file.is_file()) / 2**20
+    told = (
+        f"{_told(times['ours'])}, bare LanceDB {_told(times['bare'])}, sqlite FTS5 {_told(times['fts5'])}; built in "
+        f"{built:.1f} s (FTS5 {sqlite_built:.1f} s), {disk:.0f} MB on disk, {memory_built:.0f} MB of memory after "
+        f"building, {_megabytes():.0f} MB at most; {_THREADS} at once: {rate:.0f} a second and none lost"
+    )
+    return told, statistics.median(times["ours"]) / statistics.median(times["bare"])
+
+
+def _times(ask: Callable[[str], object], texts: Sequence[str]) -> list[float]:
+    for text in texts[:5]:
+        ask(text)
+    times = []
+    for text in texts:
+        start = time.perf_counter()
+        ask(text)
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def _told(times: Sequence[float]) -> str:
+    ordered = sorted(times)
+    return f"{1_000 * statistics.median(times):.1f}/{1_000 * ordered[int(len(ordered) * 0.95)]:.1f} ms"
+
+
+def _sqlite(library: str) -> tuple[sqlite3.Connection, float]:
+    start = time.perf_counter()
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE skills USING fts5(path UNINDEXED, text, tokenize='porter')")
+    files = Path(library).rglob("SKILL.md")
+    rows = ((str(file), file.read_text(encoding="utf-8", errors="replace")) for file in files)
+    connection.executemany("INSERT INTO skills VALUES (?, ?)", rows)
+    return connection, time.perf_counter() - start
+
+
+def _megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,28 @@
+"""In what order do the best candidates stand, by more than words? Two ways: fixed weights, and a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from skillhub_mcp.search.rerankers.base import Contender, Reranker
+
+if TYPE_CHECKING:
+    from skillhub_mcp.search.rerankers.model import ModelReranker
+
+__all__ = ["Contender", "Reranker", "make_reranker"]
+
+
+def make_reranker(
+    provider: Literal["openai", "gemini"], *, model: str | None, api_key: str, base_url: str | None
+) -> ModelReranker:
+    """Return a reranker that asks a provider's model. Loads no SDK and calls nobody yet."""
+    from skillhub_mcp.search.embedders import gemini, openai
+    from skillhub_mcp.search.rerankers.model import ModelReranker
+
+    if provider == "openai":
+        model = model or openai.DEFAULT_ANSWERING_MODEL
+        ask = openai.OpenAIRequest(model=model, api_key=api_key, base_url=base_url).answer
+    else:
+        model = model or gemini.DEFAULT_ANSWERING_MODEL
+        ask = gemini.GeminiRequest(model=model, api_key=api_key, base_url=base_url).answer
+    return ModelReranker(f"{provider}:{model}", ask)

@@ -1,0 +1,287 @@
+"""`skillhub eval run` and `skillhub eval from-log`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+from skillhub_mcp.evaluation.engines import BASELINES
+from skillhub_mcp.evaluation.queries import read_queries
+
+Query = dict[str, object]
+
+# The zebras are in a body alone, which the seed's search does not read.
+QUERIES: list[Query] = [
+    {"id": "plain", "text": "paint walls", "kind": "plain", "relevant": ["painter"]},
+    {"id": "hidden", "text": "zebras", "kind": "body", "relevant": {"painter": 2}},
+    {"id": "nothing", "text": "xyzzy plugh", "kind": "nothing", "relevant": []},
+]
+
+
+@pytest.fixture
+def library(write_skill: SkillWriter) -> dict[str, Path]:
+    """Three skills, by name."""
+    return {
+        "pdf-reader": write_skill("pdf-reader", "Reads PDF files and extracts their tables."),
+        "invoices": write_skill("invoices", "Sorts invoices by date and sender."),
+        "painter": write_skill("painter", "Paints walls in any colour.", body="Mind the zebras.\n"),
+    }
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    return keep(tmp_path / "queries.jsonl", *QUERIES)
+
+
+def keep(path: Path, *lines: Query) -> Path:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def baselines(*names: str) -> list[str]:
+    return [word for name in names for word in ("--baseline", name)]
+
+
+@pytest.mark.usefixtures("library")
+def test_each_engine_is_a_line_with_what_is_gained_over_it(skillhub: Skillhub, queries: Path) -> None:
+    done = skillhub("eval", "run", queries, *baselines("words", "seed", "fts5", "without body"))
+    assert (done.code, done.err) == (0, "")
+    head, *engines = done.out.split("\n\n")[0].splitlines()
+    assert head.split() == ["Hit@1", "R@5", "R@10", "MRR@10", "nDCG@10", "(19", "of", "20)", "gain", "refused", "p50"]
+    ours, words, seed, fts5, without_body = engines
+    assert ours.split()[:7] == ["skillhub", *["1.000"] * 5, "1.000–1.000"]
+    assert words.split()[:9] == ["words", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
+    assert fts5.split()[:9] == ["fts5", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
+    for line, name in ((seed, "seed"), (without_body, "without body")):
+        assert line.startswith(f"{name} ")
+        wanted = [*["0.500"] * 5, "0.000–1.000", "+0.500", "(+0.000…+1.000)"]
+        assert line.removeprefix(name).split()[:8] == wanted
+    assert all(line.endswith(" ms") for line in engines)
+    assert "100% / " in ours
+    assert "0% / 0%" in fts5
+    assert "by kind: plain 1.000, body 1.000 (nDCG@10)\n" in done.out
+    assert "worst" not in done.out
+
+
+@pytest.mark.usefixtures("library")
+def test_the_worst_queries_are_shown_with_what_was_found(skillhub: Skillhub, tmp_path: Path) -> None:
+    queries = keep(
+        tmp_path / "q.jsonl",
+        {"id": "wrong", "text": "paint walls", "relevant": ["invoices"]},
+        {"id": "vain", "text": "xyzzy plugh", "relevant": ["invoices"]},
+        {"id": "right", "text": "paint walls", "relevant": ["painter"]},
+    )
+    done = skillhub("eval", "run", queries)
+    assert done.out.split("worst:\n")[1].splitlines() == [
+        "  0.00  vain  xyzzy plugh",
+        "        found nothing",
+        "  0.00  wrong  paint walls",
+        "        found painter",
+    ]
+
+
+def test_json_carries_every_engine_whole(skillhub: Skillhub, library: dict[str, Path], queries: Path) -> None:
+    done = skillhub("eval", "run", queries, "--json", *baselines("words", "seed", "fts5", "without body"))
+    assert (done.code, done.err) == (0, "")
+    answer = done.json
+    assert answer["queries"] == 3
+    engines = {engine.pop("engine"): engine for engine in answer["engines"]}
+    assert list(engines) == ["skillhub", "words", "seed", "fts5", "without body"]
+    perfect = dict.fromkeys(("hit_at_1", "recall_at_5", "recall_at_10", "mrr_at_10", "ndcg_at_10"), 1.0)
+    for name in ("skillhub", "words", "fts5"):
+        assert engines[name]["mean"] == perfect
+        assert engines[name]["kinds"] == {"plain": perfect, "body": perfect}
+        assert engines[name]["intervals"] == {measure: [1.0, 1.0] for measure in perfect}
+        assert engines[name]["worst"] == []
+    for name in ("seed", "without body"):
+        assert engines[name]["mean"] == dict.fromkeys(perfect, 0.5)
+        assert engines[name]["kinds"] == {"plain": perfect, "body": dict.fromkeys(perfect, 0.0)}
+        assert engines[name]["worst"] == [{"id": "hidden", "text": "zebras", "found": []}]
+    assert engines["skillhub"]["refused"] == engines["without body"]["refused"] == 1.0
+    # They say of nothing that it does not fit.
+    for name in ("seed", "fts5"):
+        assert (engines[name]["refused"], engines[name]["refused_wrongly"]) == (0.0, 0.0)
+    assert all(engine["median_milliseconds"] > 0.0 for engine in engines.values())
+
+
+def test_what_was_found_is_told_by_path(skillhub: Skillhub, library: dict[str, Path], tmp_path: Path) -> None:
+    queries = keep(tmp_path / "q.jsonl", {"id": "wrong", "text": "paint walls", "relevant": ["invoices"]})
+    (engine,) = skillhub("eval", "run", queries, "--json").json["engines"]
+    found = [str(library["painter"].resolve())]
+    assert engine["worst"] == [{"id": "wrong", "text": "paint walls", "found": found}]
+
+
+@pytest.mark.usefixtures("library")
+def test_every_engine_answers_every_query_somehow(skillhub: Skillhub, tmp_path: Path) -> None:
+    odd = ['"', "a AND OR NEAR( *", "it's -not :col ^up", "🤷 !!!", "日本語 PDF", "\0 x\0y", "' --", "a " * 3_000]
+    asked: list[Query] = [{"text": text, "relevant": ["painter"]} for text in odd]
+    queries = keep(tmp_path / "q.jsonl", *asked)
+    done = skillhub("eval", "run", queries, "--json", *baselines(*BASELINES))
+    assert done.code == 0
+    assert [engine["engine"] for engine in done.json["engines"]] == ["skillhub", *BASELINES]
+
+
+@pytest.mark.usefixtures("library")
+def test_queries_that_nothing_fits_have_a_share_of_refusals_and_no_means(skillhub: Skillhub, tmp_path: Path) -> None:
+    queries = keep(tmp_path / "q.jsonl", {"text": "xyzzy plugh", "relevant": []})
+    done = skillhub("eval", "run", queries, *baselines("fts5"))
+    assert done.code == 0
+    assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [["skillhub", "100%"], ["fts5", "0%"]]
+    ours, _ = skillhub("eval", "run", queries, "--json", *baselines("fts5")).json["engines"]
+    assert (ours["mean"], ours["intervals"], ours["kinds"]) == (None, {}, {})
+    assert (ours["refused"], ours["refused_wrongly"]) == (1.0, None)
+
+
+def test_an_unknown_baseline_is_misuse_and_the_known_ones_are_named(skillhub: Skillhub, queries: Path) -> None:
+    done = skillhub("eval", "run", queries, *baselines("words", "elastic"))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: --baseline 'elastic' is not one of: {', '.join(BASELINES)}\n")
+    assert {"words", "seed", "fts5", "bm25f alone", "without body"} <= set(BASELINES)
+    assert skillhub("eval", "run", queries, "--json", *baselines("elastic")).error["code"] == "INVALID_ARGUMENT"
+
+
+@pytest.mark.usefixtures("library")
+def test_less_than_is_demanded_fails(skillhub: Skillhub, tmp_path: Path) -> None:
+    queries = keep(
+        tmp_path / "q.jsonl",
+        {"text": "paint walls", "relevant": ["painter"]},
+        {"text": "paint walls", "relevant": ["invoices"]},
+    )
+    failed = skillhub("eval", "run", queries, "--min-ndcg", "0.6")
+    assert (failed.code, failed.err) == (1, "nDCG@10 is 0.500, less than 0.6\n")
+    assert failed.out.startswith(" ")
+    as_json = skillhub("eval", "run", queries, "--min-ndcg", "0.6", "--json")
+    assert (as_json.code, as_json.json["queries"]) == (1, 2)
+    # It is about our own answers, not about a baseline's, and as much as is demanded is enough.
+    assert skillhub("eval", "run", queries, "--min-ndcg", "0.5", *baselines("without body")).code == 0
+    misused = skillhub("eval", "run", queries, "--min-ndcg", "much")
+    assert misused.code == 2
+    assert misused.err.startswith("error: --min-ndcg ")
+
+
+@pytest.mark.usefixtures("library")
+def test_a_bad_file_of_queries_fails_with_its_path_and_line(skillhub: Skillhub, tmp_path: Path) -> None:
+    queries = keep(tmp_path / "q.jsonl", QUERIES[0], {"text": "a", "relevant": ["nobody"]})
+    done = skillhub("eval", "run", queries)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {queries}:2 names the skill 'nobody', which is not there\n")
+    queries.write_text("{\n", encoding="utf-8")
+    error = skillhub("eval", "run", queries, "--json").error
+    assert (error["code"], error["path"], error["line"]) == ("QUERIES_UNREADABLE", str(queries), 1)
+    missing = skillhub("eval", "run", tmp_path / "not-there.jsonl")
+    assert missing.code == 1
+    assert "not-there.jsonl cannot be read" in missing.err
+
+
+def test_skills_may_be_named_by_ids_of_a_file(
+    skillhub: Skillhub, library: dict[str, Path], tmp_path: Path, skills_dir: Path
+) -> None:
+    queries = keep(tmp_path / "q.jsonl", {"text": "paint walls", "relevant": ["acme/painter@1"]})
+    line: Query = {"id": "acme/painter@1", "path": "skills/painter/SKILL.md"}
+    assert skillhub("eval", "run", queries).code == 1
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    named = keep(elsewhere / "ids.jsonl", {**line, "path": str(library["painter"] / "SKILL.md")})
+    assert skillhub("eval", "run", queries, "--ids", named, "--min-ndcg", "1").code == 0
+    # Without being named, one is found in or beside the directory of the skills.
+    beside = keep(tmp_path / "index.jsonl", line)
+    assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
+    beside.unlink()
+    keep(skills_dir / "index.jsonl", {**line, "path": "painter/SKILL.md"})
+    assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
+    missing = skillhub("eval", "run", queries, "--ids", tmp_path / "not-there")
+    assert (missing.code, "not-there cannot be read" in missing.err) == (1, True)
+
+
+@pytest.mark.usefixtures("library")
+def test_the_persons_own_index_is_left_alone(skillhub: Skillhub, queries: Path, tmp_path: Path) -> None:
+    assert skillhub("eval", "run", queries, *baselines("seed")).code == 0
+    assert not (tmp_path / "db").exists()
+
+
+@pytest.mark.usefixtures("library")
+def test_what_was_searched_and_then_loaded_makes_queries_that_can_be_run(
+    skillhub: Skillhub, hub_environment: dict[str, str], tmp_path: Path
+) -> None:
+    log, queries = tmp_path / "use.jsonl", tmp_path / "queries.jsonl"
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(log)}) as hub:
+        hub.search("colour for the wände 壁")
+        hub.load("painter")
+        hub.search("xyzzy plugh")
+        hub.search("sort invoices, read PDF")
+        hub.load("invoices")
+        hub.load("pdf-reader")
+    done = skillhub("eval", "from-log", log, "--output", queries)
+    assert (done.code, done.out, done.err) == (0, "", "2 queries of 3 searches led to a load\n")
+    assert [(one.id, one.text, one.kind, one.relevant) for one in read_queries(str(queries))] == [
+        ("log-0001", "colour for the wände 壁", "log", frozenset({"painter"})),
+        ("log-0002", "sort invoices, read PDF", "log", frozenset({"invoices", "pdf-reader"})),
+    ]
+    assert "wände 壁" in queries.read_text(encoding="utf-8")
+    printed = skillhub("eval", "from-log", log)
+    assert (printed.out, printed.err) == (queries.read_text(encoding="utf-8"), done.err)
+    ran = skillhub("eval", "run", queries, "--json", "--min-ndcg", "0.9")
+    assert (ran.code, ran.json["queries"]) == (0, 2)
+    assert list(ran.json["engines"][0]["kinds"]) == ["log"]
+
+
+def test_a_log_that_cannot_be_used_makes_no_queries(skillhub: Skillhub, tmp_path: Path) -> None:
+    log = tmp_path / "use.jsonl"
+    missing = skillhub("eval", "from-log", log)
+    assert (missing.code, missing.out) == (1, "")
+    assert missing.err.startswith(f"error: {log} cannot be read: ")
+    log.write_text("{}\n", encoding="utf-8")
+    assert skillhub("eval", "from-log", log).err.startswith(f"error: {log}:1 is no note of a use\n")
+    log.write_text("", encoding="utf-8")
+    empty = skillhub("eval", "from-log", log)
+    assert (empty.code, empty.out, empty.err) == (0, "", "0 queries of 0 searches led to a load\n")
+    unwritable = skillhub("eval", "from-log", log, "--output", tmp_path / "not" / "there")
+    assert unwritable.code == 2
+    assert unwritable.err.startswith("error: --output ")
+
+
+@pytest.mark.parametrize("missing", [(), ("run",), ("from-log",)])
+def test_what_is_missing_is_asked_for(skillhub: Skillhub, missing: tuple[str, ...]) -> None:
+    done = skillhub("eval", *missing)
+    assert (done.code, done.out) == (2, "")
+    assert " must be given\n" in done.err
+
+
+@pytest.mark.usefixtures("library")
+def test_what_is_measured_is_not_noted_as_use(skillhub: Skillhub, queries: Path, tmp_path: Path) -> None:
+    log = tmp_path / "use.jsonl"
+    assert skillhub("eval", "run", queries, SKILLHUB_USAGE_LOG=str(log)).code == 0
+    assert not log.exists()
+
+
+def test_a_skill_that_is_found_as_a_copy_counts_as_found(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    write_skill("reports", text, body="Step by step. " * 30)
+    write_skill("reports-too", text, body="Step by step. " * 31)
+    queries = keep(tmp_path / "q.jsonl", {"text": "tables from annual reports", "relevant": ["reports-too"]})
+    (engine,) = skillhub("eval", "run", queries, "--json").json["engines"]
+    assert engine["mean"]["recall_at_5"] == 1.0
+
+
+@pytest.mark.usefixtures("library")
+def test_a_query_with_half_a_character_is_written_somehow(skillhub: Skillhub, tmp_path: Path) -> None:
+    moment = {"at": "2026-01-02T03:04:05+00:00", "process": 1}
+    log = keep(
+        tmp_path / "use.jsonl",
+        {**moment, "act": "search", "query": "paint \ud800", "found": ["painter"], "confident": True},
+        {**moment, "act": "load", "skill": "painter"},
+    )
+    assert skillhub("eval", "from-log", log, "--output", tmp_path / "q.jsonl").code == 0
+
+
+@pytest.mark.usefixtures("library")
+def test_a_query_with_half_a_character_is_answered_by_every_engine(skillhub: Skillhub, tmp_path: Path) -> None:
+    queries = keep(tmp_path / "q.jsonl", {"text": "paint \ud800", "relevant": ["painter"]})
+    assert skillhub("eval", "run", queries, *baselines("seed")).code == 0

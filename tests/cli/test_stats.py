@@ -1,0 +1,138 @@
+"""`skillhub stats`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+from skillhub_mcp.usage import UsageLog
+
+
+@pytest.fixture
+def log(tmp_path: Path, hub_environment: dict[str, str], write_skill: SkillWriter) -> Path:
+    """What a hub noted whose skills were searched for, loaded and read."""
+    path = tmp_path / "use.jsonl"
+    write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
+    write_skill("plumber", "Mends pipes.")
+    write_skill("baker", "Bakes bread.")
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}) as hub:
+        hub.search("paint walls")
+        hub.load("painter")
+        hub.load("painter")
+        hub.read_file("painter", "colours.md")
+        hub.load("baker")
+        for _ in range(2):
+            hub.search("xyzzy plugh")
+        hub.search("mend pipes")
+    return path
+
+
+def test_what_was_used_what_never_and_what_was_searched_for_in_vain_is_told(skillhub: Skillhub, log: Path) -> None:
+    done = skillhub("stats", log)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "4 searches, 3 loads, 1 files read",
+        "",
+        "Used:",
+        "    2  painter",
+        "    1  baker",
+        "",
+        "Never used, of 3 served:",
+        "       plumber",
+        "",
+        "Searched without success:",
+        "    2  xyzzy plugh",
+        "    1  mend pipes",
+    ]
+
+
+def test_json_carries_it_all(skillhub: Skillhub, log: Path) -> None:
+    assert skillhub("stats", log, "--json").json == {
+        "searches": 4,
+        "used": {"painter": 2, "baker": 1},
+        "read": {"painter": 1},
+        "never_used": ["plumber"],
+        "searched_without_success": {"xyzzy plugh": 2, "mend pipes": 1},
+    }
+
+
+def test_the_log_of_the_setting_is_read_unless_another_is_named(skillhub: Skillhub, log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    UsageLog(str(other)).loaded("plumber")
+    assert skillhub("stats", "--json", SKILLHUB_USAGE_LOG=str(log)).json["used"] == {"painter": 2, "baker": 1}
+    assert skillhub("stats", other, "--json", SKILLHUB_USAGE_LOG=str(log)).json["used"] == {"plumber": 1}
+
+
+def test_the_log_is_read_and_not_written(skillhub: Skillhub, log: Path) -> None:
+    before = log.read_bytes()
+    assert skillhub("stats", SKILLHUB_USAGE_LOG=str(log)).code == 0
+    assert log.read_bytes() == before
+
+
+def test_without_a_log_it_is_said_how_to_have_one(skillhub: Skillhub) -> None:
+    done = skillhub("stats")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: LOG is missing\n\nhint: set SKILLHUB_USAGE_LOG to a file")
+    error = skillhub("stats", "--json").error
+    assert (error["code"], "SKILLHUB_USAGE_LOG" in error["hint"]) == ("INVALID_ARGUMENT", True)
+
+
+def test_a_log_that_is_not_there_fails_with_its_path(skillhub: Skillhub, tmp_path: Path) -> None:
+    path = tmp_path / "not-there.jsonl"
+    done = skillhub("stats", SKILLHUB_USAGE_LOG=str(path))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {path} cannot be read: ")
+
+
+def test_a_bad_line_fails_with_its_number(skillhub: Skillhub, log: Path) -> None:
+    whole = log.read_text(encoding="utf-8")
+    log.write_text(f"{whole}no json\n{whole}", encoding="utf-8")
+    error = skillhub("stats", log, "--json").error
+    assert (error["code"], error["path"], error["line"]) == ("QUERIES_UNREADABLE", str(log), 9)
+
+
+def test_an_empty_log_leaves_every_served_skill_unused(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    path = tmp_path / "use.jsonl"
+    path.touch()
+    write_skill("painter", "Paints walls.")
+    write_skill("plumber", "Mends pipes.")
+    assert skillhub("disable", "plumber").code == 0
+    assert skillhub("stats", path).out.splitlines() == [
+        "0 searches, 0 loads, 0 files read",
+        "",
+        "Never used, of 1 served:",
+        "       painter",
+    ]
+
+
+def test_a_used_skill_that_is_no_longer_there_is_told_all_the_same(skillhub: Skillhub, tmp_path: Path) -> None:
+    path = tmp_path / "use.jsonl"
+    UsageLog(str(path)).loaded("gone")
+    assert skillhub("stats", path, "--json").json["used"] == {"gone": 1}
+
+
+def test_ten_of_each_are_shown_and_the_rest_counted(skillhub: Skillhub, tmp_path: Path) -> None:
+    path = tmp_path / "use.jsonl"
+    log = UsageLog(str(path))
+    for number in range(12):
+        log.loaded(f"skill-{number:02}")
+        log.searched(f"query {number:02}", [], confident=False)
+    lines = skillhub("stats", path).out.splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith("    1  skill")] == [
+        f"skill-{number:02}" for number in range(10)
+    ]
+    assert lines.count("       … and 2 more; --json lists them all") == 2
+    answer = skillhub("stats", path, "--json").json
+    assert (len(answer["used"]), len(answer["searched_without_success"])) == (12, 12)
+
+
+def test_what_was_searched_for_cannot_act_on_a_terminal(skillhub: Skillhub, tmp_path: Path) -> None:
+    path = tmp_path / "use.jsonl"
+    UsageLog(str(path)).searched("red \x1b[31m", [], confident=False)
+    assert "\x1b" not in skillhub("stats", path).out

@@ -1,0 +1,132 @@
+"""A report: means over all and for each kind, what was refused, the worst answers, and the gain over another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from skillhub_mcp.evaluation.measures import MEASURES, interval, quality_of
+from skillhub_mcp.evaluation.queries import JudgedQuery
+from skillhub_mcp.evaluation.report import Report, judge
+
+SECOND = 1.0 / math.log2(3)
+THIRD = 0.5
+
+# What was asked: the id, the kind, the skills that answer, and what was found with whether it was said to fit.
+Asked = tuple[str, str, str, str, bool]
+
+
+def report(asked: Sequence[Asked], *, engine: str = "ours", seconds: Sequence[float] | None = None) -> Report:
+    queries = [JudgedQuery(name, f"ask {name}", kind, frozenset(right)) for name, kind, right, _, _ in asked]
+    answers = [(list(found), fits) for _, _, _, found, fits in asked]
+    taken = [0.001] * len(asked) if seconds is None else seconds
+    relevant = [query.relevant for query in queries]
+    return judge(engine, queries, relevant, list(zip(answers, taken, strict=True)))
+
+
+MIXED: list[Asked] = [
+    ("1", "plain", "a", "abc", True),
+    ("2", "plain", "a", "ba", True),
+    ("3", "german", "a", "bca", False),
+    ("4", "german", "a", "", False),
+    ("5", "nothing", "", "a", True),
+    ("6", "nothing", "", "", False),
+    ("7", "nothing", "", "b", False),
+]
+
+
+def test_means_are_over_the_queries_that_something_fits() -> None:
+    mean = report(MIXED).mean
+    assert mean is not None
+    assert mean.hit_at_1 == 0.25
+    assert mean.recall_at_5 == mean.recall_at_10 == 0.75
+    assert mean.mrr_at_10 == pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
+    assert mean.ndcg_at_10 == pytest.approx((1 + SECOND + THIRD + 0) / 4)
+
+
+def test_each_kind_has_its_own_means_in_the_order_of_the_queries() -> None:
+    kinds = report(MIXED).kinds
+    assert list(kinds) == ["plain", "german"]
+    assert kinds["plain"].ndcg_at_10 == pytest.approx((1 + SECOND) / 2)
+    assert kinds["german"].ndcg_at_10 == pytest.approx(THIRD / 2)
+    assert (kinds["plain"].hit_at_1, kinds["german"].hit_at_1) == (0.5, 0.0)
+
+
+def test_a_kind_is_measured_by_those_of_its_queries_that_something_fits() -> None:
+    kinds = report([("1", "any", "a", "a", True), ("2", "any", "", "a", True)]).kinds
+    assert kinds["any"] == quality_of("a", frozenset("a"))
+
+
+def test_what_is_refused_rightly_and_wrongly_is_counted_apart() -> None:
+    whole = report(MIXED)
+    assert whole.refused == pytest.approx(2 / 3)
+    assert whole.refused_wrongly == pytest.approx(2 / 4)
+
+
+def test_there_are_no_means_where_nothing_fits_any_query() -> None:
+    nothing = report(MIXED[4:])
+    assert (nothing.mean, nothing.kinds, nothing.intervals, nothing.worst) == (None, {}, {}, [])
+    assert nothing.refused_wrongly is None
+    assert nothing.refused == pytest.approx(2 / 3)
+
+
+def test_nothing_is_refused_rightly_where_something_fits_every_query() -> None:
+    whole = report(MIXED[:4])
+    assert (whole.refused, whole.refused_wrongly) == (None, 0.5)
+
+
+def test_each_mean_has_its_interval() -> None:
+    whole = report(MIXED)
+    assert tuple(whole.intervals) == MEASURES
+    assert whole.intervals["ndcg_at_10"] == interval([1.0, SECOND, THIRD, 0.0])
+    for name, (low, high) in whole.intervals.items():
+        assert low <= getattr(whole.mean, name) <= high
+
+
+def test_the_worst_answers_come_first_and_perfect_ones_and_refusals_never() -> None:
+    assert [(one.query.id, list(one.found)) for one in report(MIXED).worst] == [
+        ("4", []),
+        ("3", ["b", "c", "a"]),
+        ("2", ["b", "a"]),
+    ]
+
+
+def test_at_most_ten_are_the_worst_and_ties_stand_by_id() -> None:
+    asked: list[Asked] = [(f"q{number:02}", "any", "a", "b", True) for number in reversed(range(15))]
+    assert [one.query.id for one in report(asked).worst] == [f"q{number:02}" for number in range(10)]
+
+
+@pytest.mark.parametrize(("seconds", "wanted"), [((0.001, 0.009, 0.002), 2.0), ((0.004, 0.001, 0.003, 0.1), 3.5)])
+def test_half_of_the_queries_were_quicker_than_the_median(seconds: tuple[float, ...], wanted: float) -> None:
+    assert report(MIXED[: len(seconds)], seconds=seconds).median_milliseconds == pytest.approx(wanted)
+
+
+def test_a_gain_is_the_mean_of_the_differences_query_by_query() -> None:
+    ours = report(MIXED)
+    other = report([(*asked[:3], "xy" if asked[0] == "1" else asked[3], True) for asked in MIXED], engine="other")
+    # They differ in the first query alone, by 1.
+    gain, *bounds = ours.gain_over(other)
+    assert gain == pytest.approx(0.25)
+    assert tuple(bounds) == interval([1.0, 0.0, 0.0, 0.0])
+    back, low, high = other.gain_over(ours)
+    assert back == pytest.approx(-0.25)
+    assert (low, high) == interval([-1.0, 0.0, 0.0, 0.0])
+    assert low <= back <= high
+
+
+def test_nothing_is_gained_over_oneself() -> None:
+    whole = report(MIXED)
+    assert whole.gain_over(whole) == (0.0, 0.0, 0.0)
+
+
+def test_reports_over_other_queries_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        report(MIXED).gain_over(report(MIXED[1:]))
+
+
+def test_an_answer_is_needed_for_every_query() -> None:
+    query = JudgedQuery("1", "ask", "any", frozenset("a"))
+    with pytest.raises(ValueError, match="longer"):
+        judge("ours", [query], [query.relevant], [((["a"], True), 0.1), ((["a"], True), 0.1)])

@@ -1,0 +1,53 @@
+"""Search finds the right skills among real ones: a change that loses more than noise fails here.
+
+The floors lie below what docs/benchmarks.md reports by less than half of its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.hubs import hub_of
+
+from skillhub_mcp.evaluation.queries import directories_of, read_ids, read_queries
+from skillhub_mcp.evaluation.report import Report
+from skillhub_mcp.evaluation.running import evaluate
+
+SHARED = Path(__file__).parents[3] / "shared"
+
+
+@pytest.fixture(scope="module", params=["none", "local"])
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Iterator[Report]:
+    queries = SHARED / "eval" / "queries.jsonl"
+    if not queries.exists():
+        pytest.skip("the judged queries are not beside the project")
+    database = tmp_path_factory.mktemp("quality") / "skills.lancedb"
+    environment = {"SKILLS_DIR": str(corpus), "DB_PATH": str(database), "EMBEDDING_PROVIDER": request.param}
+    with hub_of(environment) as hub:
+        judged = read_queries(str(queries))
+        relevant = directories_of(judged, read_ids(str(corpus.parent / "index.jsonl")), {}, str(queries))
+        (found,) = evaluate(hub, judged, relevant, baselines=(), embedder=None, progress=lambda *_: None)
+        yield found
+
+
+def test_the_right_skill_is_found_and_comes_first(report: Report) -> None:
+    assert report.mean is not None
+    assert report.mean.ndcg_at_10 >= 0.75
+    assert report.mean.hit_at_1 >= 0.66
+    assert report.mean.recall_at_10 >= 0.84
+
+
+def test_no_kind_of_question_is_left_behind(report: Report) -> None:
+    floors = {"kw": 0.9, "para": 0.68, "long": 0.62, "typo": 0.85, "ml": 0.85}
+    assert {kind: report.kinds[kind].ndcg_at_10 >= floor for kind, floor in floors.items()} == dict.fromkeys(
+        floors, True
+    )
+
+
+def test_what_nothing_fits_is_told_and_what_fits_is_rarely_refused(report: Report) -> None:
+    assert report.refused is not None
+    assert report.refused_wrongly is not None
+    assert report.refused >= 0.6
+    assert report.refused_wrongly <= 0.05

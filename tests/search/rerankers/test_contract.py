@@ -1,0 +1,128 @@
+"""What every reranker promises, and what a model's answer may not do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from tests.fakes.embedding_api import EmbeddingApi, chat_answer, generated_answer
+
+from skillhub_mcp.errors import RerankingError
+from skillhub_mcp.search.rerankers import Contender, Reranker, make_reranker
+from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
+from skillhub_mcp.search.rerankers.model import ModelReranker
+
+KEY = "sk-secret-key-of-a-person"
+Provider = Literal["openai", "gemini"]
+
+CONTENDERS = (
+    Contender("bread", "Bake bread at home.", 1.0, 0.1, 0.0, 0.0),
+    Contender("walrus", "Feed the walrus.", 0.4, 0.9, 0.5, 1.0),
+    Contender("seal", "Feed the seal.", 0.7, 0.2, 0.0, 0.0),
+    Contender("seal", "Another text of that name.", 0.7, 0.2, 0.0, 0.0),
+)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingApi]:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with EmbeddingApi() as server:
+        yield server
+
+
+def asking(provider: Provider, api: EmbeddingApi) -> ModelReranker:
+    return make_reranker(provider, model=None, api_key=KEY, base_url=api.url_for(provider))
+
+
+@pytest.fixture(params=["fixed", "openai", "gemini"])
+def reranker(request: pytest.FixtureRequest, api: EmbeddingApi) -> Reranker:
+    return WITH_WORD_VECTORS if request.param == "fixed" else asking(request.param, api)
+
+
+def test_each_contender_gets_one_number_of_at_least_zero(reranker: Reranker) -> None:
+    totals = reranker.rerank("feed the walrus", CONTENDERS)
+    assert len(totals) == len(CONTENDERS)
+    assert all(total >= 0.0 for total in totals)
+
+
+def test_the_order_in_which_they_come_makes_no_difference(reranker: Reranker) -> None:
+    totals = reranker.rerank("feed the walrus", CONTENDERS)
+    chance = random.Random(7)
+    for _ in range(3):
+        order = chance.sample(range(len(CONTENDERS)), k=len(CONTENDERS))
+        again = reranker.rerank("feed the walrus", [CONTENDERS[place] for place in order])
+        assert again == [totals[place] for place in order]
+
+
+def test_no_contenders_are_no_numbers(reranker: Reranker) -> None:
+    assert reranker.rerank("feed the walrus", []) == []
+
+
+def test_fixed_weights_add_up_the_parts() -> None:
+    plain = FixedWeights(meaning=0.0, phrase=0.0, title=0.0)
+    assert plain.rerank("", CONTENDERS) == [1.0, 0.4, 0.7, 0.7]
+    assert FixedWeights(0.5, 0.25, 1.0).rerank("", CONTENDERS[1:2]) == [pytest.approx(0.4 + 0.45 + 0.125 + 1.0)]
+    assert WITH_A_PROVIDER.meaning > WITH_WORD_VECTORS.meaning
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini"])
+def test_what_the_model_calls_fitting_comes_first_in_its_order(provider: Provider, api: EmbeddingApi) -> None:
+    totals = asking(provider, api).rerank("feed the walrus", CONTENDERS)
+    walrus, seal = totals[1], totals[2]
+    assert 2.0 >= walrus > seal > 1.0 > totals[0]
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini"])
+def test_only_the_task_names_and_descriptions_are_sent(provider: Provider, api: EmbeddingApi) -> None:
+    asking(provider, api).rerank("feed \ud800 it", CONTENDERS)
+    (request,) = api.requests
+    assert '"task": "feed ? it"' in api.texts[-1]
+    assert all(one.description in api.texts[-1] for one in CONTENDERS)
+    assert KEY not in str(request.body)
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "{}",
+        '{"fitting": 1}',
+        '{"fitting": [0]}',
+        '{"fitting": [5]}',
+        '{"fitting": ["1"]}',
+        '{"fitting": [true]}',
+        "[" * 9_999,
+    ],
+)
+def test_an_answer_that_is_something_else_is_an_error(provider: Provider, api: EmbeddingApi, text: str) -> None:
+    api.answer_with(chat_answer(text) if provider == "openai" else generated_answer(text))
+    with pytest.raises(RerankingError, match=f"The model {provider}:"):
+        asking(provider, api).rerank("feed", CONTENDERS)
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini"])
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+def test_a_failure_is_told_without_what_the_provider_says(provider: Provider, api: EmbeddingApi, status: int) -> None:
+    api.fail(*[status] * 9)
+    with pytest.raises(RerankingError) as caught:
+        asking(provider, api).rerank("feed", CONTENDERS)
+    assert f"HTTP status {status}" in caught.value.message
+    assert KEY not in caught.value.message
+    assert "SEARCH_RERANK=0" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini"])
+def test_an_answer_that_trickles_in_is_not_waited_for(provider: Provider, api: EmbeddingApi) -> None:
+    api.drip()
+    patient = asking(provider, api)
+    hasty = ModelReranker(provider, patient._ask, seconds=0.5)
+    with pytest.raises(RerankingError, match="did not answer in time"):
+        hasty.rerank("feed", CONTENDERS)

@@ -1,0 +1,182 @@
+"""One search from the text to ranked hits, over a real index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.search.pieces import WordEmbedder, make_skill, row
+
+from skillhub_mcp.errors import RerankingError
+from skillhub_mcp.search.lance import LanceIndex, LanceStore
+from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.search.rerankers import Contender
+from skillhub_mcp.search.searching import Found, Mode, Searcher, without_copies
+from skillhub_mcp.skills.model import Skill
+
+LIBRARY = (
+    make_skill("invoice-sorter", "Sort invoices into folders."),
+    make_skill("table-reader", "Read tables out of a PDF."),
+    make_skill("bread", "Bake bread at home."),
+)
+EVERYTHING = frozenset(skill.directory for skill in LIBRARY)
+
+
+def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbedder | None = None) -> LanceIndex:
+    store = LanceStore(str(tmp_path / "db"))
+    vectors = (
+        [None] * len(skills) if embedder is None else embedder.embed_documents([s.searchable_text for s in skills])
+    )
+    rows = [row(skill, vector=vector) for skill, vector in zip(skills, vectors, strict=True)]
+    return store.open(store.rebuild(rows, dimension=None if embedder is None else embedder.dimension))
+
+
+def found(searcher: Searcher, index: LanceIndex, query: str, *, limit: int = 40) -> Found:
+    return searcher.search(index, query, limit=limit, among=EVERYTHING)
+
+
+def names(answer: Found) -> list[str]:
+    return [hit.directory.rsplit("/", 1)[1] for hit in answer.hits]
+
+
+@pytest.mark.acceptance("S2-8")
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("sort my invoices", "invoice-sorter"),
+        ("sort my invoces", "invoice-sorter"),
+        ("die Rechnungen sortieren", "invoice-sorter"),
+        ("請求書を整理したい", "invoice-sorter"),
+        ("读取 PDF 表格", "table-reader"),
+        ("prendre des tableaux dans un PDF", "table-reader"),
+    ],
+)
+def test_the_skill_is_found_however_it_is_asked_for(tmp_path: Path, query: str, first: str) -> None:
+    assert names(found(Searcher(), stored(tmp_path), query))[0] == first
+
+
+def test_each_mode_looks_where_it_says(tmp_path: Path) -> None:
+    embedder = WordEmbedder(dimension=64)
+    index = stored(tmp_path, embedder=embedder)
+    by_mode = {mode: found(Searcher(mode=mode, embedder=embedder), index, "bake bread") for mode in Mode}
+    reasons = {mode: {hit.reason for hit in answer.hits} for mode, answer in by_mode.items()}
+    assert reasons[Mode.FTS] == {Reason.TEXT}
+    assert reasons[Mode.VECTOR] == {Reason.VECTOR}
+    assert reasons[Mode.HYBRID] == reasons[Mode.AUTO] == {Reason.BOTH, Reason.VECTOR}
+    assert all(names(answer)[0] == "bread" for answer in by_mode.values())
+
+
+def test_local_vectors_tell_candidates_apart_and_find_some_only_where_words_find_few(tmp_path: Path) -> None:
+    class Local(WordEmbedder):
+        is_local = True
+
+    embedder = Local(dimension=64)
+    index = stored(tmp_path, embedder=embedder)
+    enough = found(Searcher(embedder=embedder), index, "bread", limit=1)
+    assert [(hit.directory, hit.reason) for hit in enough.hits] == [("/library/bread", Reason.BOTH)]
+    too_few = found(Searcher(embedder=embedder), index, "bread", limit=2)
+    assert {hit.reason for hit in too_few.hits} == {Reason.BOTH, Reason.VECTOR}
+
+
+def test_a_query_is_embedded_once_however_often_it_is_asked(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    index = stored(tmp_path, embedder=embedder)
+    searcher = Searcher(embedder=embedder)
+    for _ in range(3):
+        found(searcher, index, "bake bread")
+    assert embedder.queries == ["bake bread"]
+
+
+def test_a_provider_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    index = stored(tmp_path, embedder=embedder)
+    now = [0.0]
+    searcher = Searcher(embedder=embedder, clock=lambda: now[0])
+    embedder.fails = True
+    assert {hit.reason for hit in found(searcher, index, "bake bread").hits} == {Reason.TEXT}
+    embedder.fails = False
+    assert {hit.reason for hit in found(searcher, index, "bake bread").hits} == {Reason.TEXT}
+    now[0] = 31.0
+    assert Reason.BOTH in {hit.reason for hit in found(searcher, index, "bake bread").hits}
+
+
+class Judge:
+    """Calls the skills of those names fitting, in that order."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.fails = False
+        self.shown: list[list[tuple[str, str]]] = []
+
+    def rerank(self, query: str, contenders: Sequence[Contender]) -> list[float]:
+        del query
+        self.shown.append([(one.name, one.description) for one in contenders])
+        if self.fails:
+            raise RerankingError("the test's model is down")
+        return [2.0 - self.names.index(one.name) / 10 if one.name in self.names else 0.0 for one in contenders]
+
+
+def describe(directory: str) -> tuple[str, str]:
+    skill = next(skill for skill in LIBRARY if skill.directory == directory)
+    return skill.name, skill.description
+
+
+def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(tmp_path: Path) -> None:
+    index, judge = stored(tmp_path), Judge("table-reader")
+    searcher = Searcher(model=judge)
+    answer = searcher.search(index, "sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
+    assert names(answer) == ["table-reader", "invoice-sorter"]
+    assert sorted(judge.shown[0]) == [describe("/library/invoice-sorter"), describe("/library/table-reader")]
+
+
+def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path: Path) -> None:
+    index, judge, now = stored(tmp_path), Judge("table-reader"), [0.0]
+    searcher = Searcher(model=judge, clock=lambda: now[0])
+    judge.fails = True
+    for _ in range(2):
+        answer = searcher.search(index, "sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+        assert names(answer)[0] == "invoice-sorter"
+    assert len(judge.shown) == 1
+    judge.fails, now[0] = False, 31.0
+    answer = searcher.search(index, "sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+    assert names(answer)[0] == "table-reader"
+
+
+def test_what_says_nearly_the_same_is_one_hit_with_the_other_named(tmp_path: Path) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    skills = [make_skill("reports", text), make_skill("reports", text, directory="/library/copy"), *LIBRARY]
+    index = stored(tmp_path, skills)
+    answer = Searcher().search(index, "annual reports", limit=40, among={skill.directory for skill in skills})
+    assert answer.copies == {"/library/copy": ["/library/reports"]}
+    assert [hit.directory for hit in without_copies(answer)] == ["/library/copy"]
+
+
+@pytest.mark.acceptance("S2-21")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\0\0\0",
+        "x" * 100_000,
+        "pdf " * 25_000,
+        "a AND (b OR",
+        '"*:^~',
+        "🦀🦀🦀",
+        "請求書" * 9_000,
+        "\ud800 pdf",
+        "' OR 1=1 --",
+    ],
+)
+def test_odd_queries_are_answered(tmp_path: Path, query: str) -> None:
+    answer = found(Searcher(), stored(tmp_path), query)
+    assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
+
+
+def test_an_embedding_error_is_the_only_failure_that_is_forgiven(tmp_path: Path) -> None:
+    class Broken(WordEmbedder):
+        def embed_query(self, text: str) -> list[float]:
+            raise ZeroDivisionError(text)
+
+    index = stored(tmp_path, embedder=WordEmbedder())
+    with pytest.raises(ZeroDivisionError):
+        found(Searcher(embedder=Broken()), index, "bread")

@@ -1,0 +1,345 @@
+"""The usage log: written by whoever serves, whole line by whole line, and read as searches that led to loads."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+from skillhub_mcp.errors import QueriesUnreadable, SkillHubError
+from skillhub_mcp.usage import UsageLog, read_usage
+
+THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+LONG = 60.0
+
+# Waits for a word on its stdin, so that several of them write at the same time.
+WRITER = """
+import sys
+from skillhub_mcp.usage import UsageLog
+log = UsageLog(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(300):
+    log.searched(f"{sys.argv[2]} {number} " + "ü" * 2_000, ["pdf"] * 20, confident=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "use.jsonl"
+
+
+def written(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def at(seconds: float, act: str, *, process: int = 1, **noted: object) -> str:
+    """A line of a log, so many seconds after it began."""
+    moment = (THEN + timedelta(seconds=seconds)).isoformat()
+    return json.dumps({"at": moment, "process": process, "act": act, **noted})
+
+
+def search(seconds: float, query: str, *found: str, process: int = 1, confident: bool = True) -> str:
+    return at(seconds, "search", process=process, query=query, found=found, confident=confident)
+
+
+def load(seconds: float, skill: str, *, process: int = 1) -> str:
+    return at(seconds, "load", process=process, skill=skill)
+
+
+def keep(path: Path, *lines: str, end: str = "\n") -> str:
+    path.write_text("\n".join(lines) + end, encoding="utf-8")
+    return str(path)
+
+
+def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> None:
+    log = UsageLog(str(path))
+    before = datetime.now(timezone.utc)
+    log.searched("prüfe\npdf", ("pdf", "docx@user"), confident=False)
+    log.loaded("pdf")
+    log.read("pdf", "notes/ä.md")
+    after = datetime.now(timezone.utc)
+    lines = written(path)
+    assert all(before <= datetime.fromisoformat(line.pop("at")) <= after for line in lines)
+    assert {line.pop("process") for line in lines} == {os.getpid()}
+    assert lines == [
+        {"act": "search", "query": "prüfe\npdf", "found": ["pdf", "docx@user"], "confident": False},
+        {"act": "load", "skill": "pdf"},
+        {"act": "read", "skill": "pdf", "file": "notes/ä.md"},
+    ]
+
+
+def test_a_log_is_made_with_its_directories_for_its_owner_alone_and_then_appended_to(tmp_path: Path) -> None:
+    path = tmp_path / "not" / "there" / "use.jsonl"
+    UsageLog(str(path)).loaded("one")
+    UsageLog(str(path)).loaded("two")
+    assert [line["skill"] for line in written(path)] == ["one", "two"]
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_lines_of_processes_and_threads_that_write_at_once_stay_whole(path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in ("first", "second")
+    ]
+    log = UsageLog(str(path))
+
+    def note(name: str) -> None:
+        for number in range(300):
+            log.searched(f"{name} {number} " + "ö" * 2_000, ["pdf"] * 20, confident=True)
+
+    threads = [threading.Thread(target=note, args=(name,)) for name in ("third", "fourth")]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONG)
+        for process in processes:
+            process.communicate(timeout=LONG)
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert [process.returncode for process in processes] == [0, 0]
+    notes = [line["query"].split()[:2] for line in written(path)]
+    assert Counter(name for name, _ in notes) == dict.fromkeys(("first", "second", "third", "fourth"), 300)
+    assert [int(number) for name, number in notes if name == "first"] == list(range(300))
+    assert read_usage(str(path)).searches == 1_200
+
+
+def test_a_log_that_cannot_be_written_is_warned_about_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for path in (tmp_path, tmp_path / "file" / "use.jsonl"):
+        caplog.clear()
+        log = UsageLog(str(path))
+        log.searched("pdf", ["pdf"], confident=True)
+        log.loaded("pdf")
+        log.read("pdf", "a.md")
+        (record,) = caplog.records
+        assert record.levelno == logging.WARNING
+        assert record.getMessage().startswith(f"The usage log {path} cannot be written: ")
+
+
+def test_a_search_that_cannot_be_noted_is_answered_all_the_same(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(tmp_path)}) as hub:
+        assert [hit.handle for hit in hub.search("paint walls").hits] == ["painter"]
+        assert hub.load("painter").instructions
+        assert hub.read_file("painter", "colours.md").content == "Red."
+    assert [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp.usage"] == [
+        f"The usage log {tmp_path} cannot be written: Is a directory"
+    ]
+
+
+def test_a_hub_notes_what_is_searched_loaded_and_read(
+    hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
+) -> None:
+    write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
+    write_skill("plumber", "Mends pipes.")
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}) as hub:
+        hub.search("  paint \n walls ")
+        hub.search("xyzzy plugh")
+        hub.load(" painter ")
+        hub.read_file("painter", "colours.md")
+    noted = [{key: value for key, value in line.items() if key not in ("at", "process")} for line in written(path)]
+    assert noted == [
+        {"act": "search", "query": "paint walls", "found": ["painter"], "confident": True},
+        {"act": "search", "query": "xyzzy plugh", "found": [], "confident": False},
+        {"act": "load", "skill": "painter"},
+        {"act": "read", "skill": "painter", "file": "colours.md"},
+    ]
+    usage = read_usage(str(path))
+    assert (usage.searches, usage.loads, usage.reads) == (2, {"painter": 1}, {"painter": 1})
+    assert (usage.chosen, usage.missed) == ({"paint walls": ["painter"]}, {"xyzzy plugh": 1})
+
+
+def test_a_skill_that_comes_in_parts_is_loaded_once(
+    hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
+) -> None:
+    write_skill("novel", "Tells a story.", body="# Chapter\n\nAnd then.\n" * 200)
+    environment = {**hub_environment, "SKILLHUB_USAGE_LOG": str(path), "SKILLHUB_MAX_BODY_BYTES": "1024"}
+    with hub_of(environment) as hub:
+        parts = hub.load("novel").parts
+        assert parts > 2
+        for part in range(2, parts + 1):
+            hub.load("novel", part=part)
+    assert [line["act"] for line in written(path)] == ["load"]
+
+
+def test_what_is_refused_and_what_is_only_listed_is_not_noted(
+    hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
+) -> None:
+    write_skill("painter", "Paints walls.")
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}) as hub:
+        hub.search("")
+        for refused in (
+            lambda: hub.load("nobody"),
+            lambda: hub.load("painter", part=9),
+            lambda: hub.read_file("painter", "not-there.md"),
+            lambda: hub.search("paint", limit=0),
+        ):
+            with pytest.raises(SkillHubError):
+                refused()
+    assert not path.exists()
+
+
+def test_nothing_is_noted_where_no_log_is_named(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
+    before = {found for found in tmp_path.rglob("*") if found.is_file()}
+    with hub_of(hub_environment) as hub:
+        hub.search("paint walls")
+        hub.load("painter")
+        hub.read_file("painter", "colours.md")
+    after = {found for found in tmp_path.rglob("*") if found.is_file()}
+    assert {found for found in after - before if tmp_path / "db" not in found.parents} == set()
+    assert not any(found.is_file() for found in Path(os.environ["HOME"]).rglob("*"))
+
+
+def test_a_load_belongs_to_the_latest_search_that_found_the_skill(path: Path) -> None:
+    usage = read_usage(
+        keep(
+            path,
+            search(0, "early", "pdf", "docx"),
+            search(10, "late", "pdf"),
+            search(20, "other", "docx"),
+            load(30, "pdf"),
+            load(31, "docx"),
+            load(32, "pdf"),
+        )
+    )
+    assert usage.chosen == {"late": ["pdf"], "other": ["docx"]}
+    assert usage.missed == {"early": 1}
+    assert (usage.searches, usage.loads) == (3, {"pdf": 2, "docx": 1})
+
+
+def test_all_that_was_loaded_after_a_search_answers_it(path: Path) -> None:
+    lines = [search(0, "pdf", "a", "b"), load(1, "b"), load(2, "a"), search(99, "pdf", "a", "c"), load(100, "c")]
+    assert read_usage(keep(path, *lines)).chosen == {"pdf": ["b", "a", "c"]}
+
+
+def test_a_load_belongs_to_no_search_of_another_process(path: Path) -> None:
+    usage = read_usage(
+        keep(
+            path,
+            search(0, "mine", "pdf", process=1),
+            search(1, "theirs", "pdf", process=2),
+            load(2, "pdf", process=1),
+            load(3, "pdf", process=3),
+        )
+    )
+    assert (usage.chosen, usage.missed) == ({"mine": ["pdf"]}, {"theirs": 1})
+    assert usage.loads == {"pdf": 2}
+
+
+@pytest.mark.parametrize(("later", "together"), [(600.0, True), (600.001, False)])
+def test_a_load_belongs_to_no_search_of_more_than_ten_minutes_ago(path: Path, *, later: float, together: bool) -> None:
+    usage = read_usage(keep(path, search(0, "pdf", "pdf"), load(later, "pdf")))
+    assert usage.chosen == ({"pdf": ["pdf"]} if together else {})
+    assert usage.missed == ({} if together else {"pdf": 1})
+    assert usage.loads == {"pdf": 1}
+
+
+def test_a_load_of_what_was_not_found_and_a_read_belong_to_no_search(path: Path) -> None:
+    usage = read_usage(keep(path, search(0, "pdf", "pdf"), load(1, "docx"), at(2, "read", skill="pdf", file="a.md")))
+    assert (usage.chosen, usage.missed) == ({}, {"pdf": 1})
+    assert (usage.loads, usage.reads) == ({"docx": 1}, {"pdf": 1})
+
+
+def test_searches_in_vain_are_counted_by_query(path: Path) -> None:
+    lines = [search(0, "sing"), search(1, "sing"), search(2, "dance", "ballet", confident=False)]
+    assert read_usage(keep(path, *lines)).missed == {"sing": 2, "dance": 1}
+
+
+def test_an_empty_log_comes_to_nothing(path: Path) -> None:
+    usage = read_usage(keep(path, end=""))
+    assert (usage.searches, usage.loads, usage.reads, usage.chosen, usage.missed) == (0, {}, {}, {}, {})
+
+
+def test_a_last_line_that_is_cut_is_left_out(path: Path) -> None:
+    whole = load(1, "pdf")
+    for length in range(1, len(whole)):
+        assert read_usage(keep(path, whole, whole[:length], end="")).loads == {"pdf": 1}
+    assert read_usage(keep(path, whole, whole, end="")).loads == {"pdf": 2}
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "is no note of a use"),
+        ("null", "is no note of a use"),
+        ('"load"', "is no note of a use"),
+        ("{}", "is no note of a use"),
+        ('{"at": "yesterday", "process": 1, "act": "load", "skill": "pdf"}', "is no note of a use"),
+        ('{"at": 5, "process": 1, "act": "load", "skill": "pdf"}', "is no note of a use"),
+        ('{"at": "2026-01-02T03:04:05+00:00", "process": 1, "act": "load"}', "is no note of a use"),
+        ('{"at": "2026-01-02T03:04:05+00:00", "process": 1, "act": "load", "skill": []}', "is no note of a use"),
+        ('{"at": "2026-01-02T03:04:05+00:00", "process": 1, "act": "search", "query": "a"}', "is no note of a use"),
+    ],
+)
+def test_a_bad_line_in_the_middle_is_named(path: Path, bad: str, reason: str) -> None:
+    name = keep(path, load(0, "pdf"), "", bad, load(1, "pdf"))
+    with pytest.raises(QueriesUnreadable) as caught:
+        read_usage(name)
+    assert caught.value.message.startswith(f"{name}:3 {reason}")
+    assert caught.value.facts == {"path": name, "line": 3}
+
+
+def test_a_bad_last_line_that_is_whole_is_named_too(path: Path) -> None:
+    name = keep(path, load(0, "pdf"), "{")
+    with pytest.raises(QueriesUnreadable, match=r":2 is no JSON"):
+        read_usage(name)
+
+
+def test_a_log_that_cannot_be_read_is_named_without_a_line(tmp_path: Path, path: Path) -> None:
+    path.write_bytes(b"\xff\n")
+    for name in (str(path), str(tmp_path), str(tmp_path / "not-there")):
+        with pytest.raises(QueriesUnreadable) as caught:
+            read_usage(name)
+        assert caught.value.message.startswith(f"{name} cannot be read: ")
+        assert caught.value.line == 0
+
+
+def test_a_line_that_is_nested_too_deeply_is_named(path: Path) -> None:
+    name = keep(path, "[" * 100_000, load(1, "pdf"))
+    with pytest.raises(QueriesUnreadable, match=r":1 "):
+        read_usage(name)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        at(0, "search", query=["a"], found=[], confident=True),
+        at(0, "search", query="a", found=5, confident=True),
+        at(0, "load", skill=5),
+        at(0, "dance", skill="pdf"),
+    ],
+)
+def test_a_note_whose_values_are_of_the_wrong_kind_is_named(path: Path, bad: str) -> None:
+    name = keep(path, bad, load(1, "pdf"))
+    with pytest.raises(QueriesUnreadable, match=r":1 is no note of a use"):
+        read_usage(name)
