@@ -62,7 +62,7 @@ def test_a_row_holds_the_skill_its_body_and_its_metadata(tmp_path: Path) -> None
     version = store.rebuild([row(PDF, "# Body\n\n---\nas written\r\n"), row(CHART)], dimension=None)
     found = opened(tmp_path / "db", version).search().limit(5).to_list()
     by_name = {stored["name"]: stored for stored in found}
-    assert parts_of(by_name[PDF.name].pop("features")).lengths.tolist() == [3, 9, 3, 1, 2]
+    assert parts_of(by_name[PDF.name].pop("features")).lengths.tolist() == [3, 7, 3, 1, 2]
     assert "invoic" in by_name[PDF.name].pop("terms").split()
     assert by_name[PDF.name] == {
         "name": PDF.name,
@@ -276,7 +276,7 @@ def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
 def test_a_candidate_has_the_features_of_its_row_and_no_nearness_without_a_vector(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
     (found,) = index.with_words(["invoic"], limit=10, among={PDF.directory})
-    assert found.features.lengths.tolist() == [3, 9, 3, 1, 0]
+    assert found.features.lengths.tolist() == [3, 7, 3, 1, 0]
     assert found.nearness is None
 
 

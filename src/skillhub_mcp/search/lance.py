@@ -242,7 +242,8 @@ class LanceIndex:
     ) -> list[Candidate]:
         if not among or limit < 1:
             return []
-        inside = len(among) <= _FILTERED_INSIDE
+        # A filter by key is quick for a few of many rows, and slower than none where it leaves nearly all of them.
+        inside = len(among) <= _FILTERED_INSIDE and 2 * len(among) < self.statistics.skills
         wanted = limit
         if not inside and len(among) < self.statistics.skills:
             # Rows that are not among the wanted ones take places: about as many more are asked for at once.
