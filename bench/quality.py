@@ -22,7 +22,6 @@ _BASELINES = (
     "without synonyms",
     "without spelling",
     "without phrases",
-    "without name match",
     "without meaning",
     "bm25f alone",
     "seed",

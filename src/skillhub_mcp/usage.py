@@ -9,10 +9,10 @@ import json
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
 
 from skillhub_mcp.errors import QueriesUnreadable
 
@@ -47,10 +47,10 @@ class UsageLog:
         try:
             with self._lock:
                 os.makedirs(os.path.dirname(self._path) or ".", exist_ok=True)
-                # One write of one line, at the end whoever else writes: lines of several processes do not mix.
-                end = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                # For reading too: what is appended depends on how the file ends.
+                end = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
                 try:
-                    os.write(end, f"{line}\n".encode())
+                    _append(end, line)
                 finally:
                     os.close(end)
         except OSError as error:
@@ -60,12 +60,29 @@ class UsageLog:
             self._failed = True
 
 
+def _append(end: int, line: str) -> None:
+    # A line that another process left half written is ended, or it would spoil this one too.
+    left = (b"\n" if _is_torn(end) else b"") + f"{line}\n".encode()
+    # One write as a rule, at the end whoever else writes: lines of several processes do not mix.
+    while left:
+        left = left[os.write(end, left) :]
+
+
+def _is_torn(end: int) -> bool:
+    size = os.fstat(end).st_size
+    if size == 0:
+        return False
+    os.lseek(end, size - 1, os.SEEK_SET)
+    return os.read(end, 1) != b"\n"
+
+
 @dataclass
 class Usage:
     """What a log comes to.
 
-    `loads` counts loads by skill, `chosen` the skills that were loaded after each query that found them, and `missed`
-    the queries that found nothing that fits, or nothing that was loaded.
+    `loads` and `reads` count by skill. `chosen` has for each query the skills that were loaded after a search for it
+    had found them; `missed` counts the searches for every other query, whatever they found. `unreadable` are the lines
+    that are no notes, counted from 1.
     """
 
     searches: int = 0
@@ -73,62 +90,69 @@ class Usage:
     reads: dict[str, int] = field(default_factory=dict)
     chosen: dict[str, list[str]] = field(default_factory=dict)
     missed: dict[str, int] = field(default_factory=dict)
+    unreadable: list[int] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Search:
     at: float
     process: object
     query: str
     found: Sequence[str]
-    confident: bool
-    used: bool = False
 
 
 def read_usage(path: str) -> Usage:
-    """Return what the log at `path` comes to. A last line that is cut short is left out; raises QueriesUnreadable."""
+    """Return what the log at `path` comes to.
+
+    A line that is no note, as one that was cut short, is left out and told by its number. Raises QueriesUnreadable
+    where the file cannot be read at all.
+    """
     usage = Usage()
     searches: list[_Search] = []
-    for number, noted in _notes(path):
+    for number, line in _lines(path):
         try:
-            _count(noted, usage, searches)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise QueriesUnreadable(path, number, "is no note of a use") from error
-    for search in searches:
-        if not search.used:
-            usage.missed[search.query] = usage.missed.get(search.query, 0) + 1
+            _count(json.loads(line.decode("utf-8")), usage, searches)
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            usage.unreadable.append(number)
+    usage.missed = dict(Counter(search.query for search in searches if search.query not in usage.chosen))
     usage.searches = len(searches)
     return usage
 
 
 def _count(noted: Mapping[str, object], usage: Usage, searches: list[_Search]) -> None:
+    """Add one note to what was counted; one that is none adds nothing."""
     at = datetime.fromisoformat(_text(noted["at"])).timestamp()
-    act = noted["act"]
+    act, process = noted["act"], noted["process"]
     if act == "search":
         found = noted["found"]
         if not isinstance(found, list):
             raise TypeError(found)
-        skills = [_text(one) for one in found]
-        searches.append(_Search(at, noted["process"], _text(noted["query"]), skills, noted["confident"] is True))
+        searches.append(_Search(at, process, _text(noted["query"]), [_text(one) for one in found]))
         return
     skill = _text(noted["skill"])
     counts = {"load": usage.loads, "read": usage.reads}[_text(act)]
     counts[skill] = counts.get(skill, 0) + 1
-    if act == "load":
-        _link(skill, at, noted["process"], usage, searches)
+    search = _search_before(skill, at, process, searches) if act == "load" else None
+    if search is not None:
+        chosen = usage.chosen.setdefault(search.query, [])
+        if skill not in chosen:
+            chosen.append(skill)
 
 
-def _link(skill: str, at: float, process: object, usage: Usage, searches: Sequence[_Search]) -> None:
-    """Note that `skill` was chosen for the last query of that process that found it, if that was not long ago."""
+def _search_before(skill: str, at: float, process: object, searches: Sequence[_Search]) -> _Search | None:
+    """Return the latest search that found `skill` not long before: of that process, or else of any.
+
+    A server searches and loads in one process; in a shell each is a process of its own.
+    """
+    elsewhere = None
     for search in reversed(searches):
         if at - search.at > _TOGETHER_SECONDS:
-            return
-        if search.process == process and skill in search.found:
-            search.used = True
-            chosen = usage.chosen.setdefault(search.query, [])
-            if skill not in chosen:
-                chosen.append(skill)
-            return
+            break
+        if skill in search.found:
+            if search.process == process:
+                return search
+            elsewhere = elsewhere or search
+    return elsewhere
 
 
 def _text(value: object) -> str:
@@ -137,17 +161,12 @@ def _text(value: object) -> str:
     return value
 
 
-def _notes(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        # As bytes: half a character spoils its own line and no other.
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line
+    except OSError as error:
         raise QueriesUnreadable(path, 0, f"cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                if number == len(lines):
-                    return
-                raise QueriesUnreadable(path, number, f"is no JSON: {error}") from error

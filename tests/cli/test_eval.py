@@ -10,8 +10,10 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
+from skillhub_mcp.cli.output import printable
 from skillhub_mcp.evaluation.engines import BASELINES
 from skillhub_mcp.evaluation.queries import read_queries
+from skillhub_mcp.usage import UsageLog
 
 Query = dict[str, object]
 
@@ -159,9 +161,26 @@ def test_less_than_is_demanded_fails(skillhub: Skillhub, tmp_path: Path) -> None
     assert (as_json.code, as_json.json["queries"]) == (1, 2)
     # It is about our own answers, not about a baseline's, and as much as is demanded is enough.
     assert skillhub("eval", "run", queries, "--min-ndcg", "0.5", *baselines("without body")).code == 0
-    misused = skillhub("eval", "run", queries, "--min-ndcg", "much")
-    assert misused.code == 2
-    assert misused.err.startswith("error: --min-ndcg ")
+
+
+@pytest.mark.parametrize("demanded", ["much", "", "nan", "inf", "-1", "-0.001", "1.001", "90", "0,9"])
+def test_what_no_measure_can_be_is_not_demanded(skillhub: Skillhub, queries: Path, demanded: str) -> None:
+    misused = skillhub("eval", "run", queries, "--min-ndcg", demanded)
+    assert (misused.code, misused.out) == (2, "")
+    assert misused.err.startswith(f"error: --min-ndcg must be a number from 0 to 1, not {demanded!r}\n")
+
+
+@pytest.mark.parametrize("demanded", ["0", "1", "1e-3"])
+@pytest.mark.usefixtures("library")
+def test_from_0_to_1_may_be_demanded(skillhub: Skillhub, queries: Path, demanded: str) -> None:
+    assert skillhub("eval", "run", queries, "--min-ndcg", demanded).code == 0
+
+
+def test_nothing_can_be_demanded_of_queries_that_nothing_answers(skillhub: Skillhub, tmp_path: Path) -> None:
+    queries = keep(tmp_path / "q.jsonl", {"text": "xyzzy plugh", "relevant": []})
+    done = skillhub("eval", "run", queries, "--min-ndcg", "0")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"error: --min-ndcg measures nothing: no query of {queries} has a skill that answers it\n"
 
 
 @pytest.mark.usefixtures("library")
@@ -196,6 +215,22 @@ def test_skills_may_be_named_by_ids_of_a_file(
     assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
     missing = skillhub("eval", "run", queries, "--ids", tmp_path / "not-there")
     assert (missing.code, "not-there cannot be read" in missing.err) == (1, True)
+
+
+@pytest.mark.parametrize("unusable", ["no json\n", "[]\n", '{"name": "painter"}\n', "\udcff\n"])
+@pytest.mark.usefixtures("library")
+def test_a_file_that_only_has_the_name_of_one_with_ids_is_ignored(
+    skillhub: Skillhub, tmp_path: Path, skills_dir: Path, unusable: str
+) -> None:
+    other = skills_dir / "index.jsonl"
+    other.write_text(unusable, encoding="utf-8", errors="surrogateescape")
+    queries = keep(tmp_path / "q.jsonl", {"text": "paint walls", "relevant": ["painter"]})
+    assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
+    assert skillhub("eval", "run", queries, "--ids", other).code == 1
+    # Nor does it hide one beside the directory of the skills.
+    keep(tmp_path / "index.jsonl", {"id": "acme/painter@1", "path": "skills/painter/SKILL.md"})
+    queries = keep(tmp_path / "q.jsonl", {"text": "paint walls", "relevant": ["acme/painter@1"]})
+    assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
 
 
 @pytest.mark.usefixtures("library")
@@ -235,8 +270,6 @@ def test_a_log_that_cannot_be_used_makes_no_queries(skillhub: Skillhub, tmp_path
     missing = skillhub("eval", "from-log", log)
     assert (missing.code, missing.out) == (1, "")
     assert missing.err.startswith(f"error: {log} cannot be read: ")
-    log.write_text("{}\n", encoding="utf-8")
-    assert skillhub("eval", "from-log", log).err.startswith(f"error: {log}:1 is no note of a use\n")
     log.write_text("", encoding="utf-8")
     empty = skillhub("eval", "from-log", log)
     assert (empty.code, empty.out, empty.err) == (0, "", "0 queries of 0 searches led to a load\n")
@@ -278,10 +311,79 @@ def test_a_query_with_half_a_character_is_written_somehow(skillhub: Skillhub, tm
         {**moment, "act": "search", "query": "paint \ud800", "found": ["painter"], "confident": True},
         {**moment, "act": "load", "skill": "painter"},
     )
-    assert skillhub("eval", "from-log", log, "--output", tmp_path / "q.jsonl").code == 0
+    queries = tmp_path / "q.jsonl"
+    assert skillhub("eval", "from-log", log, "--output", queries).code == 0
+    assert [one.text for one in read_queries(str(queries))] == ["paint \ud800"]
+    assert skillhub("eval", "run", queries).code == 0
 
 
 @pytest.mark.usefixtures("library")
 def test_a_query_with_half_a_character_is_answered_by_every_engine(skillhub: Skillhub, tmp_path: Path) -> None:
     queries = keep(tmp_path / "q.jsonl", {"text": "paint \ud800", "relevant": ["painter"]})
     assert skillhub("eval", "run", queries, *baselines("seed")).code == 0
+
+
+def chosen(log: Path, query: str, *skills: str) -> None:
+    """Note a search that found skills, all of which were then loaded."""
+    noted = UsageLog(str(log))
+    noted.searched(query, skills, confident=True)
+    for skill in skills:
+        noted.loaded(skill)
+
+
+def test_skills_that_are_no_longer_served_are_left_out_of_the_queries(
+    skillhub: Skillhub, library: dict[str, Path], tmp_path: Path
+) -> None:
+    log, queries = tmp_path / "use.jsonl", tmp_path / "q.jsonl"
+    chosen(log, "gone for good", "gone")
+    chosen(log, "paint walls", "gone", "painter")
+    chosen(log, "read pdf", "pdf-reader", "invoices")
+    (library["invoices"] / "SKILL.md").unlink()
+    assert skillhub("disable", "pdf-reader").code == 0
+    before = log.read_bytes()
+    done = skillhub("eval", "from-log", log, "--output", queries, SKILLHUB_USAGE_LOG=str(log))
+    assert (done.code, done.out) == (0, "")
+    assert done.err.splitlines() == [
+        "3 queries of 3 searches led to a load",
+        "left out: 3 skills that are no longer served, 2 queries that nothing else answers",
+    ]
+    assert [(one.id, one.text, one.relevant) for one in read_queries(str(queries))] == [
+        ("log-0001", "paint walls", frozenset({"painter"}))
+    ]
+    assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
+    assert log.read_bytes() == before
+
+
+@pytest.mark.usefixtures("library")
+def test_lines_of_a_log_that_are_no_notes_are_skipped_and_told_of(skillhub: Skillhub, tmp_path: Path) -> None:
+    log = tmp_path / "use.jsonl"
+    log.write_text('{"at": "2026', encoding="utf-8")
+    chosen(log, "paint walls", "painter")
+    done = skillhub("eval", "from-log", log)
+    assert (done.code, done.json["text"]) == (0, "paint walls")
+    assert done.err.splitlines()[0] == f"{log}:1 is no note of a use; lines skipped: 1"
+
+
+@pytest.mark.usefixtures("library")
+def test_a_query_that_would_act_on_a_terminal_is_printed_as_json_that_does_not(
+    skillhub: Skillhub, tmp_path: Path
+) -> None:
+    log = tmp_path / "use.jsonl"
+    asked = ["red \x1b[31m", "del \x7f", "csi \x9b31m", "turned \u202e", "half \ud800", "wände 壁 🤷"]
+    for query in asked:
+        chosen(log, query, "painter")
+    done = skillhub("eval", "from-log", log)
+    assert done.code == 0
+    assert [json.loads(line)["text"] for line in done.out.splitlines()] == asked
+    assert printable(done.out) == done.out
+    assert "wände 壁 🤷" in done.out
+
+
+@pytest.mark.usefixtures("library")
+def test_a_query_that_the_terminal_has_no_letters_for_is_printed_as_json_all_the_same(
+    process: Skillhub, tmp_path: Path
+) -> None:
+    log = tmp_path / "use.jsonl"
+    chosen(log, "wall 🤷", "painter")
+    done = process("eval", "from-log", log, PYTHONIOENCODING="latin-1")
+    assert (done.code, done.json["text"]) == (0, "wall 🤷")

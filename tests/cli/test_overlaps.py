@@ -122,3 +122,21 @@ def test_what_is_compared_is_not_noted_as_use(skillhub: Skillhub, tmp_path: Path
     log = tmp_path / "use.jsonl"
     assert skillhub("overlaps", SKILLHUB_USAGE_LOG=str(log)).code == 0
     assert not log.exists()
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ("second", "first")])
+def test_a_pair_is_told_once_from_the_side_on_which_it_is_closer(
+    hub_environment: dict[str, str], write_skill: SkillWriter, names: tuple[str, str]
+) -> None:
+    write_skill("painter", "Paints walls in any colour.")
+    write_skill(names[0], "Reads PDF files.")
+    write_skill(names[1], "Reads PDF files and extracts tables, figures and footnotes.")
+    sides = []
+    with hub_of(hub_environment) as hub:
+        (overlap,) = overlaps(hub, least=0.01, progress=lambda *_: None)
+        for skill in hub.skills():
+            scores = {hit.handle: hit.score for hit in hub.search(skill.description).hits}
+            sides += [(score / scores[skill.name], skill.name, rival) for rival, score in scores.items()]
+    sides = [side for side in sides if side[1] != side[2]]
+    assert len({share for share, _, _ in sides}) == 2
+    assert (overlap.share, overlap.skill, overlap.rival) == max(sides)

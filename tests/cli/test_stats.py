@@ -57,6 +57,7 @@ def test_json_carries_it_all(skillhub: Skillhub, log: Path) -> None:
         "read": {"painter": 1},
         "never_used": ["plumber"],
         "searched_without_success": {"xyzzy plugh": 2, "mend pipes": 1},
+        "unreadable_lines": [],
     }
 
 
@@ -88,11 +89,26 @@ def test_a_log_that_is_not_there_fails_with_its_path(skillhub: Skillhub, tmp_pat
     assert done.err.startswith(f"error: {path} cannot be read: ")
 
 
-def test_a_bad_line_fails_with_its_number(skillhub: Skillhub, log: Path) -> None:
+def test_lines_that_are_no_notes_are_skipped_and_told_of(skillhub: Skillhub, log: Path) -> None:
+    before = skillhub("stats", log)
     whole = log.read_text(encoding="utf-8")
-    log.write_text(f"{whole}no json\n{whole}", encoding="utf-8")
-    error = skillhub("stats", log, "--json").error
-    assert (error["code"], error["path"], error["line"]) == ("QUERIES_UNREADABLE", str(log), 9)
+    log.write_text(f'{whole}no json\n{{"at": "2026', encoding="utf-8")
+    done = skillhub("stats", log)
+    assert (done.code, done.out) == (0, before.out)
+    assert done.err == f"{log}:9 is no note of a use; lines skipped: 2\n"
+    as_json = skillhub("stats", log, "--json")
+    assert (as_json.json["unreadable_lines"], as_json.json["searches"], as_json.err) == ([9, 10], 4, done.err)
+
+
+def test_what_one_command_found_and_the_next_showed_was_not_searched_for_in_vain(
+    skillhub: Skillhub, process: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("painter", "Paints walls.")
+    path = str(tmp_path / "use.jsonl")
+    for command in (("search", "paint walls"), ("show", "painter")):
+        assert process(*command, SKILLHUB_USAGE_LOG=path).code == 0
+    answer = skillhub("stats", path, "--json").json
+    assert (answer["searches"], answer["used"], answer["searched_without_success"]) == (1, {"painter": 1}, {})
 
 
 def test_an_empty_log_leaves_every_served_skill_unused(

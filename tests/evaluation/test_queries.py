@@ -23,8 +23,8 @@ def keep(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def query(*relevant: str) -> JudgedQuery:
-    return JudgedQuery("1", "read a pdf", "any", frozenset(relevant))
+def query(*relevant: str, name: str = "1") -> JudgedQuery:
+    return JudgedQuery(name, "read a pdf", "any", frozenset(relevant))
 
 
 def test_a_query_has_an_id_a_kind_and_the_skills_that_answer_it(path: Path) -> None:
@@ -40,6 +40,16 @@ def test_a_query_without_id_and_kind_is_called_by_its_line(path: Path) -> None:
         JudgedQuery("1", "read a pdf", "any", frozenset({"pdf"})),
         JudgedQuery("4", "read a pdf", "any", frozenset({"pdf"})),
     ]
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("null", "any"), ("5", "5"), ('""', "")])
+def test_a_kind_that_is_null_is_none_at_all(path: Path, kind: str, wanted: str) -> None:
+    assert read_queries(keep(path, f'{{"text": "a", "kind": {kind}, "relevant": []}}'))[0].kind == wanted
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(path: Path) -> None:
+    assert read_queries(keep(path, f"\ufeff{GOOD}", GOOD)) == [query("pdf", name="1"), query("pdf", name="2")]
+    assert list(read_ids(keep(path, '\ufeff{"id": "a", "path": "a/SKILL.md"}'))) == ["a"]
 
 
 def test_relevant_may_be_a_list_or_an_object_with_the_skills_as_keys(path: Path) -> None:

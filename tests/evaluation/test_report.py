@@ -13,6 +13,7 @@ from skillhub_mcp.evaluation.report import Report, judge
 
 SECOND = 1.0 / math.log2(3)
 THIRD = 0.5
+NOTHING = (math.nan, math.nan, math.nan)
 
 # What was asked: the id, the kind, the skills that answer, and what was found with whether it was said to fit.
 Asked = tuple[str, str, str, str, bool]
@@ -107,10 +108,10 @@ def test_a_gain_is_the_mean_of_the_differences_query_by_query() -> None:
     ours = report(MIXED)
     other = report([(*asked[:3], "xy" if asked[0] == "1" else asked[3], True) for asked in MIXED], engine="other")
     # They differ in the first query alone, by 1.
-    gain, *bounds = ours.gain_over(other)
+    gain, *bounds = ours.gain_over(other) or NOTHING
     assert gain == pytest.approx(0.25)
     assert tuple(bounds) == interval([1.0, 0.0, 0.0, 0.0])
-    back, low, high = other.gain_over(ours)
+    back, low, high = other.gain_over(ours) or NOTHING
     assert back == pytest.approx(-0.25)
     assert (low, high) == interval([-1.0, 0.0, 0.0, 0.0])
     assert low <= back <= high
@@ -119,6 +120,20 @@ def test_a_gain_is_the_mean_of_the_differences_query_by_query() -> None:
 def test_nothing_is_gained_over_oneself() -> None:
     whole = report(MIXED)
     assert whole.gain_over(whole) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("queries", range(1, 20))
+def test_a_gain_that_every_query_has_lies_within_its_bounds(queries: int) -> None:
+    ours = report([(str(number), "any", "a", "abc", True) for number in range(queries)])
+    other = report([(str(number), "any", "a", "bac", True) for number in range(queries)])
+    gain, low, high = ours.gain_over(other) or NOTHING
+    assert low <= gain <= high
+
+
+def test_there_is_no_gain_where_nothing_fits_any_query() -> None:
+    nothing = report(MIXED[4:])
+    assert nothing.gain_over(nothing) is None
+    assert report([]).gain_over(report([])) is None
 
 
 def test_reports_over_other_queries_are_not_compared() -> None:

@@ -27,7 +27,8 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     environment = {"SKILLS_DIR": str(corpus), "DB_PATH": str(database), "EMBEDDING_PROVIDER": request.param}
     with hub_of(environment) as hub:
         judged = read_queries(str(queries))
-        relevant = directories_of(judged, read_ids(str(corpus.parent / "index.jsonl")), {}, str(queries))
+        listed = {one.handle: one.skill.directory for one in hub.listed()}
+        relevant = directories_of(judged, read_ids(str(corpus.parent / "index.jsonl")), listed, str(queries))
         (found,) = evaluate(hub, judged, relevant, baselines=(), embedder=None, progress=lambda *_: None)
         yield found
 

@@ -67,7 +67,6 @@ def test_the_parts_of_a_score_are_shares() -> None:
     scores = score(asked("fill out pdf forms", known), near, known)
     assert scores.shares.tolist()[0] == 1.0
     assert scores.meaning.tolist() == pytest.approx([1.0, 0.3 / 1.1, 0.0, 0.0])
-    assert scores.name.tolist() == [1.0, 0.0, 0.0, 0.0]
     assert scores.phrase.tolist()[0] == 1.0
     assert scores.coverage.tolist()[0] == pytest.approx(1.0)
     assert scores.coverage.tolist()[3] == 0.0
@@ -129,7 +128,7 @@ def test_the_order_of_the_candidates_makes_no_difference(order: list[int], query
     question = asked(query, known)
     straight = score(question, candidates, known)
     turned = score(question, [candidates[place] for place in order], known)
-    for part in ("words", "coverage", "name", "phrase"):
+    for part in ("words", "coverage", "phrase"):
         values = getattr(straight, part).tolist()
         assert getattr(turned, part).tolist() == pytest.approx([values[place] for place in order])
 

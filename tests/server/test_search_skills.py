@@ -238,3 +238,70 @@ def test_a_change_to_a_skill_is_seen_by_the_running_server(
             return []
 
     asyncio.run(go())
+
+
+def test_hits_say_what_they_were_found_by_and_more_on_request(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("invoice-sorter", "Sorts invoices into folders.")
+    write_skill("painter", "Paints walls.")
+    (hit,) = ask(hub_environment, "search_skills", query="die Rechnungen sortieren").json["skills"]
+    assert hit["reason"] == "Rechnungen, sortieren"
+    assert "explanation" not in hit
+    answer = ask(hub_environment, "search_skills", query="die Rechnungen sortieren", explain=True).json
+    assert answer["explained"] == {"served": 2, "searched": 2, "considered": 1}
+    (told,) = [one for one in answer["skills"][0]["explanation"] if one.startswith("invoice ")]
+    assert told.endswith(" in name, description (translation of Rechnungen)")
+
+
+def test_where_nothing_fits_the_answer_says_so_and_holds_near_misses_alone(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    for number in range(6):
+        write_skill(f"painter-{number}", f"Paints walls in colour number {number}.")
+    vague = "sing serenades about lonely mountains and walls"
+    answer = ask(hub_environment, "search_skills", query=vague)
+    assert answer.json["confident"] is False
+    assert answer.json["note"].startswith("Nothing fits well")
+    assert len(answer.json["skills"]) == 3
+    assert all(skill["score"] < 0.5 for skill in answer.json["skills"])
+    assert answer.structured == answer.json
+    nothing = ask(hub_environment, "search_skills", query="xyzzy").json
+    assert nothing["confident"] is False
+    assert nothing["skills"] == []
+    fits = ask(hub_environment, "search_skills", query="paint walls").json
+    assert "confident" not in fits
+    all_of_them = ask({**hub_environment, "SEARCH_CONFIDENCE": "0"}, "search_skills", query=vague).json
+    assert len(all_of_them["skills"]) == 6
+
+
+def test_tags_narrow_the_search_and_every_one_must_be_there(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("one", "Reads PDF files.", tags="a, b")
+    write_skill("two", "Reads PDF files and more.", tags="b")
+    assert sorted(names(hub_environment, "PDF", tags=["B"])) == ["one", "two"]
+    assert names(hub_environment, "PDF", tags=["b", "A"]) == ["one"]
+    assert names(hub_environment, "PDF", tags=["c"]) == []
+    assert ask(hub_environment, "search_skills", query="PDF", tags=["x"] * 21).code == "INVALID_ARGUMENT"
+
+
+def test_a_copy_is_named_beside_what_it_copies(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    write_skill("reports", text, body="Step by step. " * 30)
+    write_skill("reports-too", text, body="Step by step. " * 31)
+    (hit,) = ask(hub_environment, "search_skills", query="tables of annual reports").json["skills"]
+    assert (hit["name"], hit["copies"]) == ("reports", ["reports-too"])
+
+
+@pytest.mark.acceptance("S2-8")
+@pytest.mark.parametrize("provider", ["none", "local"])
+@pytest.mark.parametrize("mode", ["auto", "fts", "vector", "hybrid"])
+def test_every_mode_finds_it_with_and_without_word_vectors(
+    hub_environment: Environment, write_skill: SkillWriter, provider: str, mode: str
+) -> None:
+    write_skill("invoice-sorter", "Sorts invoices into folders.")
+    write_skill("painter", "Paints walls.")
+    write_skill("baker", "Bakes bread.")
+    environment = {**hub_environment, "EMBEDDING_PROVIDER": provider, "SEARCH_MODE": mode}
+    assert names({**environment, "SEARCH_CONFIDENCE": "0"}, "sort invoices")[0] == "invoice-sorter"

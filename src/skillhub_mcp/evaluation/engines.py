@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from skillhub_mcp.search.analysis import normalise_query
 from skillhub_mcp.search.features import FIELDS
 from skillhub_mcp.search.question import ALL_ORIGINS, Origin
+from skillhub_mcp.search.ranking import NEAR_MISSES
 from skillhub_mcp.search.rerankers.fixed import FixedWeights
 from skillhub_mcp.search.scoring import ALL_FIELDS
 from skillhub_mcp.search.searching import Mode, Searcher
@@ -26,7 +27,7 @@ Engine = Callable[[str], Answer]
 
 _DEPTH = 10
 _NOT_SAID = True
-_BARE_WEIGHTS = FixedWeights(meaning=0.0, phrase=0.0, title=0.0)
+_BARE_WEIGHTS = FixedWeights(meaning=0.0, phrase=0.0)
 _ONLY_ASKED = frozenset({Origin.ASKED})
 
 # Each part on its own taken from the whole.
@@ -36,7 +37,6 @@ _WITHOUT: Mapping[str, tuple[FixedWeights | None, frozenset[Origin], frozenset[s
     "without translations": (None, ALL_ORIGINS - {Origin.TRANSLATION}, ALL_FIELDS),
     "without spelling": (None, ALL_ORIGINS - {Origin.SPELLING, Origin.JOINED}, ALL_FIELDS),
     "without phrases": (FixedWeights(phrase=0.0), ALL_ORIGINS, ALL_FIELDS),
-    "without name match": (FixedWeights(title=0.0), ALL_ORIGINS, ALL_FIELDS),
     "without meaning": (FixedWeights(meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
     "bm25f alone": (_BARE_WEIGHTS, _ONLY_ASKED, ALL_FIELDS),
 }
@@ -66,7 +66,9 @@ def baseline(
 def _ours(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
     def ask(text: str) -> Answer:
         hits = searcher.search(index, normalise_query(text), limit=4 * _DEPTH, among=among).hits
-        return [hit.directory for hit in hits[:_DEPTH]], bool(hits) and hits[0].fits
+        fits = bool(hits) and hits[0].fits
+        # As the hub does: where nothing fits, near misses alone.
+        return [hit.directory for hit in hits[: _DEPTH if fits else NEAR_MISSES]], fits
 
     return ask
 

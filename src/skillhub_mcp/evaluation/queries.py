@@ -73,7 +73,8 @@ def directories_of(
 
 def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        with open(path, encoding="utf-8") as file:
+        # Editors on Windows begin a file with a byte order mark.
+        with open(path, encoding="utf-8-sig") as file:
             # Only a newline ends a line: others may stand within a text.
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -91,7 +92,7 @@ def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _query(path: str, number: int, written: Mapping[str, Any]) -> JudgedQuery:
-    text, relevant = written.get("text"), written.get("relevant")
+    text, relevant, kind = written.get("text"), written.get("relevant"), written.get("kind")
     if not isinstance(text, str) or not text.strip():
         raise QueriesUnreadable(path, number, "needs a text")
     if not isinstance(relevant, list | dict) or not all(isinstance(one, str) for one in relevant):
@@ -99,7 +100,7 @@ def _query(path: str, number: int, written: Mapping[str, Any]) -> JudgedQuery:
     return JudgedQuery(
         id=str(written.get("id", number)),
         text=text,
-        kind=str(written.get("kind", OTHER_KIND)),
+        kind=OTHER_KIND if kind is None else str(kind),
         relevant=frozenset(relevant),
         line=number,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from skillhub_mcp.evaluation.engines import Answer
 from skillhub_mcp.evaluation.measures import MEASURES, Quality, interval, mean_of, quality_of
@@ -70,11 +70,14 @@ class Report:
         """How long a query took, in the middle."""
         return 1_000.0 * median(self.seconds)
 
-    def gain_over(self, other: Report) -> tuple[float, float, float]:
-        """Return by how much this engine's nDCG is above another's over the same queries, and between which bounds."""
+    def gain_over(self, other: Report) -> tuple[float, float, float] | None:
+        """Return by how much this engine's nDCG is above another's over the same queries, and between which bounds.
+
+        None where nothing fits any of them. Raises ValueError where the other answered more or fewer queries.
+        """
         mine, theirs = ([one.quality for one in report.judged if one.quality is not None] for report in (self, other))
         gains = [a.ndcg_at_10 - b.ndcg_at_10 for a, b in zip(mine, theirs, strict=True)]
-        return sum(gains) / len(gains), *interval(gains)
+        return (fmean(gains), *interval(gains)) if gains else None
 
 
 def judge(

@@ -38,9 +38,12 @@ def evaluate(
 
     def ask_hub(text: str) -> Answer:
         answer = hub.search(text, limit=_DEPTH)
-        # A copy is told beside what it is a copy of, and is as good.
-        handles = [(hit.handle, *hit.copies) for hit in answer.hits]
-        return [directories[handle] for group in handles for handle in group], answer.confident
+        found = []
+        for hit in answer.hits:
+            # A copy is told beside what it is a copy of, and is as good. One that came during the run answers no query.
+            copies = (directories.get(copy) for copy in hit.copies)
+            found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
+        return found, answer.confident
 
     reports = [_judged(OURS, ask_hub, queries, relevant, progress)]
     if not baselines:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 NEVER_CUT = 5
 NEAR_MISSES = 3
 
-# By words alone a fitting skill scores at least this times the logarithm of the library's size: 95 of 100 do, while
-# three quarters of the questions that nothing fits stay below. docs/benchmarks.md has the curve.
-_FITTING = 4.0
+# By words alone a fitting skill scores at least this times the logarithm of the library's size: 99 of 100 do, while
+# two thirds of the questions that nothing fits stay below. docs/benchmarks.md has the curve.
+_FITTING = 2.6
 # A skill that is named or described with this share of what was asked for, by rarity, fits however short the question.
 _COVERED = 0.7
 # What a score of that kind is shown as: above it fits, below it is a near miss.
@@ -55,6 +55,7 @@ def ranked(
     *,
     skills: int,
     meaning_alone: bool = False,
+    usual_nearness: float | None = None,
 ) -> list[Hit]:
     """Return the candidates that score at all as hits, best first; equal ones stand in the order of their keys.
 
@@ -65,7 +66,7 @@ def ranked(
         near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
         return sorted(near, key=_place)
     top = max(totals, default=0.0)
-    fit = fitness(candidates, scores, totals, skills=skills)
+    fit = fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
     found = []
     for number, one in enumerate(candidates):
         total, words = totals[number], float(scores.words[number])
@@ -75,8 +76,17 @@ def ranked(
     return sorted(found, key=_place)
 
 
-def fitness(candidates: Sequence[Candidate], scores: Scores, totals: Sequence[float], *, skills: int) -> float:
+def fitness(
+    candidates: Sequence[Candidate],
+    scores: Scores,
+    totals: Sequence[float],
+    *,
+    skills: int,
+    usual_nearness: float | None = None,
+) -> float:
     """Return how well the best candidate fits, in 0..1: from a half on it does.
+
+    Where it is known how near a barely fitting skill's vector usually is, words count the less the farther all are.
 
     A word's weight grows with the logarithm of the number of skills that lack it, so that scores are measured by it.
     """
@@ -84,6 +94,9 @@ def fitness(candidates: Sequence[Candidate], scores: Scores, totals: Sequence[fl
         return 0.0
     best = max(range(len(totals)), key=totals.__getitem__)
     strength = float(scores.words.max(initial=0.0)) / (_FITTING * math.log1p(max(1, skills)))
+    if usual_nearness is not None:
+        nearest = max((one.nearness for one in candidates if one.nearness is not None), default=usual_nearness)
+        strength *= max(0.0, nearest) / usual_nearness
     coverage = float(scores.coverage[best])
     by_coverage = HALF + (coverage - _COVERED) * HALF / (1.0 - _COVERED) if coverage >= _COVERED else 0.0
     # Where no word is shared there is the cosine alone, which says little.

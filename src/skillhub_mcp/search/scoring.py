@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.search.statistics import Statistics
 
 ALL_FIELDS = frozenset(FIELDS)
-_K1 = 8.0
+_K1 = 5.0
 # All but the body.
 _SHORT = slice(0, 4)
 
@@ -35,7 +35,7 @@ class Weights:
     fields: Mapping[str, float] = field(
         default_factory=lambda: {"name": 8.0, "description": 8.0, "tags": 4.0, "category": 2.0, "body": 1.0}
     )
-    normalised: Mapping[str, float] = field(default_factory=lambda: {"description": 0.3, "body": 0.9})
+    normalised: Mapping[str, float] = field(default_factory=lambda: {"description": 0.5, "body": 0.9})
 
 
 WEIGHTS = Weights()
@@ -54,14 +54,13 @@ class Candidate:
 class Scores:
     """The candidates' scores, in their order, each part on its own.
 
-    `words` is BM25F and has no upper bound; `meaning`, `phrase` and `name` are shares in 0..1; `coverage` is the share
-    of what was asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`.
+    `words` is BM25F and has no upper bound; `meaning` and `phrase` are shares in 0..1; `coverage` is the share of what was
+    asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`.
     """
 
     words: NDArray[Any]
     meaning: NDArray[Any]
     phrase: NDArray[Any]
-    name: NDArray[Any]
     coverage: NDArray[Any]
     by_clause: Sequence[NDArray[Any]]
 
@@ -109,9 +108,8 @@ def score(
     words = np.sum([np.zeros(len(candidates)), *by_clause], axis=0)
     meaning = _spread(candidates)
     phrase = table.phrases(question.phrases) if {"name", "description"} <= fields else np.zeros(len(candidates))
-    name = table.name_match(question)
     coverage = covered / asked if asked else covered
-    return Scores(words, meaning, phrase, name, coverage, by_clause)
+    return Scores(words, meaning, phrase, coverage, by_clause)
 
 
 def _spread(candidates: Sequence[Candidate]) -> NDArray[Any]:
@@ -219,16 +217,6 @@ class _Table:
 
         found = [self._decoded.have_phrase(phrase_hash(*pair)) for pair in wanted]
         return np.mean(found, axis=0) if found else np.zeros(len(self._decoded.starts))
-
-    def name_match(self, question: Question) -> NDArray[Any]:
-        """Return which share of each candidate's name the question has."""
-        import numpy as np
-
-        had = np.zeros(len(self._decoded.starts))
-        for term in question.terms:
-            had += self._in_fields(term)[:, 0] > 0
-        share: NDArray[Any] = np.minimum(1.0, had / np.maximum(self._decoded.lengths[:, 0], 1.0))
-        return share
 
     def _of_term(self, term: str) -> NDArray[Any]:
         if term not in self._contributions:

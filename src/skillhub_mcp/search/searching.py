@@ -41,6 +41,8 @@ _THE_SAME = 0.9
 _NEARLY = 0.95
 _COMPARED = 20
 _SHOWN_TO_A_MODEL = 20
+# The cosine of word vectors between a question and a skill that just fits it.
+_USUAL_NEARNESS = 0.27
 
 
 class Mode(str, Enum):
@@ -102,8 +104,8 @@ class Searcher:
         self._mode = mode
         self._fields = fields
         self._embedder = None if mode is Mode.FTS else embedder
-        local = embedder is None or embedder.is_local
-        self._weights = weights or (WITH_WORD_VECTORS if local else WITH_A_PROVIDER)
+        self._is_local = embedder is None or embedder.is_local
+        self._weights = weights or (WITH_WORD_VECTORS if self._is_local else WITH_A_PROVIDER)
         self._model = model
         self._origins = origins
         self._clock = clock
@@ -147,7 +149,14 @@ class Searcher:
         candidates = [found[directory] for directory in sorted(found)]
         scores = score(question, candidates, index.statistics, fields=self._fields)
         totals = self._totals(query, candidates, scores, describe)
-        hits = ranked(candidates, scores, totals, skills=index.statistics.skills, meaning_alone=by_vector)
+        hits = ranked(
+            candidates,
+            scores,
+            totals,
+            skills=index.statistics.skills,
+            meaning_alone=by_vector,
+            usual_nearness=_USUAL_NEARNESS if vector is not None and self._is_local else None,
+        )
         by_directory = {one.directory: one for one in candidates}
         return Found(hits, question, by_directory, scores, _copies(hits, by_directory))
 
@@ -161,7 +170,7 @@ class Searcher:
         """Whether vectors find candidates too, and not only tell those apart that words find."""
         if self._mode is not Mode.AUTO:
             return True
-        return self._embedder is not None and not self._embedder.is_local
+        return not self._is_local
 
     def _totals(
         self, query: str, candidates: Sequence[Candidate], scores: Scores, describe: Describe
@@ -173,7 +182,6 @@ class Searcher:
                 scores.shares.tolist(),
                 scores.meaning.tolist(),
                 scores.phrase.tolist(),
-                scores.name.tolist(),
                 strict=True,
             )
         ]

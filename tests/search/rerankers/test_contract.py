@@ -18,10 +18,10 @@ KEY = "sk-secret-key-of-a-person"
 Provider = Literal["openai", "gemini"]
 
 CONTENDERS = (
-    Contender("bread", "Bake bread at home.", 1.0, 0.1, 0.0, 0.0),
-    Contender("walrus", "Feed the walrus.", 0.4, 0.9, 0.5, 1.0),
-    Contender("seal", "Feed the seal.", 0.7, 0.2, 0.0, 0.0),
-    Contender("seal", "Another text of that name.", 0.7, 0.2, 0.0, 0.0),
+    Contender("bread", "Bake bread at home.", 1.0, 0.1, 0.0),
+    Contender("walrus", "Feed the walrus.", 0.4, 0.9, 0.5),
+    Contender("seal", "Feed the seal.", 0.7, 0.2, 0.0),
+    Contender("seal", "Another text of that name.", 0.7, 0.2, 0.0),
 )
 
 
@@ -64,9 +64,9 @@ def test_no_contenders_are_no_numbers(reranker: Reranker) -> None:
 
 
 def test_fixed_weights_add_up_the_parts() -> None:
-    plain = FixedWeights(meaning=0.0, phrase=0.0, title=0.0)
+    plain = FixedWeights(meaning=0.0, phrase=0.0)
     assert plain.rerank("", CONTENDERS) == [1.0, 0.4, 0.7, 0.7]
-    assert FixedWeights(0.5, 0.25, 1.0).rerank("", CONTENDERS[1:2]) == [pytest.approx(0.4 + 0.45 + 0.125 + 1.0)]
+    assert FixedWeights(0.5, 0.25).rerank("", CONTENDERS[1:2]) == [pytest.approx(0.4 + 0.45 + 0.125)]
     assert WITH_A_PROVIDER.meaning > WITH_WORD_VECTORS.meaning
 
 

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, note, print_json, say, terminal_progress, write_file
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    note,
+    print_json,
+    printable,
+    say,
+    terminal_progress,
+    write_file,
+)
+from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.settings import read_settings
 
 if TYPE_CHECKING:
@@ -39,10 +51,10 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="NAME",
         help="compare with, repeatable: seed (LanceDB's own order), fts5 (sqlite), words (no vectors), 'bm25f alone', "
-        "or 'without …' one of body, synonyms, translations, spelling, phrases, name match, meaning",
+        "or 'without …' one of body, synonyms, translations, spelling, phrases, meaning",
     )
     running.add_argument("--ids", metavar="FILE", help=f"JSON lines with id and path of each skill ({_IDS_FILE})")
-    running.add_argument("--min-ndcg", type=float, metavar="X", help="fail where nDCG@10 is less")
+    running.add_argument("--min-ndcg", type=_share, metavar="X", help="fail where nDCG@10 is less")
     running.set_defaults(run=_run)
     logged = actions.add_parser("from-log", help="make queries from what was searched for and then loaded")
     logged.add_argument("log", metavar="LOG", help="the file that SKILLHUB_USAGE_LOG named")
@@ -63,6 +75,8 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if unknown:
         raise InvalidArgument("--baseline", f"{unknown[0]!r} is not one of: {', '.join(BASELINES)}")
     queries = read_queries(args.queries)
+    if args.min_ndcg is not None and not any(query.relevant for query in queries):
+        raise InvalidArgument("--min-ndcg", f"measures nothing: no query of {args.queries} has a skill that answers it")
     settings, _ = read_settings(os.environ, options)
     with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
         # An index of its own: what is measured is written anew, and the person's is left alone.
@@ -96,26 +110,54 @@ def _ids(given: str | None, roots: Sequence[str]) -> Mapping[str, str]:
     if given is not None:
         return read_ids(given)
     beside = [os.path.join(place, _IDS_FILE) for root in roots for place in (root, os.path.dirname(root))]
-    return next((read_ids(path) for path in beside if os.path.isfile(path)), {})
+    for path in filter(os.path.isfile, beside):
+        # Nobody said that this file holds ids: another's of that name is none of our business.
+        with suppress(QueriesUnreadable):
+            return read_ids(path)
+    return {}
 
 
-def _from_log(args: argparse.Namespace, _: Mapping[str, str]) -> int:
+def _share(written: str) -> float:
+    try:
+        share = float(written)
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {written!r}")
+    return share
+
+
+def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    from skillhub_mcp.cli.commands.stats import note_unreadable, served_handles
     from skillhub_mcp.usage import read_usage
 
     usage = read_usage(args.log)
-    lines = [
-        json.dumps({"id": f"log-{number:04}", "text": text, "kind": "log", "relevant": skills}, ensure_ascii=False)
-        for number, (text, skills) in enumerate(usage.chosen.items(), start=1)
+    note_unreadable(usage, args.log)
+    with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
+        served = frozenset(served_handles(hub))
+    answered = {text: [one for one in skills if one in served] for text, skills in usage.chosen.items()}
+    queries = [
+        {"id": f"log-{number:04}", "text": text, "kind": "log", "relevant": skills}
+        for number, (text, skills) in enumerate(((t, s) for t, s in answered.items() if s), start=1)
     ]
     if args.output:
-        text = "".join(f"{line}\n" for line in lines)
-        # Half a character is in no encoding.
-        write_file(args.output, text.encode("utf-8", "replace").decode("utf-8"))
+        write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries))
     else:
-        for line in lines:
-            print(line)
-    note(f"{len(lines)} queries of {usage.searches} searches led to a load")
+        for query in queries:
+            say(_json_line(query, sys.stdout.encoding))
+    note(f"{len(usage.chosen)} queries of {usage.searches} searches led to a load")
+    gone = {one for skills in usage.chosen.values() for one in skills} - served
+    if gone:
+        dropped = len(usage.chosen) - len(queries)
+        note(f"left out: {len(gone)} skills that are no longer served, {dropped} queries that nothing else answers")
     return EXIT_OK
+
+
+def _json_line(query: Mapping[str, object], encoding: str) -> str:
+    """Return JSON that `encoding` can carry and that does nothing to a terminal, escaped only where it must be."""
+    written = json.dumps(query, ensure_ascii=False)
+    carried = written.encode(encoding, "replace").decode(encoding)
+    return written if written == carried == printable(written) else json.dumps(query)
 
 
 def _tell(reports: Sequence[Report]) -> None:
@@ -143,7 +185,8 @@ def _line(report: Report, ours: Report, width: int) -> str:
     if mean is not None:
         low, high = report.intervals["ndcg_at_10"]
         told += "  ".join(f"{value:.3f}" for value in asdict(mean).values()) + f"   {low:.3f}–{high:.3f}"
-        gain = "" if report is ours else "{:+.3f} ({:+.3f}…{:+.3f})".format(*ours.gain_over(report))
+        gained = None if report is ours else ours.gain_over(report)
+        gain = "" if gained is None else "{:+.3f} ({:+.3f}…{:+.3f})".format(*gained)
         told += f"  {gain:<24}"
     shares = [f"{share:.0%}" for share in (report.refused, report.refused_wrongly) if share is not None]
     return f"{told}  {' / '.join(shares)}  {report.median_milliseconds:.1f} ms"

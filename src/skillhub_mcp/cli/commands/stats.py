@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.hubs import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
+
+if TYPE_CHECKING:
+    from skillhub_mcp.hub import SkillHub
+    from skillhub_mcp.usage import Usage
 
 _SHOWN = 10
 
@@ -40,8 +44,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             "LOG", "is missing", hint="set SKILLHUB_USAGE_LOG to a file for the server, and use some skills first"
         )
     usage = read_usage(path)
+    note_unreadable(usage, path)
     with open_hub(options) as hub:
-        served = [one.handle for one in hub.listed() if one.served and one.shadowed_by is None]
+        served = served_handles(hub)
     never = [handle for handle in served if handle not in usage.loads]
     used = sorted(usage.loads.items(), key=lambda item: (-item[1], item[0]))
     missed = sorted(usage.missed.items(), key=lambda item: (-item[1], item[0]))
@@ -53,6 +58,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "read": usage.reads,
                 "never_used": never,
                 "searched_without_success": dict(missed),
+                "unreadable_lines": usage.unreadable,
             }
         )
         return EXIT_OK
@@ -61,6 +67,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     _list(f"Never used, of {len(served):,} served", [f"       {name}" for name in never])
     _list("Searched without success", [f"{count:>5,}  {query}" for query, count in missed])
     return EXIT_OK
+
+
+def served_handles(hub: SkillHub) -> list[str]:
+    """Return what the skills are loaded by that are served and whose name no other has."""
+    return [one.handle for one in hub.listed() if one.served and one.shadowed_by is None]
+
+
+def note_unreadable(usage: Usage, path: str) -> None:
+    """Say on stderr how many lines of the log at `path` were skipped, where any were, and which was the first."""
+    if usage.unreadable:
+        note(f"{path}:{usage.unreadable[0]} is no note of a use; lines skipped: {len(usage.unreadable):,}")
 
 
 def _list(title: str, lines: list[str]) -> None:

@@ -12,8 +12,7 @@ class Contender:
     """A candidate as rerankers see it: what it is called and for, and the parts of its score, each in 0..1.
 
     `words` is its share of the best candidate's BM25F; `meaning` how near its vector is among the candidates'; `phrase`
-    the share of the query's pairs of words that stand side by side in it; `title` the share of its name that was asked
-    for.
+    the share of the query's pairs of words that stand side by side in it.
     """
 
     name: str
@@ -21,7 +20,6 @@ class Contender:
     words: float
     meaning: float
     phrase: float
-    title: float
 
 
 class Reranker(Protocol):

@@ -16,15 +16,11 @@ class FixedWeights:
 
     meaning: float = 0.2
     phrase: float = 0.1
-    title: float = 0.1
 
     def rerank(self, query: str, contenders: Sequence[Contender]) -> list[float]:
         """Return the weighted sums: 1 and a little more for the best. Looks at no text."""
         del query
-        return [
-            one.words + self.meaning * one.meaning + self.phrase * one.phrase + self.title * one.title
-            for one in contenders
-        ]
+        return [one.words + self.meaning * one.meaning + self.phrase * one.phrase for one in contenders]
 
 
 WITH_WORD_VECTORS = FixedWeights()

@@ -38,7 +38,7 @@ def add_core_tools(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_p
     """Register the three tools that every server offers; `with_paths` returns directories of this machine."""
 
     def search_skills(
-        query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task in a few words")],
+        query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task in a few English words")],
         limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | SkipJsonSchema[None] = None,
         category: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
         tags: Annotated[list[str], Field(max_length=MAX_TAGS)] | SkipJsonSchema[None] = None,
