@@ -21,7 +21,7 @@ from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy, Standing
 from skillhub_mcp.policy.rules import Act
-from skillhub_mcp.search.analysis import normalise_query
+from skillhub_mcp.search.analysis import normalise_query, tokens
 from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex, Narrowing
@@ -32,7 +32,7 @@ from skillhub_mcp.search.searching import Found, Searcher, without_copies
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, safe_alias
 from skillhub_mcp.skills.near import not_found
 from skillhub_mcp.skills.registry_index import RegistryIndex, index_of
 from skillhub_mcp.skills.roots import Source
@@ -260,17 +260,18 @@ class SkillHub:
         """Return the skills that fit `query`, best first (seed 002 §3.2, DECISIONS 18-21).
 
         Of a `category`, with all of `tags`, in any case; with `source`, those of that source, also where another has
-        their name. A query without words lists by name, with facets. Where nothing fits well the answer says so and
-        holds near misses only. A skill that is not for models to choose (`disable-model-invocation`) is never found,
-        and can still be loaded by name. Raises InvalidArgument for a limit outside 1..100, and IndexUnavailable when
-        no index can answer. An embedding provider that fails is not an error: full text answers instead.
+        their name. A query without a letter or digit lists by name, with facets. A skill whose name is asked for comes
+        first. Where nothing fits well the answer says so and holds near misses only. A skill that is not for models to
+        choose (`disable-model-invocation`) is never found, and can still be loaded by name. Raises InvalidArgument for
+        a limit outside 1..100, and IndexUnavailable when no index can answer. An embedding provider that fails is not
+        an error: full text answers instead.
         """
         text = normalise_query(query)
         wanted = self._search.limit if limit is None else limit
         if not 1 <= wanted <= MAX_LIMIT:
             raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
         narrowing = Narrowing.to(category, tags)
-        if not text:
+        if not tokens(text):
             return self._listing(narrowing, source, wanted)
         view, index, found = self._ask(text, wanted * _CANDIDATES_PER_HIT, narrowing, source)
         hits = cut(without_copies(found), threshold=self._search.threshold, limit=wanted)
@@ -408,7 +409,13 @@ class SkillHub:
 
             try:
                 found = self._searcher.search(
-                    index, text, limit=candidates, among=among, narrowing=narrowing, describe=described
+                    index,
+                    text,
+                    limit=candidates,
+                    among=among,
+                    narrowing=narrowing,
+                    describe=described,
+                    named=_named_like(text, view.snapshot),
                 )
             except IndexDamaged:
                 # Another process may have cleaned this version away: what it published since can answer.
@@ -448,6 +455,12 @@ class SkillHub:
     def _not_found(self, name: str, snapshot: Snapshot) -> SkillNotFound:
         policy = self._access.now()
         return not_found(name, [s.name for s in snapshot.skills if _findable(s, policy)], search_tool="search_skills")
+
+
+def _named_like(text: str, snapshot: Snapshot) -> list[str]:
+    """Return the skill whose name or safe alias is `text`, as it is or with its words joined."""
+    found = snapshot.named(text) or snapshot.named(safe_alias(text))
+    return [] if found is None else [found.directory]
 
 
 def _findable(skill: Skill, policy: Policy) -> bool:

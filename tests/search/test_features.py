@@ -9,9 +9,9 @@ from tests.search.pieces import make_skill
 from skillhub_mcp.search.analysis import term_counts
 from skillhub_mcp.search.features import (
     FIELDS,
+    alike,
     features_of,
     hash_of,
-    likeness,
     parts_of,
     phrase_hash,
     short_words,
@@ -59,13 +59,22 @@ def test_every_term_of_any_text_is_counted(description: str, body: str) -> None:
 
 
 def test_the_same_text_is_alike_and_another_is_not() -> None:
-    one, same = (parts_of(features_of(SKILL, "body text").encoded) for _ in range(2))
-    nearly = parts_of(features_of(SKILL, "body text walrus").encoded)
-    other = parts_of(features_of(make_skill("painter", "Paint the walls of a house today."), "").encoded)
-    assert likeness(one, same, least=0.9) == 1.0
-    assert likeness(one, nearly, least=0.8) == 7 / 8
-    assert likeness(one, nearly, least=0.9) == 0.0
-    assert likeness(one, other, least=0.1) == 0.0
+    text = "Apply a database migration to production, step by step, with a way back. " * 3
+    one, same = (parts_of(features_of(SKILL, text).encoded) for _ in range(2))
+    nearly = parts_of(features_of(SKILL, f"{text} walrus").encoded)
+    other = parts_of(features_of(make_skill("painter", "Paint the walls of a house today."), text).encoded)
+    assert alike(one, same, least=1.0)
+    assert alike(one, nearly, least=0.9)
+    assert not alike(one, nearly, least=0.99)
+    assert not alike(one, other, least=0.5)
+
+
+def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_alike() -> None:
+    body = " ".join(f"word{number}" for number in range(300))
+    up = make_skill("db-apply", "Apply a database migration.")
+    down = make_skill("db-revert", "Revert a database migration.")
+    first, second = (parts_of(features_of(skill, body).encoded) for skill in (up, down))
+    assert not alike(first, second, least=0.9)
 
 
 def test_words_are_kept_as_written_for_mending_others() -> None:

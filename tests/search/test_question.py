@@ -96,7 +96,7 @@ def test_a_word_that_is_known_is_not_mended() -> None:
 
 def test_two_words_written_as_one_are_parted_and_one_written_as_two_is_joined() -> None:
     assert choices(asked("fulltext"), Origin.SPELLING) == {"fulltext": ["full text"]}
-    assert choices(asked("web socket"), Origin.JOINED) == {"web socket": ["websocket"]}
+    assert choices(asked("web socket"), Origin.JOINED) == {"web": ["websocket"]}
 
 
 def test_synonyms_stand_beside_what_was_asked_and_count_less() -> None:
@@ -140,3 +140,12 @@ def test_odd_queries_become_bounded_questions(query: str) -> None:
 def test_the_same_query_is_the_same_question() -> None:
     queries: Sequence[str] = ("sort invoices", "die Rechnungen sortieren", "請求書を整理", "kuberntes deadlok")
     assert [asked(query) for query in queries] == [asked(query) for query in queries]
+
+
+@pytest.mark.parametrize("query", ["AI agent", "ai agent", "CI pipeline", "ES index", "DEM raster", "OS hardening"])
+def test_an_abbreviation_is_not_taken_for_another_language(query: str) -> None:
+    assert len(asked(query).clauses) == 2
+
+
+def test_a_foreign_word_alone_is_translated_where_no_skill_has_it() -> None:
+    assert choices(asked("Rechnungen"), Origin.TRANSLATION)["Rechnungen"][0] == "invoice"

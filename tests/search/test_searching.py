@@ -180,3 +180,36 @@ def test_an_embedding_error_is_the_only_failure_that_is_forgiven(tmp_path: Path)
     index = stored(tmp_path, embedder=WordEmbedder())
     with pytest.raises(ZeroDivisionError):
         found(Searcher(embedder=Broken()), index, "bread")
+
+
+def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) -> None:
+    skills = [
+        make_skill("make", "Build with rules."),
+        *(make_skill(f"maker-{number}", "Make makes makers make things. " * 3) for number in range(120)),
+    ]
+    index = stored(tmp_path, skills)
+    everything = frozenset(skill.directory for skill in skills)
+    answer = Searcher().search(index, "make", limit=40, among=everything, named=["/library/make"])
+    assert (answer.hits[0].directory, answer.hits[0].score) == ("/library/make", 1.0)
+    hidden = Searcher().search(index, "make", limit=40, among=everything - {"/library/make"}, named=["/library/make"])
+    assert "/library/make" not in [hit.directory for hit in hidden.hits]
+
+
+@pytest.mark.parametrize("fields", [{"body"}, {"name", "body"}, {"tags", "category"}, {"description"}])
+def test_only_the_fields_that_are_chosen_are_searched(tmp_path: Path, fields: set[str]) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    skill = make_skill("alpha", "Beta.", tags=("gamma",), category="delta")
+    index = store.open(store.rebuild([row(skill, "epsilon")], dimension=None))
+    searcher = Searcher(fields=frozenset(fields))
+    words = {"name": "alpha", "description": "beta", "tags": "gamma", "category": "delta", "body": "epsilon"}
+    hits = {field: searcher.search(index, word, limit=4, among={skill.directory}).hits for field, word in words.items()}
+    assert {field for field, found in hits.items() if found} == fields
+
+
+def test_a_word_of_any_length_is_found(tmp_path: Path) -> None:
+    long = "достопримечательность"
+    skills = [make_skill("one", f"About {long} and {'x' * 60}."), make_skill("two", "Other.")]
+    index = stored(tmp_path, skills)
+    for word in (long, "x" * 60):
+        hits = Searcher().search(index, word, limit=4, among={skill.directory for skill in skills}).hits
+        assert [hit.directory for hit in hits] == ["/library/one"]

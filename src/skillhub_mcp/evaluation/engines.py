@@ -73,10 +73,6 @@ def _ours(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engin
     return ask
 
 
-def _as_the_seed(index: LanceIndex, among: frozenset[str], text: str) -> list[str]:
-    return [one.directory for one in index.as_the_seed(normalise_query(text), limit=_DEPTH, among=among)]
-
-
 def _fts5(skills: Sequence[tuple[Skill, str]], among: frozenset[str]) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     columns = ", ".join(FIELDS)

@@ -1,8 +1,9 @@
 """How does text become terms? One analyser for queries and documents, in every script. Pure text in, text out.
 
 The rules of this module:
-1. A term is a word of letters and digits: in NFKC and lower case, without accents, English words by their stem.
-   `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are their parts, camel case is itself and its parts.
+1. A term is a word of letters, their marks and digits: in NFKC and lower case, without accents, English words by their
+   stem. `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are their parts, camel case is itself and its
+   parts.
 2. Scripts that are written without blanks have no words that everyone agrees on: their terms are overlapping runs of
    two characters (three in Thai, Lao, Khmer and Burmese), which find a word inside any compound, and a Korean noun
    with any particle. A run that is shorter is its own term.
@@ -19,16 +20,17 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from skillhub_mcp.search.letters import TRIPLED, UNSPACED, fold
+from skillhub_mcp.search.letters import MARKS, TRIPLED, UNSPACED, fold
 from skillhub_mcp.search.lexicon import stop_words
 
 MAX_QUERY_CHARACTERS = 2_000
 MAX_TERM_CHARACTERS = 64
 
-_TOKEN = re.compile(rf"[cCfF]#|[cC]\+\+|[^\W_]+(?:[{TRIPLED}]+[^\W_]*)*|[{TRIPLED}]+")
+_TOKEN = re.compile(rf"[cCfF]#|[cC]\+\+|[^\W_]+(?:[{TRIPLED}{MARKS}]+[^\W_]*)*|[{TRIPLED}]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
 _IS_TRIPLED = re.compile(f"[{TRIPLED}]")
 _KNOWN_TOKENS = 200_000
+_REMEMBERED_CHARACTERS = 32
 _SHORTEST_STEMMED = 3
 _VOWEL = re.compile("[aeiouy]")
 
@@ -68,11 +70,16 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
-@lru_cache(maxsize=_KNOWN_TOKENS)
 def token_terms(token: str) -> tuple[str, ...]:
     """Return the terms of one token."""
     if UNSPACED.search(token):
         return tuple(_mixed(token))
+    # What is longer is seldom seen again, and would fill the memory.
+    return _token_terms(token) if len(token) <= _REMEMBERED_CHARACTERS else _token_terms.__wrapped__(token)
+
+
+@lru_cache(maxsize=_KNOWN_TOKENS)
+def _token_terms(token: str) -> tuple[str, ...]:
     whole = fold(token)
     found = [] if whole in stop_words("en") else [stem(whole)]
     parts = _CAMEL.split(token) if not (token.isupper() or token.islower()) else []

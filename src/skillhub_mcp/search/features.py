@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FIELDS = ("name", "description", "tags", "category", "body")
 # How many of a term's 32 bits count it in each field; more of it than that counts as that many.
 _BITS = (5, 7, 5, 3, 12)
+_SHORT_COUNTS = (1 << sum(_BITS[:-1])) - 1
 _HEADER = len(FIELDS) + 2
 # A body goes on beyond this for reference, not to say what the skill is for.
 _BODY_CHARACTERS = 100_000
@@ -177,17 +178,20 @@ def side_by_side(skills: Sequence[Parts]) -> Decoded:
     )
 
 
-def likeness(one: Parts, other: Parts, *, least: float) -> float:
-    """Return which share of the terms of two skills both have, or 0 where that is less than `least`."""
+def alike(one: Parts, other: Parts, *, least: float) -> bool:
+    """Whether two skills share at least that share of their terms: of those in their short fields, and of all."""
+    if min(len(one.hashes), len(other.hashes)) < least * max(len(one.hashes), len(other.hashes)):
+        # Sets of such different sizes cannot have that much in common: no need to look inside.
+        return False
+    short = [part.hashes[part.counts & _SHORT_COUNTS > 0] for part in (one, other)]
+    return _shared(*short) >= least and _shared(one.hashes, other.hashes) >= least
+
+
+def _shared(one: NDArray[Any], other: NDArray[Any]) -> float:
     import numpy as np
 
-    sizes = len(one.hashes), len(other.hashes)
-    # Sets of such different sizes cannot have that much in common: no need to look inside.
-    if min(sizes) < least * max(sizes):
-        return 0.0
-    shared = len(np.intersect1d(one.hashes, other.hashes, assume_unique=True))
-    share = shared / max(1, sum(sizes) - shared)
-    return share if share >= least else 0.0
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared / max(1, len(one) + len(other) - shared)
 
 
 def _starts(sizes: Sequence[int]) -> NDArray[Any]:

@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,8 +26,8 @@ from typing import Any
 
 from skillhub_mcp.search.analysis import tokens
 from skillhub_mcp.search.embedders.base import Vector
-from skillhub_mcp.search.features import FIELDS, Features, Parts, features_of, parts_of, short_words
-from skillhub_mcp.search.scoring import ALL_FIELDS, Candidate
+from skillhub_mcp.search.features import Features, Parts, features_of, parts_of, short_words
+from skillhub_mcp.search.scoring import Candidate
 from skillhub_mcp.search.spelling import Speller
 from skillhub_mcp.search.statistics import Statistics, Tally, load_statistics, save_statistics
 from skillhub_mcp.skills.model import Skill
@@ -51,8 +52,6 @@ _KEPT_VERSIONS = dt.timedelta(minutes=10)
 _LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 _COUNTED = ["features", "name", "description", "tags"]
 _STATISTICS_FILE = re.compile(r"statistics-(\d+)\.npz")
-# Seed 002's field for each of ours; the body has none.
-_COLUMNS = {"name": "name", "description": "description", "tags": "tags_text", "category": "category"}
 
 
 # Read when LanceDB is first imported. Its own warnings go to stderr: "no table yet" is no news to anyone here.
@@ -88,21 +87,26 @@ class Narrowing:
     @classmethod
     def to(cls, category: str | None, tags: Iterable[str]) -> Narrowing:
         """Return a narrowing to what a caller wrote, in any case; empty words narrow nothing."""
-        own = category.strip().lower() if category is not None else None
-        return cls(own or None, tuple(dict.fromkeys(word for tag in tags if (word := tag.strip().lower()))))
+        own = _folded(category or "")
+        return cls(own or None, tuple(dict.fromkeys(word for tag in tags if (word := _folded(tag)))))
 
     def __bool__(self) -> bool:
         return self.category is not None or bool(self.tags)
 
     def takes(self, skill: Skill) -> bool:
         """Whether `skill` is left."""
-        return (self.category is None or skill.category == self.category) and set(self.tags) <= set(skill.tags)
+        if self.category is not None and _folded(skill.category or "") != self.category:
+            return False
+        return set(self.tags) <= {_folded(tag) for tag in skill.tags}
 
     @property
     def condition(self) -> str:
-        """The same for the index, which then looks at no other rows."""
-        parts = [f"category = {_quoted(self.category)}"] if self.category is not None else []
-        return " AND ".join([*parts, *(f"array_has(tags, {_quoted(tag)})" for tag in self.tags)])
+        """The same for the index, which then looks at few other rows; what may be stored in two ways is left out."""
+        parts = (
+            [f"category = {_quoted(self.category)}"] if self.category is not None and self.category.isascii() else []
+        )
+        parts += [f"array_has(tags, {_quoted(tag)})" for tag in self.tags if tag.isascii()]
+        return " AND ".join(parts)
 
 
 NOT_NARROWED = Narrowing()
@@ -179,31 +183,38 @@ class LanceIndex:
 
     def with_words(
         self,
-        words: Sequence[str],
+        terms: Sequence[str],
         *,
         limit: int,
         among: Collection[str],
-        fields: frozenset[str] = ALL_FIELDS,
         vector: Vector | None = None,
         narrowing: Narrowing = NOT_NARROWED,
     ) -> list[Candidate]:
-        """Return up to `limit` rows of `among` that have some of `words`, by plain BM25. Raises IndexDamaged.
+        """Return up to `limit` rows of `among` that have some of the analyser's `terms`, by plain BM25.
 
-        Over every field `words` are terms of the analyser; with fewer `fields` than all they are words as people
-        write them, and the fields are seed 002's own. With a `vector` each candidate says how near it is.
+        With a `vector` each candidate says how near it is. Raises IndexDamaged.
         """
-        from lancedb.query import MatchQuery, MultiMatchQuery
+        from lancedb.query import MatchQuery
 
-        text = " ".join(words)
-        if fields == ALL_FIELDS:
-            match: Any = MatchQuery(text, TERMS)
-        else:
-            match = MultiMatchQuery(text, [_COLUMNS[field] for field in FIELDS if field in fields & _COLUMNS.keys()])
+        match = MatchQuery(" ".join(terms), TERMS)
         return self._collect(lambda: self._table.search(match), "_score", limit, among, vector, narrowing)
 
     def as_the_seed(self, query: str, *, limit: int, among: Collection[str]) -> list[Candidate]:
-        """Return what seed 002 §3.2 finds: the words of a query in its four fields, LanceDB's own order."""
-        return self.with_words(tokens(query), limit=limit, among=among, fields=frozenset(_COLUMNS))
+        """Return what seed 002 §3.2 finds: the words of a query in its four fields, in LanceDB's own order.
+
+        Raises IndexDamaged.
+        """
+        from lancedb.query import MultiMatchQuery
+
+        match = MultiMatchQuery(" ".join(tokens(query)), list(TEXT_FIELDS))
+        return self._collect(lambda: self._table.search(match), "_score", limit, among, None, NOT_NARROWED)
+
+    def rows_at(self, directories: Collection[str], vector: Vector | None = None) -> list[Candidate]:
+        """Return those rows, whatever is asked for. Raises IndexDamaged."""
+        if not directories:
+            return []
+        found = self._table.search().where(_among(sorted(directories)), prefilter=True)
+        return self._collect(lambda: found, None, len(directories), frozenset(directories), vector, NOT_NARROWED)
 
     def nearest(
         self, vector: Vector, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED
@@ -234,7 +245,7 @@ class LanceIndex:
     def _collect(
         self,
         ask: Callable[[], Any],
-        score: str,
+        score: str | None,
         limit: int,
         among: Collection[str],
         vector: Vector | None,
@@ -250,10 +261,12 @@ class LanceIndex:
             wanted += _SPARE + limit * (self.statistics.skills - len(among)) // self.statistics.skills
         try:
             while True:
-                question = ask().select([score]).with_row_id(True).limit(wanted)
-                if inside:
+                question = ask().select([score] if score else ["path"]).with_row_id(True).limit(wanted)
+                if score is None:
+                    pass
+                elif inside:
                     question = question.where(_among(sorted(among)), prefilter=True)
-                elif narrowing:
+                elif narrowing.condition:
                     question = question.where(narrowing.condition, prefilter=True)
                 rows = self._rows(question.to_arrow().column("_rowid").to_pylist())
                 kept = [row for row in rows if row.directory in among][:limit]
@@ -419,7 +432,12 @@ class LanceStore:
             table.create_index(field, config=FTS(base_tokenizer="icu/split"))
         # The terms are made by our own analyser: LanceDB only parts them again.
         as_they_are = FTS(
-            base_tokenizer="whitespace", lower_case=False, stem=False, remove_stop_words=False, ascii_folding=False
+            base_tokenizer="whitespace",
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+            max_token_length=None,
         )
         table.create_index(TERMS, config=as_they_are)
         table.create_index("category", config=Bitmap(), name="category_bitmap")
@@ -532,6 +550,10 @@ def _values(row: Row, *, with_vectors: bool) -> dict[str, object]:
             "vector": None if row.vector is None else list(row.vector),
         }
     return values
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).split()).lower()
 
 
 def _among(keys: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cache
 from itertools import pairwise
 
-from skillhub_mcp.search.analysis import terms, token_terms, tokens
+from skillhub_mcp.search.analysis import stem, terms, token_terms, tokens
 from skillhub_mcp.search.letters import UNSPACED, fold
 from skillhub_mcp.search.lexicon import languages, stop_words, synonym_groups, translations
 from skillhub_mcp.search.spelling import Speller
@@ -28,6 +28,9 @@ _INSIDE_A_COMPOUND = 0.8
 _BESIDE_ITSELF = 0.6
 _SYNONYM = 0.6
 _MENDED = 0.8
+# A short word has many neighbours: mended it is never enough to say that a skill fits.
+_MENDED_SHORT = 0.6
+_SHORT_WORD = 7
 _JOINED = 0.6
 
 _LONGEST_PHRASE = 3
@@ -81,11 +84,6 @@ class Question:
         found = (term for clause in self.clauses for choice in clause.alternatives for term in choice.terms)
         return tuple(dict.fromkeys(found))
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Every word or phrase that can score, as it would be written in a skill, once."""
-        return tuple(dict.fromkeys(choice.text for clause in self.clauses for choice in clause.alternatives))
-
 
 @dataclass
 class _Draft:
@@ -115,29 +113,36 @@ def understand(
     `query` is normalised. Pure: the same values give the same question.
     """
     words = tokens(query)
-    language = _language(words)
+    language = _language(words, speller)
+    english = any(fold(word) in stop_words("en") for word in words)
     drafts = [*_translated(query, language, speller)]
     translated = {word for draft in drafts for word in draft.asked.split()} if language else set()
     for word in words:
         if UNSPACED.search(word):
             drafts += _of_unspaced(word, statistics)
-        elif language is None or not (fold(word) in stop_words(language) or fold(word) in translated):
-            drafts += _of_word(word, language, statistics, speller)
+        elif language is None or word.isupper() or fold(word) not in stop_words(language) | translated:
+            drafts += _of_word(word, language, statistics, speller, english=english)
     asked = [term for word in words for term in token_terms(word)]
     _offer_synonyms(asked, drafts)
-    drafts += _joined(asked, statistics)
+    _offer_joined(words, drafts, statistics)
     return Question(_clauses(drafts, origins), tuple(dict.fromkeys(pairwise(asked))))
 
 
-def _language(words: Sequence[str]) -> str | None:
-    """Return the language whose stop words are more among `words` than the English ones, or None."""
-    folded = [fold(word) for word in words]
+def _language(words: Sequence[str], speller: Speller) -> str | None:
+    """Return the language whose stop words are more among `words` than the English ones, or None.
+
+    One alone says little (`AI`, `per`): then another word must be listed that no skill is described with.
+    """
+    folded = [fold(word) for word in words if not word.isupper()]
 
     def hits(language: str) -> int:
         return sum(word in stop_words(language) for word in folded)
 
     best = max(languages(), key=hits)
-    return best if hits(best) > hits("en") else None
+    if hits(best) <= hits("en"):
+        return None
+    foreign = (translations().of_word(word) and not speller.knows(word) for word in folded)
+    return best if hits(best) > 1 or any(foreign) else None
 
 
 def _translated(query: str, language: str | None, speller: Speller) -> Iterator[_Draft]:
@@ -167,19 +172,22 @@ def _of_unspaced(word: str, statistics: Statistics) -> Iterator[_Draft]:
             yield draft
 
 
-def _of_word(word: str, language: str | None, statistics: Statistics, speller: Speller) -> Iterator[_Draft]:
+def _of_word(
+    word: str, language: str | None, statistics: Statistics, speller: Speller, *, english: bool
+) -> Iterator[_Draft]:
     wanted = token_terms(word)
     if not wanted:
         return
     folded = fold(word)
     draft = _Draft(word, wanted)
-    if language is not None and len(folded) >= _SHORTEST_FOREIGN:
+    known = [term for term in wanted if statistics.frequency(term)]
+    foreign = language is not None or not (english or known or speller.knows(folded))
+    if foreign and len(folded) >= _SHORTEST_FOREIGN:
         for meanings in translations().of_word(folded):
             draft.offer_meanings(meanings)
         if language == "de" and len(folded) >= _SHORTEST_COMPOUND:
             for meanings in translations().inside(folded, shortest=_SHORTEST_INSIDE):
                 draft.offer_meanings(meanings, _INSIDE_A_COMPOUND)
-    known = [term for term in wanted if statistics.frequency(term)]
     for term in known:
         draft.offer(word, 1.0, Origin.ASKED, [term])
     if not speller.knows(folded) and language is None and all(statistics.frequency(term) < _RARE for term in wanted):
@@ -190,7 +198,7 @@ def _of_word(word: str, language: str | None, statistics: Statistics, speller: S
 def _mend(draft: _Draft, word: str, speller: Speller) -> None:
     near = speller.near(word)
     for known in near:
-        draft.offer(known, _MENDED, Origin.SPELLING)
+        draft.offer(known, _MENDED if len(word) > _SHORT_WORD else _MENDED_SHORT, Origin.SPELLING)
     parts = None if near else speller.parts(word)
     if parts is not None:
         draft.offer(" ".join(parts), _MENDED, Origin.SPELLING)
@@ -211,14 +219,14 @@ def _offer_synonyms(asked: Sequence[str], drafts: list[_Draft]) -> None:
                 draft.offer(other, _SYNONYM, Origin.SYNONYM)
 
 
-def _joined(asked: Sequence[str], statistics: Statistics) -> Iterator[_Draft]:
-    """Yield pairs of words that skills write as one."""
-    for first, second in pairwise(asked):
-        one = first + second
-        if len(one) >= _SHORTEST_JOINED and statistics.frequency(one):
-            draft = _Draft(f"{first} {second}")
-            draft.offer(one, _JOINED, Origin.JOINED, [one])
-            yield draft
+def _offer_joined(words: Sequence[str], drafts: Sequence[_Draft], statistics: Statistics) -> None:
+    """Offer, for each of two words that skills write as one, that one."""
+    for pair in pairwise(words):
+        one = "".join(map(fold, pair))
+        if len(one) >= _SHORTEST_JOINED and not UNSPACED.search(one) and statistics.frequency(stem(one)):
+            for draft in drafts:
+                if draft.asked in pair:
+                    draft.offer(one, _JOINED, Origin.JOINED)
 
 
 def _clauses(drafts: Sequence[_Draft], origins: frozenset[Origin]) -> tuple[Clause, ...]:

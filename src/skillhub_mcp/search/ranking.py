@@ -56,21 +56,26 @@ def ranked(
     skills: int,
     meaning_alone: bool = False,
     usual_nearness: float | None = None,
+    named: frozenset[str] = frozenset(),
 ) -> list[Hit]:
     """Return the candidates that score at all as hits, best first; equal ones stand in the order of their keys.
 
     `totals` are what a reranker says that each counts. The best shows how well it fits among that many `skills`, and
     the others keep their ratio to it. With `meaning_alone` the cosine is the score.
+    What is `named` like the query comes first and fits.
     """
     if meaning_alone:
         near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
         return sorted(near, key=_place)
+    if named:
+        first = 1.0 + max(totals, default=0.0)
+        totals = [first if one.directory in named else total for one, total in zip(candidates, totals, strict=True)]
     top = max(totals, default=0.0)
-    fit = fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
+    fit = 1.0 if named else fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
     found = []
     for number, one in enumerate(candidates):
         total, words = totals[number], float(scores.words[number])
-        if words > 0.0 or one.nearness is not None:
+        if words > 0.0 or one.nearness is not None or one.directory in named:
             reason = Reason.TEXT if one.nearness is None else Reason.BOTH if words > 0.0 else Reason.VECTOR
             found.append(Hit(one.directory, fit * max(0.0, total) / top if top > 0.0 else 0.0, reason))
     return sorted(found, key=_place)
@@ -84,7 +89,7 @@ def fitness(
     skills: int,
     usual_nearness: float | None = None,
 ) -> float:
-    """Return how well the best candidate fits, in 0..1: from a half on it does.
+    """Return how well the best candidates fit, in 0..1: from a half on they do.
 
     Where it is known how near a barely fitting skill's vector usually is, words count the less the farther all are.
 

@@ -54,8 +54,8 @@ class Candidate:
 class Scores:
     """The candidates' scores, in their order, each part on its own.
 
-    `words` is BM25F and has no upper bound; `meaning` and `phrase` are shares in 0..1; `coverage` is the share of what was
-    asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`.
+    `words` is BM25F and has no upper bound; `meaning` and `phrase` are shares in 0..1; `coverage` is the share of what
+    was asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`.
     """
 
     words: NDArray[Any]

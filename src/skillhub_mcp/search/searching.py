@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import EmbeddingError, RerankingError
-from skillhub_mcp.search.features import likeness
+from skillhub_mcp.search.features import alike
 from skillhub_mcp.search.lance import NOT_NARROWED, Narrowing
 from skillhub_mcp.search.question import ALL_ORIGINS, Origin, Question, understand
 from skillhub_mcp.search.ranking import Hit, ranked
@@ -36,13 +36,14 @@ log = logging.getLogger(__name__)
 _CANDIDATES = 80
 _REST_AFTER_FAILURE_SECONDS = 30.0
 _REMEMBERED_QUERIES = 256
-# Two skills say nearly the same when they share nine of ten terms.
+# Two skills say nearly the same when they share nine of ten terms, in the short fields and in all of them.
 _THE_SAME = 0.9
 _NEARLY = 0.95
 _COMPARED = 20
 _SHOWN_TO_A_MODEL = 20
 # The cosine of word vectors between a question and a skill that just fits it.
 _USUAL_NEARNESS = 0.27
+_SOME_FIELDS = 4
 
 
 class Mode(str, Enum):
@@ -123,11 +124,13 @@ class Searcher:
         among: Collection[str],
         narrowing: Narrowing = NOT_NARROWED,
         describe: Describe = nameless,
+        named: Collection[str] = (),
     ) -> Found:
         """Return the rows of `among` that fit `query`, best first; `limit` is how many candidates S2 wants at least.
 
-        `describe` says name and description of a row, for a model that is asked about them. Raises IndexDamaged. A
-        provider that fails is no error: search goes on without it (seed 002 §3.2).
+        Rows that are `named` like the query come first, whatever they score. `describe` says name and description of a
+        row, for a model that is asked about them. Raises IndexDamaged. A provider that fails is no error: search goes
+        on without it (seed 002 §3.2).
         """
         question = understand(query, index.statistics, index.speller, origins=self._origins)
         vector = None if index.dimension is None else self._query_vector(query)
@@ -137,15 +140,16 @@ class Searcher:
         by_vector = vector is not None and self._mode is Mode.VECTOR
         found: dict[str, Candidate] = {}
         if not by_vector:
-            words = question.terms if self._fields == ALL_FIELDS else question.words
-            if words:
-                named = index.with_words(
-                    words, limit=wanted, among=among, fields=self._fields, vector=vector, narrowing=narrowing
-                )
-                found = {one.directory: one for one in named}
+            # Words are found in every field: where only some count, more of what is found will not.
+            many = wanted if self._fields == ALL_FIELDS else wanted * _SOME_FIELDS
+            if question.terms:
+                worded = index.with_words(question.terms, limit=many, among=among, vector=vector, narrowing=narrowing)
+                found = {one.directory: one for one in worded}
         if vector is not None and (self._asks_vectors or len(found) < limit):
             near = index.nearest(vector, limit=wanted, among=among, narrowing=narrowing)
             found = {one.directory: one for one in near} | found
+        asked_by_name = [directory for directory in named if directory in among]
+        found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
         candidates = [found[directory] for directory in sorted(found)]
         scores = score(question, candidates, index.statistics, fields=self._fields)
         totals = self._totals(query, candidates, scores, describe)
@@ -155,6 +159,7 @@ class Searcher:
             totals,
             skills=index.statistics.skills,
             meaning_alone=by_vector,
+            named=frozenset(asked_by_name),
             usual_nearness=_USUAL_NEARNESS if vector is not None and self._is_local else None,
         )
         by_directory = {one.directory: one for one in candidates}
@@ -225,7 +230,7 @@ def _copies(hits: Sequence[Hit], candidates: Mapping[str, Candidate]) -> dict[st
             if other.score < hit.score * _NEARLY:
                 break
             pair = candidates[hit.directory].features, candidates[other.directory].features
-            if other.directory not in taken and likeness(*pair, least=_THE_SAME):
+            if other.directory not in taken and alike(*pair, least=_THE_SAME):
                 copies.setdefault(hit.directory, []).append(other.directory)
                 taken.add(other.directory)
     return copies

@@ -8,8 +8,8 @@ from functools import cached_property
 from skillhub_mcp.search.letters import UNSPACED
 
 _SHORTEST = 4
-# A word of five letters may have one wrong, a longer one two.
-_ONE_MISTAKE_UP_TO = 5
+# A word of seven letters may have one wrong, a longer one two: "strudel" is not "stride".
+_ONE_MISTAKE_UP_TO = 7
 _SHORTEST_PART = 3
 
 

@@ -158,5 +158,5 @@ def load_statistics(path: str) -> Statistics:
                 stored["counts"],
                 dict(zip(text.split("\n") if text else [], counts, strict=True)),
             )
-    except (KeyError, EOFError, TypeError, BadZipFile) as error:
+    except (KeyError, EOFError, TypeError, RuntimeError, BadZipFile) as error:
         raise ValueError(f"{os.path.basename(path)} is damaged") from error
