@@ -181,8 +181,9 @@ def test_the_first_answers_come_before_any_heavy_library_is_imported(
 
 
 @pytest.mark.acceptance("S2-62")
+@pytest.mark.parametrize("provider", ["none", "local", "auto"])
 def test_with_no_provider_nothing_leaves_the_machine(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str
 ) -> None:
     write_skill("pdf-reader", "Reads PDF files.")
     calls = tmp_path / "calls.txt"
@@ -199,7 +200,8 @@ def test_with_no_provider_nothing_leaves_the_machine(
     )
 
     async def journey() -> None:
-        async with over_stdio({**hub_environment, "PYTHONPATH": str(hook)}) as client:
+        environment = {**hub_environment, "PYTHONPATH": str(hook), "EMBEDDING_PROVIDER": provider}
+        async with over_stdio(environment) as client:
             assert (await call(client, "search_skills", query="PDF")).json["skills"]
             await call(client, "load_skill", skill_name="pdf-reader")
 

@@ -28,9 +28,6 @@ _INSIDE_A_COMPOUND = 0.8
 _BESIDE_ITSELF = 0.6
 _SYNONYM = 0.6
 _MENDED = 0.8
-# A short word has many neighbours: mended it is never enough to say that a skill fits.
-_MENDED_SHORT = 0.6
-_SHORT_WORD = 7
 _JOINED = 0.6
 
 _LONGEST_PHRASE = 3
@@ -198,7 +195,7 @@ def _of_word(
 def _mend(draft: _Draft, word: str, speller: Speller) -> None:
     near = speller.near(word)
     for known in near:
-        draft.offer(known, _MENDED if len(word) > _SHORT_WORD else _MENDED_SHORT, Origin.SPELLING)
+        draft.offer(known, _MENDED, Origin.SPELLING)
     parts = None if near else speller.parts(word)
     if parts is not None:
         draft.offer(" ".join(parts), _MENDED, Origin.SPELLING)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ALL_FIELDS = frozenset(FIELDS)
 _K1 = 5.0
+_GUESSED = 0.75
 # All but the body.
 _SHORT = slice(0, 4)
 
@@ -104,12 +105,17 @@ def score(
         worth = [choice.weight * table.contribution(choice) for choice in clause.alternatives]
         by_clause.append(np.max(worth, axis=0) if worth else np.zeros(len(candidates)))
         if clause.alternatives:
-            covered += rarest * np.max([c.weight * table.stands(c) for c in clause.alternatives], axis=0)
+            covered += rarest * np.max([_certainty(c) * table.stands(c) for c in clause.alternatives], axis=0)
     words = np.sum([np.zeros(len(candidates)), *by_clause], axis=0)
     meaning = _spread(candidates)
     phrase = table.phrases(question.phrases) if {"name", "description"} <= fields else np.zeros(len(candidates))
     coverage = covered / asked if asked else covered
     return Scores(words, meaning, phrase, coverage, by_clause)
+
+
+def _certainty(choice: Alternative) -> float:
+    """Return for how much of its clause an alternative stands; a guess at what was meant never for enough of it."""
+    return choice.weight * (_GUESSED if choice.origin is Origin.SPELLING else 1.0)
 
 
 def _spread(candidates: Sequence[Candidate]) -> NDArray[Any]:
