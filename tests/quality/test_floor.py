@@ -41,7 +41,7 @@ def test_the_right_skill_is_found_and_comes_first(report: Report) -> None:
 
 
 def test_no_kind_of_question_is_left_behind(report: Report) -> None:
-    floors = {"kw": 0.9, "para": 0.68, "long": 0.62, "typo": 0.85, "ml": 0.85}
+    floors = {"kw": 0.9, "para": 0.68, "long": 0.62, "typo": 0.7, "ml": 0.85}
     assert {kind: report.kinds[kind].ndcg_at_10 >= floor for kind, floor in floors.items()} == dict.fromkeys(
         floors, True
     )

@@ -45,6 +45,7 @@ _KEYS_A_STATEMENT = 500
 _SPARE = 8
 # About 3 KB each.
 _REMEMBERED_ROWS = 20_000
+_READ_AT_ONCE = 5_000
 # Rows not yet in the full-text index are found by a scan: cheap for a few, so merging waits until there are more.
 _MERGE_AFTER_ROWS = 200
 _CLEAN_AFTER_VERSIONS = 50
@@ -197,7 +198,7 @@ class LanceIndex:
         from lancedb.query import MatchQuery
 
         match = MatchQuery(" ".join(terms), TERMS)
-        return self._collect(lambda: self._table.search(match), "_score", limit, among, vector, narrowing)
+        return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, vector, narrowing)
 
     def as_the_seed(self, query: str, *, limit: int, among: Collection[str]) -> list[Candidate]:
         """Return what seed 002 §3.2 finds: the words of a query in its four fields, in LanceDB's own order.
@@ -207,21 +208,27 @@ class LanceIndex:
         from lancedb.query import MultiMatchQuery
 
         match = MultiMatchQuery(" ".join(tokens(query)), list(TEXT_FIELDS))
-        return self._collect(lambda: self._table.search(match), "_score", limit, among, None, NOT_NARROWED)
+        return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, None, NOT_NARROWED)
 
     def rows_at(self, directories: Collection[str], vector: Vector | None = None) -> list[Candidate]:
         """Return those rows, whatever is asked for. Raises IndexDamaged."""
         if not directories:
             return []
-        found = self._table.search().where(_among(sorted(directories)), prefilter=True)
-        return self._collect(lambda: found, None, len(directories), frozenset(directories), vector, NOT_NARROWED)
+        keys = frozenset(directories)
+        condition = _among(sorted(keys))
+        try:
+            numbers = self._numbers(lambda query: query, "path", len(keys), condition)
+            rows = self._rows(numbers)
+        except _LANCE_FAILURES as error:
+            raise _damaged(error) from error
+        return self._candidates(rows, vector)
 
     def nearest(
         self, vector: Vector, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED
     ) -> list[Candidate]:
         """Return the `limit` rows of `among` nearest to `vector` by cosine. Raises IndexDamaged."""
         return self._collect(
-            lambda: self._table.search(list(vector), vector_column_name="vector").distance_type("cosine"),
+            lambda query: query.nearest_to(list(vector)).column("vector").distance_type("cosine"),
             "_distance",
             limit,
             among,
@@ -244,8 +251,8 @@ class LanceIndex:
 
     def _collect(
         self,
-        ask: Callable[[], Any],
-        score: str | None,
+        ask: Callable[[Any], Any],
+        score: str,
         limit: int,
         among: Collection[str],
         vector: Vector | None,
@@ -259,26 +266,36 @@ class LanceIndex:
         if not inside and len(among) < self.statistics.skills:
             # Rows that are not among the wanted ones take places: about as many more are asked for at once.
             wanted += _SPARE + limit * (self.statistics.skills - len(among)) // self.statistics.skills
+        condition = _among(sorted(among)) if inside else narrowing.condition
         try:
             while True:
-                question = ask().select([score] if score else ["path"]).with_row_id(True).limit(wanted)
-                if score is None:
-                    pass
-                elif inside:
-                    question = question.where(_among(sorted(among)), prefilter=True)
-                elif narrowing.condition:
-                    question = question.where(narrowing.condition, prefilter=True)
-                rows = self._rows(question.to_arrow().column("_rowid").to_pylist())
+                rows = self._rows(self._numbers(ask, score, wanted, condition))
                 kept = [row for row in rows if row.directory in among][:limit]
                 if len(kept) >= limit or len(rows) < wanted:
                     break
                 wanted *= 4
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
+        return self._candidates(kept, vector)
+
+    def _numbers(self, ask: Callable[[Any], Any], column: str, limit: int, condition: str) -> list[int]:
+        """Return the numbers of the rows that a query finds, best first.
+
+        LanceDB's synchronous builder asks its own thread five times for one query: this asks once.
+        """
+        from lancedb.background_loop import LOOP
+
+        query = ask(self._table._table.query()).select([column]).with_row_id().limit(limit)  # noqa: SLF001 - see above
+        if condition:
+            query = query.where(condition)
+        found: list[int] = LOOP.run(query.to_arrow()).column("_rowid").to_pylist()
+        return found
+
+    def _candidates(self, rows: Sequence[_Known], vector: Vector | None) -> list[Candidate]:
         if vector is None or self.dimension != len(vector):
-            return [Candidate(row.directory, row.features) for row in kept]
-        near = _cosines([row.vector for row in kept], vector)
-        return [Candidate(row.directory, row.features, nearness) for row, nearness in zip(kept, near, strict=True)]
+            return [Candidate(row.directory, row.features) for row in rows]
+        near = _cosines([row.vector for row in rows], vector)
+        return [Candidate(row.directory, row.features, nearness) for row, nearness in zip(rows, near, strict=True)]
 
     def _rows(self, numbers: Sequence[int]) -> list[_Known]:
         """Return the rows of those numbers. Finding them is quick, reading them is not: they are remembered."""
@@ -286,8 +303,12 @@ class LanceIndex:
         missing = [number for number in numbers if number not in known]
         if missing:
             columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
-            read = self._table.take_row_ids(missing).select(columns).with_row_id().to_arrow()
-            vectors = [None] * len(missing) if self.dimension is None else _vectors(read.column("vector"))
+            if not known and self.statistics.skills <= _READ_AT_ONCE:
+                # All of a small table at once: soon they would be asked for one by one.
+                read = self._table.search().select(columns).with_row_id(True).limit(None).to_arrow()
+            else:
+                read = self._table.take_row_ids(missing).select(columns).with_row_id().to_arrow()
+            vectors = [None] * len(read) if self.dimension is None else _vectors(read.column("vector"))
             numbers_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
             rows = map(_Known, paths, map(parts_of, encoded), vectors)
             if len(known) > _REMEMBERED_ROWS:
