@@ -22,6 +22,8 @@ Provider = Literal["auto", "none", "local", "openai", "gemini"]
 SearchMode = Literal["auto", "fts", "vector", "hybrid"]
 ErrorStyle = Literal["result", "jsonrpc"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+LogFormat = Literal["text", "json"]
+Card = Literal["off", "names", "full"]
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -84,6 +86,21 @@ class Settings:
     error_style: ErrorStyle
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    allow_anonymous: bool
+    token: str = field(repr=False)
+    tokens_file: str
+    jwt_issuer: str
+    jwt_audience: str
+    jwt_jwks: str
+    public_url: str
+    rate_limit: int
+    max_request_bytes: int
+    trusted_proxies: tuple[str, ...]
+    stateless: bool
+    workers: int
+    log_format: LogFormat
+    audit_log: str
+    metrics: bool
     registry_max_lines: int
     registry_max_line_characters: int
     skills_enabled: bool
@@ -92,6 +109,7 @@ class Settings:
     skill_search_limit: int
     skill_search_max_limit: int
     instructions_max_bytes: int
+    card: Card
     agents_config: str
     usage_log: str
     permissions: str
@@ -454,6 +472,101 @@ SETTINGS: tuple[Setting[object], ...] = (
         _list,
     ),
     _setting(
+        "SKILLHUB_ALLOW_ANONYMOUS",
+        "allow_anonymous",
+        "0",
+        "1 lets a server that asks for no token listen on an address that other machines reach",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_TOKEN",
+        "token",
+        "",
+        "The bearer token that HTTP clients must send; empty asks for none",
+        _text,
+        secret=True,
+    ),
+    _setting(
+        "SKILLHUB_TOKENS_FILE",
+        "tokens_file",
+        "",
+        "A file of hashed bearer tokens, each with the skills that its bearer may have; made by `skillhub token`",
+        _optional_path,
+    ),
+    _setting(
+        "SKILLHUB_JWT_ISSUER",
+        "jwt_issuer",
+        "",
+        "The issuer whose JSON Web Tokens HTTP clients may send; needs SKILLHUB_JWT_AUDIENCE",
+        _address,
+    ),
+    _setting("SKILLHUB_JWT_AUDIENCE", "jwt_audience", "", "The audience that such a token must be meant for", _text),
+    _setting(
+        "SKILLHUB_JWT_JWKS",
+        "jwt_jwks",
+        "",
+        "The address of the issuer's keys; empty takes the issuer's /.well-known/jwks.json",
+        _address,
+    ),
+    _setting(
+        "SKILLHUB_PUBLIC_URL",
+        "public_url",
+        "",
+        "The address of /mcp as clients reach it, such as https://skills.example.com/mcp; told in the metadata of the "
+        "protected resource",
+        _address,
+    ),
+    _setting(
+        "SKILLHUB_RATE_LIMIT",
+        "rate_limit",
+        "6000",
+        "Requests a minute that one HTTP client may send, known by its token or else its address; 0 sets no limit",
+        _whole(0, 1_000_000),
+    ),
+    _setting(
+        "SKILLHUB_MAX_REQUEST_BYTES",
+        "max_request_bytes",
+        "1048576",
+        "Bytes of an HTTP request's body beyond which it is refused",
+        _whole(1_024, _MEBIBYTES_64),
+    ),
+    _setting(
+        "SKILLHUB_TRUSTED_PROXIES",
+        "trusted_proxies",
+        "127.0.0.1,::1",
+        "Addresses or networks of the proxies whose X-Forwarded-* headers are believed, separated by commas",
+        _list,
+    ),
+    _setting(
+        "SKILLHUB_STATELESS",
+        "stateless",
+        "0",
+        "1 keeps no sessions of the older era, so that any of several workers can answer any request",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_WORKERS",
+        "workers",
+        "1",
+        "Processes that answer HTTP requests at one address; more than 1 needs SKILLHUB_STATELESS=1",
+        _whole(1, 64),
+    ),
+    _setting(
+        "SKILLHUB_LOG_FORMAT",
+        "log_format",
+        "text",
+        "How the log on stderr is written: text, or json, one object a line",
+        _choice("text", "json"),
+    ),
+    _setting(
+        "SKILLHUB_AUDIT_LOG",
+        "audit_log",
+        "",
+        "A file that each load, read and run is noted in, one JSON object a line, besides the log on stderr",
+        _optional_path,
+    ),
+    _setting("SKILLHUB_METRICS", "metrics", "0", "1 offers /metrics for Prometheus over HTTP", _switch),
+    _setting(
         "SKILLHUB_REGISTRY_MAX_LINES",
         "registry_max_lines",
         "200",
@@ -513,6 +626,14 @@ SETTINGS: tuple[Setting[object], ...] = (
         "2048",
         "Bytes that the server's instructions take at most; what the tools need comes first, then the names of skills",
         _whole(512, _MEBIBYTES_64),
+    ),
+    _setting(
+        "SKILLHUB_CARD",
+        "card",
+        "full",
+        "What the server's instructions tell of the skills: full describes those that always apply or fit the project "
+        "and names the domains of the rest, names only names them, off tells nothing",
+        _choice("off", "names", "full"),
     ),
     _setting(
         "SKILLHUB_AGENTS_CONFIG",
