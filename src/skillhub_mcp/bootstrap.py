@@ -14,6 +14,8 @@ from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file
 from skillhub_mcp.policy.rules import Act, Rule
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
+from skillhub_mcp.publishing.kept import PUBLICATION_FILE, KeptEntries
+from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.indexing import Indexer, Progress, no_progress
@@ -166,7 +168,14 @@ def server_options(settings: Settings, hub: SkillHub, *, over_http: bool = False
         remember=lambda act, skill_name: remember_rule(settings, act, skill_name),
         hooks=read_hooks(settings.hooks) if settings.hooks else (),
         cwd=project_of(settings).cwd,
+        publisher=make_publisher(settings, hub),
     )
+
+
+def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
+    """Return what publishes the skills of `hub` to hosts that read them natively. Opens and reads nothing yet."""
+    kept = os.path.join(os.path.dirname(os.path.abspath(settings.db_path)), PUBLICATION_FILE)
+    return Publisher(hub, KeptEntries(kept), serve_dotfiles=settings.serve_dotfiles)
 
 
 def make_hub(

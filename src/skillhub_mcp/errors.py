@@ -12,6 +12,7 @@
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the person who runs the server stopped the call
     ├── SkillUnreadable         SKILL_UNREADABLE       its SKILL.md cannot be read or parsed
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
+    ├── ResourceNotFound        RESOURCE_NOT_FOUND     nothing is served at that URI
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path leaves the skill, or is withheld
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
@@ -229,6 +230,20 @@ class SkillFileNotFound(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"skill_name": self.skill, "file_path": self.file_path}
+
+
+class ResourceNotFound(SkillHubError):
+    """Nothing is served at that URI, or nothing of the kind that was asked for."""
+
+    code = "RESOURCE_NOT_FOUND"
+
+    def __init__(self, uri: str, reason: str = "is not served", *, hint: str | None = None) -> None:
+        super().__init__(f"{uri} {reason}", hint=hint)
+        self.uri = uri
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"uri": self.uri}
 
 
 class PathNotAllowed(SkillHubError):

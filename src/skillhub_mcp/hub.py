@@ -31,7 +31,7 @@ from skillhub_mcp.search.scoring import Contribution
 from skillhub_mcp.search.searching import Found, Searcher, without_copies
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.documents import read_document
-from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file
+from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, safe_alias
 from skillhub_mcp.skills.near import not_found
 from skillhub_mcp.skills.registry_index import RegistryIndex, index_of
@@ -187,6 +187,10 @@ class SkillHub:
         """Who may load what."""
         return self._access
 
+    def present(self) -> tuple[Snapshot, Policy]:
+        """Return the skills that are there, and what may be done with each now."""
+        return self._live.skills_alone(), self._access.now()
+
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
         policy = self._access.now()
@@ -341,6 +345,30 @@ class SkillHub:
         content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
         if self._usage is not None:
             self._usage.read(snapshot.handle(skill), file_path)
+        return content
+
+    def read_bytes(
+        self, skill: Skill, file_path: str, *, max_bytes: int, granted: Collection[Grant] = NOTHING_GRANTED
+    ) -> bytes:
+        """Return all of a file, byte for byte, of a skill that `present` has told of.
+
+        Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not found.
+        """
+        loads = file_path == SKILL_FILE
+        self._access.now().check(skill, Act.LOAD if loads else Act.READ, granted)
+        content = read_whole(
+            skill.directory,
+            file_path,
+            skill=skill.name,
+            max_bytes=max_bytes,
+            serve_dotfiles=self._files.serve_dotfiles,
+        )
+        if self._usage is not None:
+            handle = self._live.skills_alone().handle(skill)
+            if loads:
+                self._usage.loaded(handle)
+            else:
+                self._usage.read(handle, file_path)
         return content
 
     def files(

@@ -22,12 +22,16 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.rules import Act
+from skillhub_mcp.publishing.preparing import Preparing
+from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.announcing import Announcer
 from skillhub_mcp.server.boundary import ErrorBoundary, ErrorStyle
 from skillhub_mcp.server.consent import Consent
 from skillhub_mcp.server.hooking import Hooking
 from skillhub_mcp.server.instructing import Instructing, InstructionOptions
 from skillhub_mcp.server.sessions import Sessions, Transport
+from skillhub_mcp.server.skill_resources import SkillResources
+from skillhub_mcp.server.skills_extension import SkillsExtension
 from skillhub_mcp.server.tools.core import add_core_tools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 SESSION_TOOLS = ("skill_load", "context_inspect", "agents_context", "agents_resolve", "agents_resume_diff")
 
 _LIST_TTL_SECONDS = 300
+_LIST_PAGE = 250
 # The answer to tools/list is written before the index begins to load; without a question, it loads by itself.
 _START_AFTER_LISTING_SECONDS = 0.05
 _START_AFTER_SILENCE_SECONDS = 10.0
@@ -76,11 +81,13 @@ class ServerOptions:
     remember: Callable[[Act, str], None]
     hooks: Sequence[Hook]
     cwd: str
+    publisher: Publisher
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub` (seed 002 §3)."""
-    start = _LateStart(hub)
+    preparing = Preparing(hub, options.publisher)
+    start = _LateStart([hub.start, preparing.start])
     announcer = Announcer(hub)
     over_stdio = options.transport == "stdio"
     sessions = Sessions(options.transport, tools=SESSION_TOOLS)
@@ -97,6 +104,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         finally:
             start.cancel()
             await announcer.close()
+            await asyncio.to_thread(preparing.close)
             await asyncio.to_thread(hub.close)
 
     server = FastMCP(
@@ -112,10 +120,13 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             announcer,
         ],
         mask_error_details=True,
+        list_page_size=_LIST_PAGE,
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
     announcer.serve(server)
+    server.add_provider(SkillResources(options.publisher, sessions))
+    server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
     Instructing(
         server,
         hub,
@@ -175,17 +186,21 @@ def _add_tools(
 class _LateStart(Middleware):
     """Starts the hub once the client has its list of tools: loading the index first would delay that answer."""
 
-    def __init__(self, hub: SkillHub) -> None:
-        self._hub = hub
+    def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
+        self._steps = tuple(steps)
         self._timer: asyncio.TimerHandle | None = None
 
     def after(self, seconds: float) -> None:
         self.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._hub.start)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._start)
 
     def cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+    def _start(self) -> None:
+        for step in self._steps:
+            step()
 
     async def on_list_tools(
         self,

@@ -13,9 +13,10 @@ from fastmcp.exceptions import FastMCPError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import ToolResult
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 
-from skillhub_mcp.errors import InvalidArgument, SkillHubError
+from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, ResourceNotFound, SkillFileNotFound, SkillHubError
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,26 @@ class ErrorBoundary(Middleware):
                 raise
             # A prompt has no result that could say that it failed.
             raise MCPError(_JSONRPC_CODE, error_text(expected), error_data(expected)) from error
+
+
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
+    ) -> Any:
+        try:
+            return await call_next(context)
+        except (FastMCPError, SkillHubError) as error:
+            expected = _expected(error)
+            if expected is None:
+                raise
+            raise protocol_error(expected) from error
+
+
+def protocol_error(error: SkillHubError) -> MCPError:
+    """Return the JSON-RPC error that reports `error` where there is no result that could (SEP-2640, Error Handling)."""
+    wrong = isinstance(error, InvalidArgument | ResourceNotFound | SkillFileNotFound | PathNotAllowed)
+    return MCPError(INVALID_PARAMS if wrong else _JSONRPC_CODE, error_text(error), error_data(error))
 
 
 def error_text(error: SkillHubError) -> str:

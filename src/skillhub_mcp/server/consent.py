@@ -15,6 +15,7 @@ from typing import Any
 import mcp_types
 from fastmcp.exceptions import FastMCPError
 from fastmcp.prompts.base import InputRequiredPromptResult
+from fastmcp.resources.base import InputRequiredResourceResult
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult
@@ -59,6 +60,13 @@ class Consent(Middleware):
         call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
     ) -> Any:
         return await self._agreed(context, call_next, InputRequiredPromptResult)
+
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
+    ) -> Any:
+        return await self._agreed(context, call_next, InputRequiredResourceResult)
 
     async def _agreed(
         self,

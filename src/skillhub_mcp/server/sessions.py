@@ -140,6 +140,13 @@ class Sessions(Middleware):
     ) -> Any:
         return await self._within(context, None, call_next)
 
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
+    ) -> Any:
+        return await self._within(context, None, call_next)
+
     async def _within(self, context: MiddlewareContext[Any], handle: str | None, call_next: CallNext[Any, Any]) -> Any:
         token = _CURRENT.set(self._of(context.fastmcp_context, handle))
         try:

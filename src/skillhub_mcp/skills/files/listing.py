@@ -9,7 +9,7 @@ import stat
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound
@@ -24,10 +24,14 @@ _NOT_LISTED = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file of a skill: its path below the skill's directory, with forward slashes, and its size in bytes."""
+    """A file of a skill: its path below the skill's directory, with forward slashes, and its size in bytes.
+
+    While `stamp`, its mtime and ctime in nanoseconds and its inode, stays the same, its bytes do.
+    """
 
     path: str
     size: int
+    stamp: tuple[int, int, int] = field(default=(0, 0, 0), compare=False)
 
 
 def list_files(
@@ -52,7 +56,7 @@ def list_files(
             more = True
             continue
         budget -= max(1, names.seen)
-        found.extend(FileEntry("/".join((*parts, name)), size) for name, size in names.files)
+        found.extend(_entry("/".join((*parts, name)), status) for name, status in names.files)
         if len(parts) < MAX_DEPTH - 1:
             waiting.extend((*parts, name) for name in names.directories)
         else:
@@ -65,15 +69,15 @@ def list_files(
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What one directory holds: its files with sizes, its directories, both sorted, and how many entries were seen."""
+    """What one directory holds: its files with their states, its directories, both by name, and how many were seen."""
 
-    files: list[tuple[str, int]]
+    files: list[tuple[str, os.stat_result]]
     directories: list[str]
     seen: int
 
 
 def _look_into(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bool) -> _Names:
-    files: list[tuple[str, int]] = []
+    files: list[tuple[str, os.stat_result]] = []
     directories: list[str] = []
     seen = 0
     with _directory(top, parts) as place, os.scandir(place) as entries:
@@ -86,10 +90,10 @@ def _look_into(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bo
             if entry.is_dir(follow_symlinks=False):
                 directories.append(name)
                 continue
-            size = _size(entry, top, (*parts, name), serve_dotfiles)
-            if size is not None:
-                files.append((name, size))
-    return _Names(sorted(files), sorted(directories), seen)
+            status = _status(entry, top, (*parts, name), serve_dotfiles)
+            if status is not None:
+                files.append((name, status))
+    return _Names(sorted(files, key=lambda file: file[0]), sorted(directories), seen)
 
 
 @contextmanager
@@ -111,15 +115,19 @@ def _directory(top: str, parts: tuple[str, ...]) -> Iterator[int | str]:
         os.close(here)
 
 
-def _size(entry: os.DirEntry[str], top: str, parts: tuple[str, ...], serve_dotfiles: bool) -> int | None:
-    """Return the size of the file that reading this entry would give, or None where it would give none."""
+def _entry(path: str, status: os.stat_result) -> FileEntry:
+    return FileEntry(path, status.st_size, (status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+
+
+def _status(entry: os.DirEntry[str], top: str, parts: tuple[str, ...], serve_dotfiles: bool) -> os.stat_result | None:
+    """Return the state of the file that reading this entry would give, or None where it would give none."""
     try:
         if not entry.is_symlink():
             status = entry.stat(follow_symlinks=False)
-            return status.st_size if stat.S_ISREG(status.st_mode) else None
+            return status if stat.S_ISREG(status.st_mode) else None
         wanted = WantedFile(skill="", path=entry.name, parts=parts, serve_dotfiles=serve_dotfiles)
         with opened(top, wanted, None) as descriptor:
-            return os.fstat(descriptor).st_size
+            return os.fstat(descriptor)
     except (OSError, PathNotAllowed, SkillFileNotFound):
         return None
 

@@ -108,19 +108,25 @@ def read_file(
         size=size,
         offset=offset,
         next_offset=offset + used if truncated else None,
-        media_type=_media_type(wanted.parts[-1], text=encoding == "utf-8"),
+        media_type=media_type(wanted.parts[-1], text=encoding == "utf-8"),
     )
 
 
 def read_whole(
-    directory: str | Path, file_path: str, *, skill: str, max_bytes: int, opener: Opener | None = None
+    directory: str | Path,
+    file_path: str,
+    *,
+    skill: str,
+    max_bytes: int,
+    serve_dotfiles: bool = False,
+    opener: Opener | None = None,
 ) -> bytes:
     """Read a whole file of a skill under the same confinement as `read_file`.
 
     Raises PathNotAllowed, InvalidArgument (an empty path) and SkillFileNotFound, the last also for a file of
     more than `max_bytes`.
     """
-    wanted = judge(file_path, skill=skill, serve_dotfiles=False)
+    wanted = judge(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
     with opened(directory, wanted, opener) as descriptor:
         content = _read_at(descriptor, 0, max_bytes + 1)
     if len(content) > max_bytes:
@@ -171,7 +177,8 @@ def _read_at(descriptor: int, offset: int, count: int) -> bytes:
     return b"".join(parts)
 
 
-def _media_type(name: str, *, text: bool) -> str:
+def media_type(name: str, *, text: bool) -> str:
+    """Return the media type of a file by its name; `text` says whether its content is."""
     # Only the suffix: the library reads its argument as a URL.
     suffix = os.path.splitext(name)[1].lower()
     guessed, compressed = _media_types().guess_type(f"file{suffix}")
