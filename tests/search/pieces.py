@@ -58,9 +58,9 @@ def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> R
     return Row(skill, skill.stamp.content_hash, instructions, vector)
 
 
-def index_of(db_path: str | Path, skills: Sequence[Skill]) -> LanceIndex:
-    """A text index of `skills`, on disk."""
-    store = LanceStore(str(db_path))
+def index_of(db_path: str | Path, skills: Sequence[Skill], *, held_rows: int = 0) -> LanceIndex:
+    """A text index of `skills`, on disk, where LanceDB is asked unless there are at most `held_rows`."""
+    store = LanceStore(str(db_path), held_rows=held_rows)
     return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
 
 

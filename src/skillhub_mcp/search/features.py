@@ -32,6 +32,8 @@ FIELDS = ("name", "description", "tags", "category", "body")
 _BITS = (5, 7, 5, 3, 12)
 _SHORT_COUNTS = (1 << sum(_BITS[:-1])) - 1
 _HEADER = len(FIELDS) + 2
+# What is short weighs so many times what the body does, where candidates are found.
+_SHORT_TIMES = 3
 # A body goes on beyond this for reference, not to say what the skill is for.
 _BODY_CHARACTERS = 100_000
 _SHORTEST_WORD = 3
@@ -178,6 +180,18 @@ def side_by_side(skills: Sequence[Parts]) -> Decoded:
     )
 
 
+def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
+    """Return how often each term stands in `Features.text`, from its counts packed by field."""
+    import numpy as np
+
+    times = np.zeros(len(counts), dtype=np.float64)
+    shift = 0
+    for name, bits in zip(FIELDS, _BITS, strict=True):
+        times += (counts >> shift & ((1 << bits) - 1)) * (1 if name == "body" else _SHORT_TIMES)
+        shift += bits
+    return times
+
+
 def alike(one: Parts, other: Parts, *, least: float) -> bool:
     """Whether two skills share at least that share of their terms: of those in their short fields, and of all."""
     if min(len(one.hashes), len(other.hashes)) < least * max(len(one.hashes), len(other.hashes)):
@@ -203,4 +217,4 @@ def _starts(sizes: Sequence[int]) -> NDArray[Any]:
 def _indexed_text(fields: Sequence[Counter[str]]) -> str:
     """Return the text whose plain BM25 comes nearest to the ranking: what is short weighs three times."""
     short = [term for counts in fields[:-1] for term in counts.elements()]
-    return " ".join([*short, *short, *short, *fields[-1].elements()])
+    return " ".join([*short * _SHORT_TIMES, *fields[-1].elements()])

@@ -27,6 +27,7 @@ from typing import Any
 from skillhub_mcp.search.analysis import tokens
 from skillhub_mcp.search.embedders.base import Vector
 from skillhub_mcp.search.features import Features, Parts, features_of, parts_of, short_words
+from skillhub_mcp.search.postings import Postings
 from skillhub_mcp.search.scoring import Candidate
 from skillhub_mcp.search.spelling import Speller
 from skillhub_mcp.search.statistics import Statistics, Tally, load_statistics, save_statistics
@@ -45,7 +46,8 @@ _KEYS_A_STATEMENT = 500
 _SPARE = 8
 # About 3 KB each.
 _REMEMBERED_ROWS = 20_000
-_READ_AT_ONCE = 5_000
+# A library of so many skills is held in memory and asked there, for words: 1 KB of postings a skill besides its row.
+_HELD_ROWS = 5_000
 # Rows not yet in the full-text index are found by a scan: cheap for a few, so merging waits until there are more.
 _MERGE_AFTER_ROWS = 200
 _CLEAN_AFTER_VERSIONS = 50
@@ -141,17 +143,22 @@ class _Known:
 class LanceIndex:
     """One finished version of the table, for asking. Safe to use from several threads.
 
-    `dimension` is None where there are no vectors to ask. `statistics` are those of all its rows.
+    `dimension` is None where there are no vectors to ask. `statistics` are those of all its rows. A table of at most
+    `held_rows` rows is held in memory from the first question on.
     """
 
-    def __init__(self, table: Any, statistics: Statistics, *, with_vectors: bool = True) -> None:
+    def __init__(
+        self, table: Any, statistics: Statistics, *, with_vectors: bool = True, held_rows: int = _HELD_ROWS
+    ) -> None:
         self._table = table
+        self._held_rows = held_rows
         self.version = int(table.version)
         usable = with_vectors and "vector" in table.schema.names
         self.dimension = table.schema.field("vector").type.list_size if usable else None
         self.statistics = statistics
         self.speller = Speller(statistics.words)
         self._known: dict[int, _Known] = {}
+        self._held: tuple[dict[str, _Known], Postings] | None = None
 
     def count(self) -> int:
         """Return the number of rows. Raises IndexDamaged."""
@@ -195,10 +202,30 @@ class LanceIndex:
 
         With a `vector` each candidate says how near it is. Raises IndexDamaged.
         """
+        if self.statistics.skills <= self._held_rows and not narrowing:
+            return self._with_words_in_memory(terms, limit, among, vector)
         from lancedb.query import MatchQuery
 
         match = MatchQuery(" ".join(terms), TERMS)
         return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, vector, narrowing)
+
+    def _with_words_in_memory(
+        self, terms: Sequence[str], limit: int, among: Collection[str], vector: Vector | None
+    ) -> list[Candidate]:
+        if not among or limit < 1:
+            return []
+        held = self._held
+        if held is None:
+            try:
+                rows = self._read(None)
+            except _LANCE_FAILURES as error:
+                raise _damaged(error) from error
+            by_directory = {row.directory: row for row in rows.values()}
+            postings = Postings(list(by_directory), [row.features for row in by_directory.values()])
+            held = self._held = (by_directory, postings)
+        by_directory, postings = held
+        found = postings.find(terms, limit=limit, among=among, rarity=self.statistics.rarity)
+        return self._candidates([by_directory[directory] for directory in found], vector)
 
     def as_the_seed(self, query: str, *, limit: int, among: Collection[str]) -> list[Candidate]:
         """Return what seed 002 §3.2 finds: the words of a query in its four fields, in LanceDB's own order.
@@ -302,27 +329,31 @@ class LanceIndex:
         known = self._known
         missing = [number for number in numbers if number not in known]
         if missing:
-            columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
-            if not known and self.statistics.skills <= _READ_AT_ONCE:
-                # All of a small table at once: soon they would be asked for one by one.
-                read = self._table.search().select(columns).with_row_id(True).limit(None).to_arrow()
-            else:
-                read = self._table.take_row_ids(missing).select(columns).with_row_id().to_arrow()
-            vectors = [None] * len(read) if self.dimension is None else _vectors(read.column("vector"))
-            numbers_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
-            rows = map(_Known, paths, map(parts_of, encoded), vectors)
+            read = self._read(missing)
             if len(known) > _REMEMBERED_ROWS:
                 # Another one, not this one emptied: who looks into it now needs what it found there.
                 self._known = known = {number: known[number] for number in numbers if number in known}
-            known.update(zip(numbers_read, rows, strict=True))
+            known.update(read)
         return [known[number] for number in numbers]
+
+    def _read(self, numbers: Sequence[int] | None) -> dict[int, _Known]:
+        """Return the rows of those numbers, or all rows."""
+        columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
+        if numbers is None:
+            read = self._table.search().select(columns).with_row_id(True).limit(None).to_arrow()
+        else:
+            read = self._table.take_row_ids(numbers).select(columns).with_row_id().to_arrow()
+        vectors = [None] * len(read) if self.dimension is None else _vectors(read.column("vector"))
+        numbers_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
+        return dict(zip(numbers_read, map(_Known, paths, map(parts_of, encoded), vectors), strict=True))
 
 
 class LanceStore:
     """The database: opens finished versions, and writes new ones for a caller that holds the writer's lock."""
 
-    def __init__(self, db_path: str) -> None:
+    def __init__(self, db_path: str, *, held_rows: int = _HELD_ROWS) -> None:
         self.db_path = db_path
+        self._held_rows = held_rows
         self._connection: Any = None
         self._in_memory: dict[int, Statistics] = {}
 
@@ -338,7 +369,7 @@ class LanceStore:
         try:
             table = self._connect().open_table(TABLE)
             table.checkout(version)
-            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors)
+            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors, held_rows=self._held_rows)
         except _LANCE_FAILURES as error:
             raise _damaged(error) from error
 
