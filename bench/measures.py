@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.library import write_from_corpus, write_library
+from bench.serving import load, native_listing, reply_times
 from bench.wire import StdioServer
 
 _HERE = Path(__file__).parent
@@ -388,6 +389,33 @@ def quality(_: Path) -> list[Outcome]:
     return outcomes
 
 
+def serving(scratch: Path) -> list[Outcome]:
+    environment = _indexed(scratch, 1_000)
+    ours, theirs, ratio = reply_times(environment)
+    listing, their_listing = native_listing(environment)
+    rate, before, after = load(environment, clients=32, requests=10_000)
+    return [
+        Outcome(
+            "search_skills over HTTP, 1,000 skills, p50, against a FastMCP tool that returns the same constant",
+            f"{ours:.1f} ms / {theirs:.1f} ms",
+            ratio,
+            1.5,
+        ),
+        Outcome(
+            "skills/list of 1,000 skills, all pages, against FastMCP's own provider",
+            f"{listing:.2f} s / {their_listing:.1f} s",
+            listing / their_listing,
+            0.02,
+        ),
+        Outcome(
+            "memory after 10,000 requests of 32 clients, against that after 1,000",
+            f"{after:.0f} MB / {before:.0f} MB, {rate:.0f} requests a second",
+            after / before,
+            1.1,
+        ),
+    ]
+
+
 def _queries() -> Path:
     return _HERE.parents[1] / "shared" / "eval" / "queries.jsonl"
 
@@ -401,6 +429,7 @@ MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "validation": validation,
     "servable": servable,
     "surface": surface,
+    "serving": serving,
     "quality": quality,
     "search_speed": search_speed,
 }

@@ -1,7 +1,8 @@
-"""A client of a stdio server that adds nothing to what it measures: JSON lines over pipes."""
+"""Clients that add nothing to what they measure: JSON lines over pipes, and plain requests over one connection."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import time
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+_MODERN = "2026-07-28"
 
 
 class StdioServer:
@@ -68,3 +71,53 @@ class StdioServer:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
+
+
+class HttpConnection:
+    """One kept connection to a server over HTTP, in the stateless era."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._next = 0
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> Any:
+        return await self.request("tools/call", {"name": tool, "arguments": dict(arguments)}, name=tool)
+
+    async def request(self, method: str, params: Mapping[str, object], *, name: str = "") -> Any:
+        self._next += 1
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": _MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        }
+        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": {**params, "_meta": meta}}
+        body = json.dumps(message).encode()
+        head = [
+            "POST /mcp HTTP/1.1",
+            f"Host: 127.0.0.1:{self._port}",
+            "Content-Type: application/json",
+            "Accept: application/json, text/event-stream",
+            f"MCP-Protocol-Version: {_MODERN}",
+            f"Mcp-Method: {method}",
+            *([f"Mcp-Name: {name}"] if name else []),
+            f"Content-Length: {len(body)}",
+        ]
+        self._writer.write("\r\n".join([*head, "", ""]).encode() + body)
+        headers = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        if "content-length:" not in headers:
+            raise RuntimeError(f"{method} was not answered in one piece: {headers}")
+        length = int(headers.partition("content-length:")[2].split("\r\n", 1)[0])
+        answer = json.loads(await self._reader.readexactly(length))
+        if "result" not in answer:
+            raise RuntimeError(f"{method} failed: {answer}")
+        return answer["result"]

@@ -58,6 +58,21 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_ERROR_STYLE": "result",
     "SKILLHUB_ALLOWED_HOSTS": (),
     "SKILLHUB_ALLOWED_ORIGINS": (),
+    "SKILLHUB_ALLOW_ANONYMOUS": False,
+    "SKILLHUB_TOKEN": "",
+    "SKILLHUB_TOKENS_FILE": "",
+    "SKILLHUB_JWT_ISSUER": "",
+    "SKILLHUB_JWT_AUDIENCE": "",
+    "SKILLHUB_JWT_JWKS": "",
+    "SKILLHUB_PUBLIC_URL": "",
+    "SKILLHUB_RATE_LIMIT": 6_000,
+    "SKILLHUB_MAX_REQUEST_BYTES": 1_048_576,
+    "SKILLHUB_TRUSTED_PROXIES": ("127.0.0.1", "::1"),
+    "SKILLHUB_STATELESS": False,
+    "SKILLHUB_WORKERS": 1,
+    "SKILLHUB_LOG_FORMAT": "text",
+    "SKILLHUB_AUDIT_LOG": "",
+    "SKILLHUB_METRICS": False,
     "SKILLHUB_REGISTRY_MAX_LINES": 200,
     "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": 500,
     "SKILLHUB_SKILLS_ENABLED": True,
@@ -110,6 +125,21 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
     "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
     "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
+    "SKILLHUB_ALLOW_ANONYMOUS": ("1", True),
+    "SKILLHUB_TOKEN": ("t0k3n\n", "t0k3n"),
+    "SKILLHUB_TOKENS_FILE": ("~/tokens.json", f"{HOME}/tokens.json"),
+    "SKILLHUB_JWT_ISSUER": ("https://i.example", "https://i.example"),
+    "SKILLHUB_JWT_AUDIENCE": (" skills ", "skills"),
+    "SKILLHUB_JWT_JWKS": ("https://i.example/keys", "https://i.example/keys"),
+    "SKILLHUB_PUBLIC_URL": ("https://a.example/mcp", "https://a.example/mcp"),
+    "SKILLHUB_RATE_LIMIT": ("0", 0),
+    "SKILLHUB_MAX_REQUEST_BYTES": ("2048", 2_048),
+    "SKILLHUB_TRUSTED_PROXIES": ("10.0.0.0/8, fd00::/8", ("10.0.0.0/8", "fd00::/8")),
+    "SKILLHUB_STATELESS": ("1", True),
+    "SKILLHUB_WORKERS": ("4", 4),
+    "SKILLHUB_LOG_FORMAT": ("JSON", "json"),
+    "SKILLHUB_AUDIT_LOG": ("~/audit.jsonl", f"{HOME}/audit.jsonl"),
+    "SKILLHUB_METRICS": ("1", True),
     "SKILLHUB_REGISTRY_MAX_LINES": ("20", 20),
     "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": ("80", 80),
     "SKILLHUB_SKILLS_ENABLED": ("off", False),
@@ -167,6 +197,23 @@ BAD = [
     ("SKILLHUB_HOOKS", "http://example.com/hooks.json", "must be a path on this machine"),
     ("SKILLHUB_REGISTRY_MAX_LINES", "0", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "many", "must be a whole number from 1 to 1000000"),
+    ("SKILLHUB_LOG_FORMAT", "xml", "must be one of text, json"),
+    ("SKILLHUB_AUDIT_LOG", "https://example.com/audit", "must be a path on this machine"),
+    ("SKILLHUB_METRICS", "sometimes", SWITCH),
+    ("SKILLHUB_ALLOW_ANONYMOUS", "please", SWITCH),
+    ("SKILLHUB_TOKENS_FILE", "https://example.com/tokens", "must be a path on this machine"),
+    ("SKILLHUB_JWT_ISSUER", "i.example", "must be an address that begins with http:// or https://"),
+    ("SKILLHUB_JWT_JWKS", "/keys.json", "must be an address that begins with http:// or https://"),
+    ("SKILLHUB_PUBLIC_URL", "a.example/mcp", "must be an address that begins with http:// or https://"),
+    ("SKILLHUB_PUBLIC_URL", "https://a.example/", "must be an address that ends with /mcp"),
+    ("SKILLHUB_PUBLIC_URL", "https://a.example/?x=/mcp", "must be an address that ends with /mcp"),
+    ("SKILLHUB_RATE_LIMIT", "-1", "must be a whole number from 0 to 1000000"),
+    ("SKILLHUB_MAX_REQUEST_BYTES", "4194305", "must be a whole number from 1024 to 4194304"),
+    ("SKILLHUB_TRUSTED_PROXIES", "*", "must be addresses or networks, such as 10.0.0.0/8"),
+    ("SKILLHUB_TRUSTED_PROXIES", "10.0.0.1/8", "must be addresses or networks, such as 10.0.0.0/8"),
+    ("SKILLHUB_TRUSTED_PROXIES", "proxy.internal", "must be addresses or networks, such as 10.0.0.0/8"),
+    ("SKILLHUB_STATELESS", "2", SWITCH),
+    ("SKILLHUB_WORKERS", "0", "must be a whole number from 1 to 64"),
 ]
 # A bad value of these is told, and the default is used (seed 000 §9).
 FORGIVEN = [
@@ -193,6 +240,8 @@ FREE = {
     "SKILLHUB_ENABLED_CATEGORIES",
     "SKILLHUB_ALLOWED_HOSTS",
     "SKILLHUB_ALLOWED_ORIGINS",
+    "SKILLHUB_TOKEN",
+    "SKILLHUB_JWT_AUDIENCE",
     "SKILLHUB_CWD",
     "SKILLHUB_PROJECT_ROOT",
     "SKILLHUB_MARKERS",
@@ -321,9 +370,10 @@ def test_an_empty_option_does_not(at_home: None) -> None:
 
 
 def test_keys_are_in_no_representation_of_the_settings() -> None:
-    settings, origins = read_settings({"OPENAI_API_KEY": "sk-very-secret", "GEMINI_API_KEY": "g-very-secret"})
+    secret = {"OPENAI_API_KEY", "GEMINI_API_KEY", "SKILLHUB_TOKEN"}
+    settings, origins = read_settings({name: f"{name}-very-secret" for name in secret})
     assert "very-secret" not in repr(settings) + repr(origins)
-    assert {setting.name for setting in SETTINGS if setting.secret} == {"OPENAI_API_KEY", "GEMINI_API_KEY"}
+    assert {setting.name for setting in SETTINGS if setting.secret} == secret
 
 
 def test_the_table_has_one_row_for_each_value() -> None:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import socket
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
 from skillhub_mcp.hub import SearchOptions, SkillHub
+from skillhub_mcp.journal import Journal
+from skillhub_mcp.observers.audit import Audit, owner_of_this_process
+from skillhub_mcp.observers.requests import RequestLog
+from skillhub_mcp.observing import SILENT, Observer, Several
 from skillhub_mcp.policy.access import Access, RuleFiles
-from skillhub_mcp.policy.files import add_rule, choices_file, rules_file
+from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
 from skillhub_mcp.policy.rules import Act, Rule
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.publishing.kept import PUBLICATION_FILE, KeptEntries
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.search.freshness import LiveIndex
-from skillhub_mcp.search.indexing import Indexer, Progress, no_progress
+from skillhub_mcp.search.indexing import Indexer
 from skillhub_mcp.search.lance import IN_MEMORY
 from skillhub_mcp.search.looking import Looker
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searching import Mode, Searcher
+from skillhub_mcp.search.steps import Progress, Steps, no_progress
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -30,13 +39,17 @@ from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots
 from skillhub_mcp.skills.visibility import Visibility
-from skillhub_mcp.usage import UsageLog
+from skillhub_mcp.usage import UsageLog, loaded_before
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.server.app import ServerOptions
+    from skillhub_mcp.server.auth import AuthOptions, JwtOptions
+    from skillhub_mcp.server.http import HttpOptions
+    from skillhub_mcp.server.instructing import CardOptions
 
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
@@ -85,8 +98,9 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
         lambda cwd: project_of(replace(settings, cwd=cwd or settings.cwd)),
         home=os.path.expanduser("~"),
         limits=CatalogueLimits(settings.catalogue_max_entries, settings.catalogue_max_bytes),
-        allows=_visibility(settings).allows,
+        allows=access.sees,
         offers_in=lambda root: access.now(root).offers,
+        tells_errors=access.sees_everything,
     )
 
 
@@ -143,7 +157,9 @@ def remember_rule(settings: Settings, act: Act, skill_name: str) -> None:
     add_rule(file.path, "allow", Rule(act.value, skill_name), what=file.what)
 
 
-def server_options(settings: Settings, hub: SkillHub, *, over_http: bool = False) -> ServerOptions:
+def server_options(
+    settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
+) -> ServerOptions:
     """Return what a server of `settings` offers over `hub`. Raises InvalidSetting for hooks that cannot be read."""
     from skillhub_mcp.execution.hooks import read_hooks
     from skillhub_mcp.server.app import ContextOptions, ServerOptions
@@ -156,6 +172,8 @@ def server_options(settings: Settings, hub: SkillHub, *, over_http: bool = False
         make_resolver(settings)
     return ServerOptions(
         transport="http" if over_http else "stdio",
+        stateless=settings.stateless and over_http,
+        state_key=state_key,
         tools=settings.tools,
         enable_run=settings.enable_run and (settings.enable_run_over_http or not over_http),
         expose_paths=settings.expose_paths or not over_http,
@@ -165,10 +183,117 @@ def server_options(settings: Settings, hub: SkillHub, *, over_http: bool = False
         context=context if settings.skills_enabled else None,
         make_resolver=lambda cwd: make_resolver(settings, cwd),
         instructions_max_bytes=settings.instructions_max_bytes,
+        card=_card_options(settings, over_http=over_http),
         remember=lambda act, skill_name: remember_rule(settings, act, skill_name),
         hooks=read_hooks(settings.hooks) if settings.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),
+    )
+
+
+def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheus | None = None) -> HttpOptions:
+    """Return how a server of `settings` is reached at an address.
+
+    Raises InvalidSetting for what lets in more than was said, and TokensUnreadable.
+    """
+    from skillhub_mcp.server.http import HttpOptions
+
+    auth = _auth_options(settings)
+    if auth is None and not settings.allow_anonymous:
+        _refuse_strangers(settings, host)
+    if settings.workers > 1 and not settings.stateless:
+        raise InvalidSetting(
+            "SKILLHUB_WORKERS",
+            str(settings.workers),
+            "needs SKILLHUB_STATELESS=1: a session of the older era is known to one process only",
+            hint="set SKILLHUB_STATELESS=1, or one worker",
+        )
+    public = urlsplit(settings.public_url)
+    return HttpOptions(
+        host=host,
+        port=port,
+        allowed_hosts=(*settings.allowed_hosts, *filter(None, [public.hostname])),
+        allowed_origins=(*settings.allowed_origins, *([f"{public.scheme}://{public.netloc}"] if public.netloc else [])),
+        metrics=None if metrics is None else metrics.exposition,
+        auth=auth,
+        trusted_proxies=settings.trusted_proxies,
+        rate_limit=settings.rate_limit,
+        max_request_bytes=settings.max_request_bytes,
+        stateless=settings.stateless,
+    )
+
+
+def _refuse_strangers(settings: Settings, host: str) -> None:
+    """Raise InvalidSetting for what only those should reach whom a token tells from strangers."""
+    hint = "set SKILLHUB_TOKEN, or --allow-anonymous where something else keeps strangers out"
+    if not _is_this_machine(host):
+        raise InvalidSetting("--host", host, "is reached from other machines, and no token is asked for", hint=hint)
+    if settings.enable_run and settings.enable_run_over_http:
+        raise InvalidSetting(
+            "SKILLHUB_ENABLE_RUN_OVER_HTTP", "1", "lets whoever reaches the server run commands", hint=hint
+        )
+
+
+def _auth_options(settings: Settings) -> AuthOptions | None:
+    """Return who is let in over HTTP, or None for everybody."""
+    if not settings.jwt_issuer and (settings.jwt_audience or settings.jwt_jwks):
+        name, value = (
+            ("SKILLHUB_JWT_AUDIENCE", settings.jwt_audience)
+            if settings.jwt_audience
+            else ("SKILLHUB_JWT_JWKS", settings.jwt_jwks)
+        )
+        raise InvalidSetting(name, value, "needs SKILLHUB_JWT_ISSUER, which is not set")
+    if not (settings.token or settings.tokens_file or settings.jwt_issuer):
+        return None
+    from skillhub_mcp.server.auth import AuthOptions
+
+    tokens = tokens_file(settings.tokens_file) if settings.tokens_file else None
+    if tokens is not None:
+        # What is wrong with the file is told now, and not by letting nobody in.
+        tokens.read()
+    jwt = _jwt_options(settings) if settings.jwt_issuer else None
+    return AuthOptions(token=settings.token, tokens=tokens, jwt=jwt, public_url=settings.public_url)
+
+
+def _jwt_options(settings: Settings) -> JwtOptions:
+    from skillhub_mcp.server.auth import JwtOptions
+
+    if not settings.jwt_audience:
+        raise InvalidSetting(
+            "SKILLHUB_JWT_ISSUER",
+            settings.jwt_issuer,
+            "needs SKILLHUB_JWT_AUDIENCE, or a token that was meant for another service would do here",
+            hint="set it to what the issuer puts into the claim aud, such as the address of this server",
+        )
+    jwks = settings.jwt_jwks or f"{settings.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
+    address = urlsplit(jwks)
+    if address.scheme != "https" and not _is_this_machine(address.hostname or ""):
+        raise InvalidSetting(
+            "SKILLHUB_JWT_JWKS", jwks, "must begin with https://: who changes keys on their way can sign anything"
+        )
+    return JwtOptions(settings.jwt_issuer, settings.jwt_audience, jwks)
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether only this machine itself is reached at `host`."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(address[0]).is_loopback for *_, address in found)
+
+
+def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
+    from skillhub_mcp.server.instructing import CardOptions
+
+    project, home = project_of(settings).root, os.path.realpath(os.path.expanduser("~"))
+    # Where an HTTP server happens to run is no project of its clients, unless somebody says that it is; and what lies
+    # about in a home directory makes none.
+    chosen = settings.cwd or settings.project_root
+    return CardOptions(
+        settings.card,
+        project=project if project != home and (chosen or not over_http) else "",
+        used_before=lambda day: loaded_before(settings.usage_log, day) if settings.usage_log else (),
     )
 
 
@@ -178,26 +303,70 @@ def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
     return Publisher(hub, KeptEntries(kept), serve_dotfiles=settings.serve_dotfiles)
 
 
+def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
+    """Return what counts for Prometheus, or None where nobody wants to know.
+
+    `shared` is the directory in which the processes of one server count together.
+    """
+    if not settings.metrics:
+        return None
+    if shared:
+        # The library reads it when it is imported, and takes it from nowhere else.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+    from skillhub_mcp.observers.prometheus import Prometheus
+
+    return Prometheus(shared=shared)
+
+
+def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
+    """Return who keeps account of what a hub does: for a server its log and the audit, for a command those chosen.
+
+    A program that has set up an OpenTelemetry SDK before has its spans and numbers too.
+    """
+    observers: list[Observer] = []
+    if "opentelemetry" in sys.modules:
+        from skillhub_mcp.observers.open_telemetry import OpenTelemetry, is_set_up
+
+        observers += [OpenTelemetry()] if is_set_up() else []
+    if metrics is not None:
+        observers.append(metrics)
+    if serving:
+        observers.append(RequestLog())
+    if serving or settings.audit_log:
+        file = Journal(settings.audit_log, what="The audit log") if settings.audit_log else None
+        observers.append(Audit(owner=owner_of_this_process(), file=file))
+    return Several(observers) if observers else SILENT
+
+
 def make_hub(
-    settings: Settings, *, background: bool = True, asks: bool | None = None, progress: Progress = no_progress
+    settings: Settings,
+    *,
+    background: bool = True,
+    asks: bool | None = None,
+    progress: Progress = no_progress,
+    observer: Observer | None = None,
 ) -> SkillHub:
     """Return the hub that `settings` describe. Reads no skill yet and loads no heavy library.
 
     With `background`, a thread keeps it fresh, as a server needs; without, it looks once, as a command needs. Unless
     `asks` says otherwise a server needs a person's word where the rules leave something open, and a command is one.
+    Unless an `observer` is given, it is the one of `make_observer`.
     """
+    observer = observer or make_observer(settings, serving=background)
     roots = roots_of(settings)
+    steps = Steps(progress)
     embedder = choose_embedder(settings)
     automatic = not settings.skip_auto_reindex
     looker = Looker(
         roots,
-        Indexer(settings.db_path, roots, embedder=embedder, progress=progress),
+        Indexer(settings.db_path, roots, embedder=embedder, progress=steps.tell),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
         admission=STRICT if settings.strict else LENIENT,
+        observer=observer,
     )
     return SkillHub(
-        LiveIndex(roots, looker, automatic=automatic, background=background),
+        LiveIndex(roots, looker, automatic=automatic, background=background, observer=observer, steps=steps),
         access=make_access(settings, asks=background if asks is None else asks),
         search=SearchOptions(settings.search_limit, settings.search_threshold, settings.search_confidence),
         files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
@@ -209,9 +378,11 @@ def make_hub(
             fields=frozenset(settings.search_fields),
             embedder=embedder,
             model=_reranker(settings),
+            observer=observer,
         ),
         environment=lambda: reduced_environment(os.environ),
         usage=UsageLog(settings.usage_log) if settings.usage_log else None,
+        observer=observer,
     )
 
 

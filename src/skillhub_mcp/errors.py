@@ -3,12 +3,16 @@
     SkillHubError
     ├── InvalidSetting          INVALID_SETTING        a setting has a value that cannot be used
     ├── InvalidArgument         INVALID_ARGUMENT       a caller passed something unusable
+    ├── ToolNotFound            TOOL_NOT_FOUND         no tool of that name is offered
     ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
     ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name, and none comes first
     ├── SkillDisabled           SKILL_DISABLED         it exists, but this server does not serve it
     ├── PermissionDenied        PERMISSION_DENIED      a rule forbids it
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  somebody has to agree first, and nobody could be asked
     ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices cannot be used, so nothing is done
+    │   └── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens cannot be used, so nobody is let in
+    ├── RateLimited             RATE_LIMITED           a client over HTTP sent too many requests
+    ├── RequestTooLarge         REQUEST_TOO_LARGE      an HTTP request has more bytes than the server takes
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the person who runs the server stopped the call
     ├── SkillUnreadable         SKILL_UNREADABLE       its SKILL.md cannot be read or parsed
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
@@ -29,6 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
+
+_SHOWN_URI_CHARACTERS = 200
 
 
 class SkillHubError(Exception):
@@ -74,6 +80,27 @@ class InvalidArgument(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"argument": self.argument}
+
+
+class ToolNotFound(SkillHubError):
+    """No tool of that name is offered; `tools` are those that are. A `known` one is of a set that is not switched on."""
+
+    code = "TOOL_NOT_FOUND"
+
+    def __init__(self, name: str, *, tools: Sequence[str], near: Sequence[str] = (), known: bool = False) -> None:
+        guess = "did you mean " + " or ".join(near) + "? " if near else ""
+        offered = ", ".join(tools) or "none"
+        super().__init__(
+            f"{name} is not switched on at this server" if known else f"No tool is named {name!r}",
+            hint=f"{guess}the tools here: {offered}",
+        )
+        self.name = name
+        self.tools = tuple(tools)
+        self.near = tuple(near)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"tool": self.name, "near": list(self.near), "tools": list(self.tools)}
 
 
 class SkillNotFound(SkillHubError):
@@ -177,14 +204,54 @@ class PolicyUnreadable(SkillHubError):
     """A file of rules or choices is there and cannot be used. `path` names it, for logs and the shell."""
 
     code = "POLICY_UNREADABLE"
+    mend: ClassVar[str] = "mend or remove it; nothing is loaded until then"
 
     def __init__(self, what: str, *, path: str, reason: str) -> None:
-        super().__init__(
-            f"{what} cannot be used: {reason}",
-            hint="mend or remove it; nothing is loaded until then",
-        )
+        super().__init__(f"{what} cannot be used: {reason}", hint=self.mend)
         self.what = what
         self.path = path
+
+
+class TokensUnreadable(PolicyUnreadable):
+    """A file of tokens is missing or cannot be used: the server does not start, and a running one lets nobody in."""
+
+    code = "TOKENS_UNREADABLE"
+    mend = "mend it, or begin a new one with `skillhub token new`; nobody is let in until then"
+
+
+class RateLimited(SkillHubError):
+    """A client over HTTP did more of something than a minute allows; `seconds` from now it may go on."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, what: str, *, per_minute: int, seconds: int) -> None:
+        super().__init__(
+            f"This client sent more than {per_minute:,} {what} a minute",
+            hint=f"wait {seconds} second{'s' if seconds > 1 else ''} and try again",
+        )
+        self.per_minute = per_minute
+        self.seconds = seconds
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"per_minute": self.per_minute, "retry_after": self.seconds}
+
+
+class RequestTooLarge(SkillHubError):
+    """The body of an HTTP request is larger than SKILLHUB_MAX_REQUEST_BYTES; none of it was looked at."""
+
+    code = "REQUEST_TOO_LARGE"
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(
+            f"The request has more than {max_bytes:,} bytes",
+            hint="send less at once; whoever runs the server can raise SKILLHUB_MAX_REQUEST_BYTES",
+        )
+        self.max_bytes = max_bytes
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"max_bytes": self.max_bytes}
 
 
 class BlockedByHook(SkillHubError):
@@ -238,7 +305,8 @@ class ResourceNotFound(SkillHubError):
     code = "RESOURCE_NOT_FOUND"
 
     def __init__(self, uri: str, reason: str = "is not served", *, hint: str | None = None) -> None:
-        super().__init__(f"{uri} {reason}", hint=hint)
+        shown = uri if len(uri) <= _SHOWN_URI_CHARACTERS else f"{uri[:_SHOWN_URI_CHARACTERS]}…"
+        super().__init__(f"{shown!r} {reason}", hint=hint)
         self.uri = uri
 
     @property

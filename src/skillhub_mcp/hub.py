@@ -9,16 +9,18 @@ import logging
 import os
 import threading
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillhub_mcp.disclosure.catalogue import Entry
 from skillhub_mcp.disclosure.mentions import Mentionable, Resolution, resolve
 from skillhub_mcp.disclosure.parts import split_body
-from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, SkillNotFound
+from skillhub_mcp.errors import ExecutionTimeout, IndexUnavailable, InvalidArgument, SkillNotFound
 from skillhub_mcp.execution.commands import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
+from skillhub_mcp.observing import SILENT, Observer, Search, Use, observed
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy, Standing
 from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.search.analysis import normalise_query, tokens
@@ -27,8 +29,10 @@ from skillhub_mcp.search.freshness import LiveIndex
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex, Narrowing
 from skillhub_mcp.search.looking import Depth, View
 from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut
+from skillhub_mcp.search.recent import RecentAnswers
 from skillhub_mcp.search.scoring import Contribution
-from skillhub_mcp.search.searching import Found, Searcher, without_copies
+from skillhub_mcp.search.searching import Found, Searcher, Way, without_copies
+from skillhub_mcp.search.steps import Steps
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
@@ -44,6 +48,9 @@ log = logging.getLogger(__name__)
 MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _WORDS_OF_A_REASON = 3
+# Callers with filters of their own have a set of skills each, which takes a while to make of 100,000.
+_KEPT_POLICIES = 32
+_KEPT_ANSWERS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,16 @@ class FoundSkill:
     def why(self) -> str:
         """In a few words what found it: the words of the query that it has, or its meaning."""
         return ", ".join(self.matched[:_WORDS_OF_A_REASON]) or ("" if self.reason is None else "meaning")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is asked for: a normalised text, how many hits at most, and among which skills."""
+
+    text: str
+    limit: int
+    narrowing: Narrowing
+    source: Source | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +162,7 @@ class SkillHub:
         searcher: Searcher,
         environment: Callable[[], dict[str, str]],
         usage: UsageLog | None = None,
+        observer: Observer = SILENT,
     ) -> None:
         self._live = live
         self._access = access
@@ -156,8 +174,10 @@ class SkillHub:
         self._searcher = searcher
         self._environment = environment
         self._usage = usage
+        self._observer = observer
         self._lock = threading.Lock()
-        self._served: tuple[Snapshot, Policy, frozenset[str]] | None = None
+        self._recent = RecentAnswers[tuple[SearchAnswer, Way]](_KEPT_ANSWERS)
+        self._served: tuple[Snapshot, OrderedDict[int, tuple[Policy, frozenset[str]]]] | None = None
 
     def start(self) -> None:
         """Begin reading the skills in the background."""
@@ -178,6 +198,15 @@ class SkillHub:
         """
         return self._live.look_now(depth, only=only)
 
+    @property
+    def steps(self) -> Steps:
+        """What tells how far the index is."""
+        return self._live.steps
+
+    def answers(self, query: str) -> bool:
+        """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
+        return self._live.answers() or not tokens(normalise_query(query))
+
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener`, from a thread of the hub, whenever the skills have become others."""
         self._live.on_change(listener)
@@ -186,6 +215,11 @@ class SkillHub:
     def access(self) -> Access:
         """Who may load what."""
         return self._access
+
+    @property
+    def observer(self) -> Observer:
+        """Who hears of what it does."""
+        return self._observer
 
     def present(self) -> tuple[Snapshot, Policy]:
         """Return the skills that are there, and what may be done with each now."""
@@ -249,7 +283,12 @@ class SkillHub:
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the present skills, or those of one source, as seed 003's index, as far as this server serves them."""
-        return index_of(self._live.judged(admission), source=source, allows=self._access.now().offers)
+        return index_of(
+            self._live.judged(admission),
+            source=source,
+            allows=self._access.now().offers,
+            whole=self._access.sees_everything(),
+        )
 
     def search(
         self,
@@ -272,50 +311,74 @@ class SkillHub:
         """
         text = normalise_query(query)
         wanted = self._search.limit if limit is None else limit
-        if not 1 <= wanted <= MAX_LIMIT:
-            raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
-        narrowing = Narrowing.to(category, tags)
-        if not tokens(text):
-            return self._listing(narrowing, source, wanted)
-        view, index, found = self._ask(text, wanted * _CANDIDATES_PER_HIT, narrowing, source)
-        hits = cut(without_copies(found), threshold=self._search.threshold, limit=wanted)
+        with observed(self._observer, Search()) as search:
+            if not 1 <= wanted <= MAX_LIMIT:
+                raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
+            wish = _Wish(text, wanted, Narrowing.to(category, tags), source)
+            policy = self._access.now()
+            if not tokens(text):
+                answer = self._listing(wish, policy)
+            else:
+                answer, search.mode = self._explained(wish, policy) if explain else self._answered(wish, policy)
+                if self._usage is not None:
+                    self._usage.searched(text, [one.handle for one in answer.hits], confident=answer.confident)
+            search.searched, search.candidates = answer.searched, answer.considered
+            search.hits, search.confident = len(answer.hits), answer.confident
+        return answer
+
+    def _answered(self, wish: _Wish, policy: Policy) -> tuple[SearchAnswer, Way]:
+        """Return the answer, the one that was given before where nothing it depends on has changed since."""
+        view, index = self._live.searchable()
+        known = self._recent.get((view.snapshot, index), policy, wish)
+        if known is not None:
+            return known
+        view, index, found = self._ask(wish, policy)
+        answer = (self._answer(wish, policy, view.snapshot, found), found.mode)
+        if found.lasting:
+            self._recent.keep((view.snapshot, index), policy, wish, answer)
+        return answer
+
+    def _explained(self, wish: _Wish, policy: Policy) -> tuple[SearchAnswer, Way]:
+        view, index, found = self._ask(wish, policy)
+        answer = self._answer(wish, policy, view.snapshot, found)
+        contributions = self._searcher.explain(index, found, [hit.skill.directory for hit in answer.hits])
+        hits = (replace(hit, contributions=tuple(own)) for hit, own in zip(answer.hits, contributions, strict=True))
+        return replace(answer, hits=tuple(hits)), found.mode
+
+    def _answer(self, wish: _Wish, policy: Policy, snapshot: Snapshot, found: Found) -> SearchAnswer:
+        hits = cut(without_copies(found), threshold=self._search.threshold, limit=wish.limit)
         fits = confident(hits, threshold=self._search.confidence)
-        shown = hits if fits else hits[:NEAR_MISSES]
-        contributions = self._searcher.explain(index, found, [hit.directory for hit in shown]) if explain else None
         answered = []
-        for number, hit in enumerate(shown):
-            skill = view.snapshot.at(hit.directory)
+        for hit in hits if fits else hits[:NEAR_MISSES]:
+            skill = snapshot.at(hit.directory)
             if skill is not None:
-                copies = (view.snapshot.at(directory) for directory in found.copies.get(hit.directory, ()))
+                copies = (snapshot.at(directory) for directory in found.copies.get(hit.directory, ()))
                 answered.append(
                     FoundSkill(
                         skill,
-                        view.snapshot.handle(skill),
+                        snapshot.handle(skill),
                         hit.score,
                         hit.reason,
                         tuple(found.matched(hit.directory)),
-                        tuple(view.snapshot.handle(copy) for copy in copies if copy is not None),
-                        () if contributions is None else tuple(contributions[number]),
+                        tuple(snapshot.handle(copy) for copy in copies if copy is not None),
                     )
                 )
-        if self._usage is not None:
-            self._usage.searched(text, [one.handle for one in answered], confident=fits)
         return SearchAnswer(
             hits=tuple(answered),
-            searched=len(self._among(view.snapshot, narrowing, source)),
-            served=len(self._findable(view.snapshot)),
+            searched=len(self._among(snapshot, policy, wish)),
+            served=len(self._findable(snapshot, policy)),
             considered=len(found.candidates),
             confident=fits,
         )
 
-    def _listing(self, narrowing: Narrowing, source: Source | None, limit: int) -> SearchAnswer:
+    def _listing(self, wish: _Wish, policy: Policy) -> SearchAnswer:
         snapshot = self._live.snapshot()
-        among = self._among(snapshot, narrowing, source)
+        among = self._among(snapshot, policy, wish)
         skills = sorted((s for s in map(snapshot.at, among) if s is not None), key=lambda s: (s.name, s.directory))
         return SearchAnswer(
-            hits=tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[:limit]),
+            hits=tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[: wish.limit]),
             searched=len(skills),
-            served=len(self._findable(snapshot)),
+            served=len(self._findable(snapshot, policy)),
             facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
         )
 
@@ -325,11 +388,14 @@ class SkillHub:
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that is not there, and what `Policy.check`
         raises.
         """
-        snapshot, skill = self._resolved(skill_name, Act.LOAD, granted)
-        document = read_document(skill)
-        parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
-        if not 1 <= part <= len(parts):
-            raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {skill.name!r}")
+        with observed(self._observer, Use(act="load", skill=skill_name)) as use:
+            snapshot, skill = self._resolved(skill_name, Act.LOAD, granted, use)
+            document = read_document(skill)
+            parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
+            use.part = part if len(parts) > 1 else None
+            if not 1 <= part <= len(parts):
+                raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {skill.name!r}")
+            use.size = len(parts[part - 1])
         if self._usage is not None and part == 1:
             self._usage.loaded(snapshot.handle(skill))
         return LoadedSkill(skill, snapshot.handle(skill), snapshot.source(skill), parts[part - 1], part, len(parts))
@@ -341,8 +407,10 @@ class SkillHub:
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        snapshot, skill = self._resolved(skill_name, Act.READ, granted)
-        content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+        with observed(self._observer, Use(act="read", skill=skill_name, file_path=file_path)) as use:
+            snapshot, skill = self._resolved(skill_name, Act.READ, granted, use)
+            content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+            use.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
             self._usage.read(snapshot.handle(skill), file_path)
         return content
@@ -352,19 +420,24 @@ class SkillHub:
     ) -> bytes:
         """Return all of a file, byte for byte, of a skill that `present` has told of.
 
-        Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not found.
+        Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not
+        found.
         """
         loads = file_path == SKILL_FILE
-        self._access.now().check(skill, Act.LOAD if loads else Act.READ, granted)
-        content = read_whole(
-            skill.directory,
-            file_path,
-            skill=skill.name,
-            max_bytes=max_bytes,
-            serve_dotfiles=self._files.serve_dotfiles,
-        )
+        snapshot = self._live.skills_alone()
+        handle, source = snapshot.handle(skill), snapshot.source(skill).value
+        use = Use(act="load" if loads else "read", skill=handle, source=source, file_path=file_path)
+        with observed(self._observer, use):
+            self._access.now().check(skill, Act.LOAD if loads else Act.READ, granted)
+            content = read_whole(
+                skill.directory,
+                file_path,
+                skill=skill.name,
+                max_bytes=max_bytes,
+                serve_dotfiles=self._files.serve_dotfiles,
+            )
+            use.size = len(content)
         if self._usage is not None:
-            handle = self._live.skills_alone().handle(skill)
             if loads:
                 self._usage.loaded(handle)
             else:
@@ -388,16 +461,23 @@ class SkillHub:
         args: Sequence[str] = (),
         *,
         granted: Collection[Grant] = NOTHING_GRANTED,
+        stop: threading.Event | None = None,
     ) -> CommandResult:
         """Run an allowed command in the skill's directory, without a shell (seed 002 §3.5).
 
-        Raises SkillNotFound, CommandNotAllowed, CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
+        It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
+        CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
-        skill = self._resolved(skill_name, Act.RUN, granted)[1]
-        cwd = Path(skill.directory)
-        environment = self._environment()
-        argv = self._commands.resolve(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
-        return run(argv, cwd=cwd, limits=self._run_limits, environment=environment)
+        with observed(self._observer, Use(act="run", skill=skill_name, command=command)) as use:
+            skill = self._resolved(skill_name, Act.RUN, granted, use)[1]
+            cwd = Path(skill.directory)
+            environment = self._environment()
+            argv = self._commands.resolve(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
+            result = run(argv, cwd=cwd, limits=self._run_limits, environment=environment, stop=stop)
+            use.exit_code = result.exit_code
+            if result.timeout:
+                use.outcome = ExecutionTimeout.code
+        return result
 
     @staticmethod
     def granting(skill: Skill) -> frozenset[Grant]:
@@ -409,27 +489,33 @@ class SkillHub:
 
         Raises SkillNotFound.
         """
-        return self._named(skill_name, self._live.skills_alone())
+        return self._named(skill_name)[1]
 
-    def _resolved(self, skill_name: str, act: Act, granted: Collection[Grant]) -> tuple[Snapshot, Skill]:
-        snapshot = self._live.skills_alone()
-        skill = self._named(skill_name, snapshot)
+    def _resolved(
+        self, skill_name: str, act: Act, granted: Collection[Grant], use: Use | None = None
+    ) -> tuple[Snapshot, Skill]:
+        snapshot, skill = self._named(skill_name)
+        if use is not None:
+            # Known before it is decided, so that a refusal is told of with the skill that it was about.
+            use.skill, use.source = snapshot.handle(skill), snapshot.source(skill).value
         self._access.now().check(skill, act, granted)
         return snapshot, skill
 
-    def _named(self, skill_name: str, snapshot: Snapshot) -> Skill:
+    def _named(self, skill_name: str) -> tuple[Snapshot, Skill]:
         name = unicodedata.normalize("NFKC", skill_name).strip()
+        snapshot = self._live.skills_alone()
         skill = snapshot.named(name) or snapshot.named(skill_name)
         if skill is None:
+            snapshot = self._live.skills_alone(anew=True)
+            skill = snapshot.named(name) or snapshot.named(skill_name)
+        if skill is None or self._access.hides(skill):
             raise self._not_found(name, snapshot)
-        return skill
+        return snapshot, skill
 
-    def _ask(
-        self, text: str, candidates: int, narrowing: Narrowing, source: Source | None
-    ) -> tuple[View, LanceIndex, Found]:
+    def _ask(self, wish: _Wish, policy: Policy) -> tuple[View, LanceIndex, Found]:
         def asked() -> tuple[View, LanceIndex, Found]:
             view, index = self._live.searchable()
-            among = self._among(view.snapshot, narrowing, source)
+            among = self._among(view.snapshot, policy, wish)
 
             def described(directory: str) -> tuple[str, str]:
                 skill = view.snapshot.at(directory)
@@ -438,12 +524,12 @@ class SkillHub:
             try:
                 found = self._searcher.search(
                     index,
-                    text,
-                    limit=candidates,
+                    wish.text,
+                    limit=wish.limit * _CANDIDATES_PER_HIT,
                     among=among,
-                    narrowing=narrowing,
+                    narrowing=wish.narrowing,
                     describe=described,
-                    named=_named_like(text, view.snapshot),
+                    named=_named_like(wish.text, view.snapshot),
                 )
             except IndexDamaged:
                 # Another process may have cleaned this version away: what it published since can answer.
@@ -462,23 +548,27 @@ class SkillHub:
                 f"The index failed to answer: {error}", hint="call again; if it fails again, run skillhub --reindex"
             ) from error
 
-    def _among(self, snapshot: Snapshot, narrowing: Narrowing, source: Source | None) -> Collection[str]:
-        findable = self._findable(snapshot)
-        if source is not None:
-            policy = self._access.now()
-            findable = frozenset(s.directory for s in snapshot.of(source) if _findable(s, policy))
-        if not narrowing:
+    def _among(self, snapshot: Snapshot, policy: Policy, wish: _Wish) -> Collection[str]:
+        findable = self._findable(snapshot, policy)
+        if wish.source is not None:
+            findable = frozenset(s.directory for s in snapshot.of(wish.source) if _findable(s, policy))
+        if not wish.narrowing:
             return findable
         found = (snapshot.at(directory) for directory in findable)
-        return frozenset(skill.directory for skill in found if skill is not None and narrowing.takes(skill))
+        return frozenset(skill.directory for skill in found if skill is not None and wish.narrowing.takes(skill))
 
-    def _findable(self, snapshot: Snapshot) -> frozenset[str]:
-        policy = self._access.now()
+    def _findable(self, snapshot: Snapshot, policy: Policy) -> frozenset[str]:
         with self._lock:
-            if self._served is None or self._served[0] is not snapshot or self._served[1] is not policy:
-                offered = frozenset(s.directory for s in snapshot.skills if _findable(s, policy))
-                self._served = (snapshot, policy, offered)
-            return self._served[2]
+            if self._served is None or self._served[0] is not snapshot:
+                self._served = (snapshot, OrderedDict())
+            kept = self._served[1]
+            # A policy that is kept keeps its number, so no other one can have it.
+            if id(policy) not in kept:
+                kept[id(policy)] = (policy, frozenset(s.directory for s in snapshot.skills if _findable(s, policy)))
+            kept.move_to_end(id(policy))
+            while len(kept) > _KEPT_POLICIES:
+                kept.popitem(last=False)
+            return kept[id(policy)][1]
 
     def _not_found(self, name: str, snapshot: Snapshot) -> SkillNotFound:
         policy = self._access.now()

@@ -6,6 +6,7 @@ Nothing else in the program reads an environment variable, and no `.env` file is
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 import re
@@ -142,6 +143,25 @@ def _address(written: str) -> str:
     return address
 
 
+def _mcp_address(written: str) -> str:
+    address = _address(written)
+    if address and (not address.endswith("/mcp") or re.search(r"[?#]", address)):
+        raise ValueError("must be an address that ends with /mcp")
+    return address
+
+
+def _networks(written: str) -> tuple[str, ...]:
+    networks = _list(written)
+    if networks == ("none",):
+        return ()
+    try:
+        for network in networks:
+            ipaddress.ip_network(network)
+    except ValueError:
+        raise ValueError("must be addresses or networks, such as 10.0.0.0/8, separated by commas, or none") from None
+    return networks
+
+
 def _directories(written: str) -> tuple[str, ...]:
     found = tuple(os.path.expanduser(part) for part in written.split(os.pathsep) if part.strip())
     if not found or "\0" in written:
@@ -253,6 +273,8 @@ def _setting(
 
 
 _MEBIBYTES_64 = 64 * 1024 * 1024
+# MCP's SDK takes no more in a request.
+_MEBIBYTES_4 = 4 * 1024 * 1024
 FIELDS = ("name", "description", "tags", "category", "body")
 _PLACES = ("project", "user", "hub", "builtin", "claude")
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
@@ -482,7 +504,8 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_TOKEN",
         "token",
         "",
-        "The bearer token that HTTP clients must send; empty asks for none",
+        "A bearer token that HTTP clients may send, for every skill; where it, SKILLHUB_TOKENS_FILE or "
+        "SKILLHUB_JWT_ISSUER is set, a client must send one",
         _text,
         secret=True,
     ),
@@ -490,14 +513,15 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_TOKENS_FILE",
         "tokens_file",
         "",
-        "A file of hashed bearer tokens, each with the skills that its bearer may have; made by `skillhub token`",
+        "A file of hashed bearer tokens, each with the skills that its bearer may have; made by `skillhub token new`",
         _optional_path,
     ),
     _setting(
         "SKILLHUB_JWT_ISSUER",
         "jwt_issuer",
         "",
-        "The issuer whose JSON Web Tokens HTTP clients may send; needs SKILLHUB_JWT_AUDIENCE",
+        "The issuer whose JSON Web Tokens HTTP clients may send; needs SKILLHUB_JWT_AUDIENCE. A token's claims "
+        "skillhub_skills and skillhub_categories, lists of names, say which skills its bearer may have",
         _address,
     ),
     _setting("SKILLHUB_JWT_AUDIENCE", "jwt_audience", "", "The audience that such a token must be meant for", _text),
@@ -513,8 +537,8 @@ SETTINGS: tuple[Setting[object], ...] = (
         "public_url",
         "",
         "The address of /mcp as clients reach it, such as https://skills.example.com/mcp; told in the metadata of the "
-        "protected resource",
-        _address,
+        "protected resource. Its host is welcome in requests",
+        _mcp_address,
     ),
     _setting(
         "SKILLHUB_RATE_LIMIT",
@@ -528,14 +552,14 @@ SETTINGS: tuple[Setting[object], ...] = (
         "max_request_bytes",
         "1048576",
         "Bytes of an HTTP request's body beyond which it is refused",
-        _whole(1_024, _MEBIBYTES_64),
+        _whole(1_024, _MEBIBYTES_4),
     ),
     _setting(
         "SKILLHUB_TRUSTED_PROXIES",
         "trusted_proxies",
         "127.0.0.1,::1",
-        "Addresses or networks of the proxies whose X-Forwarded-* headers are believed, separated by commas",
-        _list,
+        "Addresses or networks of the proxies whose X-Forwarded-* headers are believed, separated by commas, or none",
+        _networks,
     ),
     _setting(
         "SKILLHUB_STATELESS",
@@ -562,7 +586,7 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_AUDIT_LOG",
         "audit_log",
         "",
-        "A file that each load, read and run is noted in, one JSON object a line, besides the log on stderr",
+        "A file that each load, read and run of a skill is noted in, one JSON object a line; a server logs them too",
         _optional_path,
     ),
     _setting("SKILLHUB_METRICS", "metrics", "0", "1 offers /metrics for Prometheus over HTTP", _switch),

@@ -1,34 +1,33 @@
 """What was searched for, and what of it was used? An opt-in log on this machine, one JSON object a line.
 
-Nothing reads it but `skillhub stats` and `skillhub eval from-log`, and nothing sends it anywhere.
+Nothing reads it but `skillhub stats`, `skillhub eval from-log` and the card in the server's instructions, and nothing
+sends it anywhere.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import logging
 import os
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 
 from skillhub_mcp.errors import QueriesUnreadable
-
-log = logging.getLogger(__name__)
+from skillhub_mcp.journal import Journal
 
 # A skill that is loaded this long after it was found was found for something else.
 _TOGETHER_SECONDS = 600.0
+# What is read of a log where an answer waits for it: its end, which tells of some thousands of loads.
+_READ_OF_THE_END = 512 * 1024
 
 
 class UsageLog:
-    """Appends to the log at `path`, from any thread and any number of processes."""
+    """Notes what is used in the file at `path`."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._failed = False
+        self._journal = Journal(path, what="The usage log")
 
     def searched(self, query: str, found: Sequence[str], *, confident: bool) -> None:
         """Note a search and the skills that it found, by what they are loaded by."""
@@ -43,37 +42,7 @@ class UsageLog:
         self._note(act="read", skill=skill, file=file)
 
     def _note(self, **noted: object) -> None:
-        line = json.dumps({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **noted})
-        try:
-            with self._lock:
-                os.makedirs(os.path.dirname(self._path) or ".", exist_ok=True)
-                # For reading too: what is appended depends on how the file ends.
-                end = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-                try:
-                    _append(end, line)
-                finally:
-                    os.close(end)
-        except OSError as error:
-            # Counting is no reason to fail what is counted; saying so once is enough.
-            if not self._failed:
-                log.warning("The usage log %s cannot be written: %s", self._path, error.strerror)
-            self._failed = True
-
-
-def _append(end: int, line: str) -> None:
-    # A line that another process left half written is ended, or it would spoil this one too.
-    left = (b"\n" if _is_torn(end) else b"") + f"{line}\n".encode()
-    # One write as a rule, at the end whoever else writes: lines of several processes do not mix.
-    while left:
-        left = left[os.write(end, left) :]
-
-
-def _is_torn(end: int) -> bool:
-    size = os.fstat(end).st_size
-    if size == 0:
-        return False
-    os.lseek(end, size - 1, os.SEEK_SET)
-    return os.read(end, 1) != b"\n"
+        self._journal.note({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **noted})
 
 
 @dataclass
@@ -137,6 +106,25 @@ def _count(noted: Mapping[str, object], usage: Usage, searches: list[_Search]) -
         chosen = usage.chosen.setdefault(search.query, [])
         if skill not in chosen:
             chosen.append(skill)
+
+
+def loaded_before(path: str, day: date) -> frozenset[str]:
+    """Return the skills that were loaded before that day (UTC), as the last part of the log at `path` has it."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _READ_OF_THE_END))
+            # The first line may be the end of one, and then it is no note.
+            lines = file.read().splitlines()
+    except OSError:
+        return frozenset()
+    loaded = set()
+    for line in lines:
+        with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):
+            noted = json.loads(line)
+            if noted["act"] == "load" and _text(noted["at"]) < day.isoformat():
+                loaded.add(_text(noted["skill"]))
+    return frozenset(loaded)
 
 
 def _search_before(skill: str, at: float, process: object, searches: Sequence[_Search]) -> _Search | None:

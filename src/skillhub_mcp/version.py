@@ -1,4 +1,4 @@
-"""The package's version, from its one source: the installed distribution."""
+"""The package's version and homepage, from their one source: the installed distribution."""
 
 from __future__ import annotations
 
@@ -11,3 +11,15 @@ def version() -> str:
     from importlib.metadata import version as distribution_version
 
     return distribution_version("skillhub-mcp")
+
+
+@cache
+def homepage() -> str | None:
+    """Return the address that `pyproject.toml` gives as the project's homepage, or None while it gives none."""
+    from importlib.metadata import metadata
+
+    for written in metadata("skillhub-mcp").get_all("Project-URL") or ():
+        label, _, address = written.partition(",")
+        if label.strip().lower() == "homepage":
+            return str(address).strip()
+    return None

@@ -49,7 +49,7 @@ def test_the_later_of_two_options_counts(
 
 COMMANDS = (
     "search, list, show, read, pick, disable, enable, permissions, catalogue, resolve, inspect, validate, index, "
-    "registry, context, agents, eval, overlaps, stats, demo, config"
+    "registry, context, agents, eval, overlaps, stats, token, demo, doctor, config"
 )
 MISUSES = [
     (

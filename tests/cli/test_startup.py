@@ -8,7 +8,19 @@ import sys
 import pytest
 from tests.conftest import SkillWriter
 
-HEAVY = ("fastmcp", "mcp", "lancedb", "pyarrow", "openai", "google.genai", "numpy", "pydantic", "uvicorn")
+HEAVY = (
+    "fastmcp",
+    "mcp",
+    "lancedb",
+    "pyarrow",
+    "openai",
+    "google.genai",
+    "numpy",
+    "pydantic",
+    "uvicorn",
+    "opentelemetry",
+    "prometheus_client",
+)
 
 PROBE = f"""
 import sys
@@ -46,6 +58,20 @@ def test_a_light_command_loads_no_heavy_library(
         timeout=60,
     )
     assert done.stderr.decode() == "[]\n"
+
+
+def test_a_server_loads_nothing_to_count_with_unless_somebody_wants_numbers() -> None:
+    # FastMCP brings the API for spans along, and no more.
+    program = """
+import sys
+import skillhub_mcp.bootstrap, skillhub_mcp.server.app
+from skillhub_mcp.settings import read_settings
+settings, _ = read_settings({})
+skillhub_mcp.bootstrap.make_hub(settings).close()
+print(sorted({"prometheus_client", "opentelemetry.metrics", "opentelemetry.sdk"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode() == "[]\n"
 
 
 def test_importing_the_package_loads_none_of_its_parts() -> None:

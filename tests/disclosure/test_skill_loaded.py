@@ -31,7 +31,7 @@ def test_a_part_says_where_the_rest_is() -> None:
 
 
 def test_a_name_cannot_leave_its_attribute() -> None:
-    assert skill_loaded('a"><b', "x").startswith("<skill-loaded name='a\"&gt;&lt;b'>")
+    assert skill_loaded('a"><b', "x").startswith('<skill-loaded name="a&quot;&gt;&lt;b">')
 
 
 @pytest.mark.acceptance("S4-11")

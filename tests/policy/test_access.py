@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnreadable, SkillDisabled
+from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnreadable, SkillDisabled, SkillNotFound
 from skillhub_mcp.policy.access import Access, Policy, RuleFiles, Standing
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
@@ -94,3 +96,77 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match="Own cannot be used"):
         access.now()
+
+
+def access_to(tmp_path: Path, visibility: Visibility) -> Access:
+    return Access(
+        visibility,
+        project=str(tmp_path),
+        choices=choices_file(str(tmp_path / "c.json")),
+        rule_files=lambda _: RuleFiles((), ()),
+        asks=False,
+    )
+
+
+def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
+    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("one", category="open")
+    write_skill("two", category="closed")
+    one, two = Registry([str(skills_dir)]).snapshot.everything
+    access = access_to(tmp_path, Visibility(categories=frozenset({"open"})))
+    callers: dict[str, Visibility | None] = {"who": None}
+    access.narrow_by(lambda: callers["who"])
+    assert [access.now().standing(skill) for skill in (one, two)] == [Standing.ON, Standing.FILTERED]
+    assert [access.sees(skill) for skill in (one, two)] == [True, False]
+    assert access.sees_everything()
+    with pytest.raises(SkillDisabled):
+        access.now().check(two, Act.LOAD)
+    callers["who"] = Visibility(frozenset({"two"}))
+    for skill in (one, two):
+        assert access.now().standing(skill) is Standing.FILTERED
+        assert not access.now().offers(skill)
+        assert not access.sees(skill)
+    assert not access.sees_everything()
+    # That it is there is not told either, nor which setting would show it.
+    with pytest.raises(SkillNotFound) as caught:
+        access.now().check(one, Act.LOAD, {(Act.LOAD, one.directory)})
+    assert str(caught.value) == "No skill is named 'one'"
+    with pytest.raises(SkillDisabled):
+        access.now().check(two, Act.LOAD)
+
+
+def test_a_callers_policy_is_the_same_value_until_something_changes_and_few_are_kept(
+    tmp_path: Path, skill: Skill
+) -> None:
+    access = access_to(tmp_path, Visibility())
+    callers: list[Visibility | None] = [None]
+    access.narrow_by(lambda: callers[0])
+
+    def policy_of(*names: str) -> Policy:
+        callers[0] = Visibility(frozenset(names)) if names else None
+        return access.now()
+
+    kept = {name: policy_of(name) for name in ("a", "b")}
+    base = policy_of()
+    assert len({id(one) for one in (base, *kept.values())}) == 3
+    assert all(policy_of(name) is kept[name] for name in kept)
+    assert policy_of() is base
+    change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
+    assert policy_of("PDF Tools").standing(skill) is Standing.OFF
+    assert policy_of("a") is not kept["a"]
+    again = policy_of("a")
+    for number in range(300):
+        policy_of(str(number))
+    assert policy_of("a") is not again
+    assert len(access._narrowed) <= 256
+
+
+def test_a_thread_without_a_caller_has_the_whole_and_one_of_a_callers_has_theirs(tmp_path: Path, skill: Skill) -> None:
+    who: ContextVar[Visibility | None] = ContextVar("who", default=None)
+    access = access_to(tmp_path, Visibility())
+    access.narrow_by(who.get)
+    who.set(Visibility(frozenset({"other"})))
+    with ThreadPoolExecutor(2) as pool:
+        assert pool.submit(access.now).result().offers(skill)
+        assert not pool.submit(copy_context().run, access.now).result().offers(skill)

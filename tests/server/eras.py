@@ -16,15 +16,14 @@ from typing import Any
 
 import mcp
 import mcp_types
-import uvicorn
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.server.sessions import COMMAND
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.boundary import ERROR_META_KEY
-from skillhub_mcp.server.http import HttpOptions, make_http_app
+from skillhub_mcp.server.http import make_http_app, make_uvicorn
 from skillhub_mcp.settings import read_settings
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
@@ -112,11 +111,12 @@ async def caller(target: Any, mode: str, **options: Any) -> AsyncIterator[Caller
 def listening(environment: Mapping[str, str]) -> Iterator[str]:
     """The address of a server over HTTP in a thread."""
     settings, _ = read_settings(environment)
-    hub = make_hub(settings)
+    metrics = make_metrics(settings)
+    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
     server = make_server(hub, server_options(settings, hub, over_http=True))
-    app = make_http_app(server, hub, HttpOptions("127.0.0.1", 0, (), ()))
+    options = http_options(settings, host="127.0.0.1", port=0, metrics=metrics)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1))
+        serving = make_uvicorn(make_http_app(server, hub, options), options)
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,10 +62,10 @@ async def over_stdio(environment: Mapping[str, str], *arguments: str) -> AsyncIt
 
 
 @contextmanager
-def http_server(environment: Mapping[str, str], *arguments: str) -> Iterator[str]:
+def http_server(environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[str]:
     """The address of a server process over HTTP, on a port of its own."""
     process = subprocess.Popen(
-        [*COMMAND, "--transport", "http", "--port", "0", *arguments],
+        [*command, "--transport", "http", "--port", "0", *arguments],
         env={**environment, "LOG_LEVEL": "INFO"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -73,20 +73,25 @@ def http_server(environment: Mapping[str, str], *arguments: str) -> Iterator[str
         encoding="utf-8",
     )
     assert process.stderr is not None
+    said: list[str] = []
+    # A server whose words nobody reads stops when the pipe is full.
+    hearing = threading.Thread(target=said.extend, args=(process.stderr,))
     try:
-        seen = []
         for line in process.stderr:
-            seen.append(line)
+            said.append(line)
             found = re.search(r"Serving MCP at (http://\S+)/mcp", line)
             if found:
                 break
         else:
-            raise AssertionError("".join(seen))
+            raise AssertionError("".join(said))
+        hearing.start()
         yield found[1]
     finally:
         process.terminate()
-        with contextlib.suppress(ValueError):
-            process.communicate(timeout=30)
+        process.wait(timeout=30)
+        if hearing.is_alive():
+            hearing.join()
+        process.stderr.close()
 
 
 def shell(environment: Mapping[str, str], *arguments: str) -> str:

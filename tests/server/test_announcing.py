@@ -14,6 +14,7 @@ import mcp_types
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter
+from tests.server.eras import listening as served
 from tests.server.sessions import COMMAND, http_server
 
 _LONG = 30
@@ -128,3 +129,37 @@ def test_a_skill_that_is_installed_or_removed_by_hand_is_told_of_and_the_index_i
             return installed, await names(client, "lighthouse")
 
     assert asyncio.run(journey()) == (["installed"], [])
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_where_skills_are_prompts_too_a_client_hears_that_those_have_changed(
+    mode: str, hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("already-there")
+
+    async def go(url: str) -> list[str]:
+        told = asyncio.Event()
+
+        async def hear(message: object) -> None:
+            if isinstance(message, mcp_types.PromptListChangedNotification):
+                told.set()
+
+        async def change(client: mcp.Client) -> None:
+            assert "bird" not in await prompts(client)
+            write_skill("bird", "Draws a seagull.")
+
+        async def prompts(client: mcp.Client) -> list[str]:
+            return [prompt.name for prompt in (await client.list_prompts()).prompts]
+
+        async with mcp.Client(url, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+            if mode == "legacy":
+                await change(client)
+                await asyncio.wait_for(told.wait(), _LONG)
+            else:
+                async with client.listen(prompts_list_changed=True) as subscription:
+                    await change(client)
+                    await asyncio.wait_for(anext(aiter(subscription)), _LONG)
+            return await prompts(client)
+
+    with served({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as url:
+        assert "bird" in asyncio.run(go(url))

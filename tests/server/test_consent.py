@@ -32,6 +32,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_EXPOSE_PATHS": "1",
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
         "SKILLHUB_PERMISSIONS": str(tmp_path / "rules.json"),
     }
 

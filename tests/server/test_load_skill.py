@@ -22,7 +22,7 @@ def test_the_body_comes_untouched_with_the_absolute_directory(
     skill_file = directory / "SKILL.md"
     skill_file.write_bytes(skill_file.read_bytes() + BODY.encode())
     answer = ask(hub_environment, "load_skill", skill_name="one")
-    assert answer.json == {"name": "one", "instructions": BODY, "path": str(directory)}
+    assert answer.json == {"name": "one", "instructions": BODY, "uri": "skill://hub/one", "path": str(directory)}
 
 
 def test_no_reply_holds_a_body_twice(hub_environment: Environment, write_skill: SkillWriter) -> None:

@@ -42,7 +42,7 @@ def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> N
 
     with http_server(running) as url:
         assert "run_skill_command" not in asyncio.run(tool_names(Client(f"{url}/mcp")))
-    with http_server(running, "--enable-run-over-http") as url:
+    with http_server(running, "--enable-run-over-http", "--allow-anonymous") as url:
         assert "run_skill_command" in asyncio.run(tool_names(Client(f"{url}/mcp")))
 
 

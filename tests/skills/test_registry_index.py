@@ -160,3 +160,23 @@ def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(
     assert odd is not None
     assert odd.name == "a@user"
     assert all(snapshot.named(snapshot.handle(skill)) is skill for skill in snapshot.everything)
+
+
+def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: SkillWriter, skills_dir: Path) -> None:
+    roots = ordered([(Source.HUB, str(skills_dir))])
+    write_skill("own")
+    write_skill("hidden")
+    write_skill("broken", frontmatter="name: broken\ndescription: [")
+    (skills_dir / "no-skill" / "SKILL.md").mkdir(parents=True)
+    snapshot = scan(roots, memory={}, reading=HowMuch.HEADER).snapshot
+    whole = index_of(snapshot, allows=lambda skill: skill.name == "own").report
+    assert whole.found == 3
+    assert whole.ignored
+    own = index_of(snapshot, allows=lambda skill: skill.name == "own", whole=False).report
+    assert (own.found, own.valid, [root.found for root in own.roots]) == (1, 1, [1])
+    assert (own.ignored, own.ignored_counts) == ((), {})
+    write_skill("hidden", "Something else.")
+    again = scan(roots, memory={}, reading=HowMuch.HEADER).snapshot
+    assert again.digest != snapshot.digest
+    # A change of what they do not have is no change to them.
+    assert index_of(again, allows=lambda skill: skill.name == "own", whole=False).report.digest == own.digest

@@ -26,6 +26,8 @@ _SETTING_OPTIONS = {
     "skip_auto_reindex": "SKILLHUB_SKIP_AUTO_REINDEX",
     "enable_run": "SKILLHUB_ENABLE_RUN",
     "enable_run_over_http": "SKILLHUB_ENABLE_RUN_OVER_HTTP",
+    "allow_anonymous": "SKILLHUB_ALLOW_ANONYMOUS",
+    "workers": "SKILLHUB_WORKERS",
 }
 # They mean something only to a server, and one that is typed before a command would be lost in silence.
 _SERVING_OPTIONS = {
@@ -36,6 +38,8 @@ _SERVING_OPTIONS = {
     "reindex_json": "--json",
     "enable_run": "--enable-run",
     "enable_run_over_http": "--enable-run-over-http",
+    "allow_anonymous": "--allow-anonymous",
+    "workers": "--workers",
 }
 
 

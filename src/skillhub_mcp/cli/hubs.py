@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from skillhub_mcp.bootstrap import make_hub
-from skillhub_mcp.cli.output import log_to_stderr, terminal_progress
+from skillhub_mcp.cli.logs import log_to_stderr
+from skillhub_mcp.cli.output import terminal_progress
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 
@@ -20,7 +21,7 @@ def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
     """
     settings, origins = read_settings(os.environ, options)
     chosen = any(origin.setting.name == "LOG_LEVEL" and origin.source != "default" for origin in origins)
-    log_to_stderr(settings.log_level if chosen else "WARNING")
+    log_to_stderr(settings.log_level if chosen else "WARNING", settings.log_format)
     hub = make_hub(settings, background=False, progress=terminal_progress())
     try:
         yield hub

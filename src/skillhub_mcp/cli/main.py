@@ -20,6 +20,7 @@ from skillhub_mcp.cli.commands import (
     config,
     context,
     demo,
+    doctor,
     eval_,
     index,
     inspect,
@@ -34,6 +35,7 @@ from skillhub_mcp.cli.commands import (
     serve,
     show,
     stats,
+    token,
     validate,
 )
 from skillhub_mcp.cli.output import (
@@ -69,7 +71,9 @@ VERBS = (
     eval_,
     overlaps,
     stats,
+    token,
     demo,
+    doctor,
     config,
 )
 

@@ -1,6 +1,6 @@
 """What does a person or a script see? stdout carries the answer, stderr all else; errors look the same everywhere.
 
-What a skill's author wrote reaches a terminal only through `printable`: by `say`, `print_error` and the log.
+What a skill's author wrote reaches a terminal only through `printable`: by `say`, `print_error` and `logs`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import codecs
 import contextlib
 import io
 import json
-import logging
 import os
 import re
 import sys
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skillhub_mcp.errors import SkillHubError
-    from skillhub_mcp.search.indexing import Progress
+    from skillhub_mcp.search.steps import Progress
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -26,9 +25,6 @@ EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 
 NO_SKILLS = "No skills. Put a folder with a SKILL.md into the skills directory, which `skillhub config` names."
-
-# These say at INFO what each request was; our own log says what matters.
-_QUIET_LIBRARIES = ("mcp", "fastmcp", "uvicorn", "httpx", "httpx2", "filelock", "watchfiles", "openai", "google_genai")
 
 # What moves a terminal's cursor, recolours, or turns text around: C0 but tab and newline, DEL, C1, the directional
 # overrides and isolates, and halves of characters, which no encoding can carry.
@@ -99,21 +95,9 @@ def write_file(path: str, text: str, *, option: str = "--output") -> None:
         raise InvalidArgument(option, f"{path!r} cannot be written: {error.strerror}") from error
 
 
-def log_to_stderr(level: str) -> None:
-    """Send the program's log to stderr: a stdio server's stdout belongs to the protocol."""
-    to_stderr = logging.StreamHandler(sys.stderr)
-    to_stderr.setFormatter(_PrintableFormatter("%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[to_stderr])
-    if level != "DEBUG":
-        for name in _QUIET_LIBRARIES:
-            logging.getLogger(name).setLevel(logging.WARNING)
-        # It logs every failed call with a traceback, expected or not; server.boundary logs the unexpected ones.
-        logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
-
-
 def terminal_progress() -> Progress:
     """Return a progress bar on stderr where that is a terminal, else silence."""
-    from skillhub_mcp.search.indexing import no_progress
+    from skillhub_mcp.search.steps import no_progress
 
     if not sys.stderr.isatty():
         return no_progress
@@ -133,11 +117,6 @@ def terminal_progress() -> Progress:
             bars.pop(step).close()
 
     return show
-
-
-class _PrintableFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
 
 
 def _json(value: object, stream: Any, *, indent: int | None = None) -> str:

@@ -12,10 +12,10 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
-from xml.sax.saxutils import escape
 
 from skillhub_mcp.disclosure.available import available_skills
 from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.wording import escaped, shortened, shown_name, visible
 
 Scope = Literal["repo", "user"]
 
@@ -98,16 +98,16 @@ def codelia(catalogue: Catalogue) -> str:
     lines = [
         "<skills_context>",
         "<skills_usage>",
-        *(f"  <rule>{escape(rule)}</rule>" for rule in rules),
+        *(f"  <rule>{escaped(rule)}</rule>" for rule in rules),
         "</skills_usage>",
         f'<skills_catalog scope="initial" truncated="{str(catalogue.truncated).lower()}">',
     ]
     for entry in catalogue.entries:
         lines += [
             "  <skill>",
-            f"    <name>{escape(entry.name)}</name>",
-            f"    <description>{escape(entry.description)}</description>",
-            f"    <path>{escape(entry.path)}</path>",
+            f"    <name>{escaped(entry.name)}</name>",
+            f"    <description>{escaped(entry.description)}</description>",
+            f"    <path>{escaped(entry.path)}</path>",
             f"    <scope>{entry.scope}</scope>",
             "  </skill>",
         ]
@@ -173,9 +173,7 @@ def fit(
     load_tool: str = "load_skill",
 ) -> Rendered:
     """Return as much of `entries` as `budget` holds, in the order given, written by `render`."""
-    flat = [
-        replace(one, name=" ".join(one.name.split()), description=" ".join(one.description.split())) for one in entries
-    ]
+    flat = [replace(one, name=shown_name(one.name), description=visible(one.description)) for one in entries]
     # Python's sort is stable: among equals the earlier one stays.
     order = sorted(range(len(flat)), key=lambda at: flat[at].importance)
     most = _that_may_fit((flat[at].name for at in order), budget)
@@ -193,10 +191,10 @@ def fit(
 
     longest = max((len(flat[at].description) for at in order[:most]), default=0)
     # What fits whole is settled at once, what fits shortened by halving, and only then names begin to go.
-    length = _greatest(longest, lambda length: budget.holds(tried(most, length).text))
+    length = greatest(longest, lambda length: budget.holds(tried(most, length).text))
     if length is not None:
         return tried(most, length)
-    count = _greatest(most, lambda count: budget.holds(tried(count, 0).text))
+    count = greatest(most, lambda count: budget.holds(tried(count, 0).text))
     if count is None:
         return Rendered("", replace(tried(0, 0).catalogue, left_out=len(flat)))
     return tried(count, 0)
@@ -220,12 +218,10 @@ def _that_may_fit(names: Iterable[str], budget: Budget) -> int:
 def _shortened(entry: Entry, length: int) -> tuple[Entry, bool]:
     if len(entry.description) <= length:
         return entry, False
-    # A mark of what is missing needs room for itself and for something before it.
-    kept = entry.description[: length - 1].rstrip() + "…" if length > 1 else ""
-    return replace(entry, description=kept), True
+    return replace(entry, description=shortened(entry.description, length)), True
 
 
-def _greatest(most: int, fits: Callable[[int], bool]) -> int | None:
+def greatest(most: int, fits: Callable[[int], bool]) -> int | None:
     """Return the greatest number from 0 to `most` that fits, or None.
 
     It takes for granted that what is below one that fits, fits. A mark of a cut may cost two bytes more than what it

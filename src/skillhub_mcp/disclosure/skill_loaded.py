@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from xml.sax.saxutils import quoteattr
+
+from skillhub_mcp.disclosure.wording import quoted
 
 # The seed's own sentence, byte for byte: "Follow the instructions of the skill above."
 FOLLOW = "上記のスキルの指示に従ってください。"
@@ -23,7 +24,7 @@ def skill_loaded(name: str, body: str, *, files: Sequence[str] = (), where: str 
     `files` are the skill's other files, which are named and not read; `where` says below what, or by which tool, they
     are found. `rest` says how the rest of a body in parts is had.
     """
-    lines = [f"<skill-loaded name={quoteattr(name)}>", skill_content(name, body).rstrip("\n")]
+    lines = [f"<skill-loaded name={quoted(name)}>", skill_content(name, body).rstrip("\n")]
     if files:
         more = f", and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
         lines += ["", f"Files of this skill ({where}): {', '.join(files[:_MOST_FILES])}{more}"]

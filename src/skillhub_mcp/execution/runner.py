@@ -18,6 +18,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -118,11 +119,18 @@ def reduced_environment(source: Mapping[str, str]) -> dict[str, str]:
     return environment | _SET
 
 
-def run(argv: Sequence[str], *, cwd: Path, limits: RunLimits, environment: Mapping[str, str]) -> CommandResult:
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    limits: RunLimits,
+    environment: Mapping[str, str],
+    stop: threading.Event | None = None,
+) -> CommandResult:
     """Run `argv` in `cwd` without a shell and with an empty stdin, and return how it ended.
 
-    Returns when the first process has ended or the time is up; whatever it started is killed then. Blocks
-    the calling thread; calls in several threads do not touch each other. `environment` is passed on whole,
+    Returns when the first process has ended, the time is up or `stop` is set; whatever it started is killed then.
+    Blocks the calling thread; calls in several threads do not touch each other. `environment` is passed on whole,
     plus one variable that marks the processes of this run.
 
     Raises `SkillFileNotFound` when `cwd` is missing or may not be entered, `CommandUnavailable` when the
@@ -141,7 +149,7 @@ def run(argv: Sequence[str], *, cwd: Path, limits: RunLimits, environment: Mappi
         stdout = _Captured(process.stdout, limits.max_output_bytes)
         stderr = _Captured(process.stderr, limits.max_output_bytes)
         try:
-            timed_out = not _read_until_exit(process, (stdout, stderr), limits.timeout_seconds)
+            timed_out = not _read_until_exit(process, (stdout, stderr), limits.timeout_seconds, stop)
         finally:
             # Also when the calling thread is interrupted: nothing outlives its call.
             _end_all(process, run_id)
@@ -222,8 +230,13 @@ class _Captured:
         return decoder.decode(bytes(self._kept), final=not self.truncated)
 
 
-def _read_until_exit(process: subprocess.Popen[bytes], streams: tuple[_Captured, ...], timeout_seconds: float) -> bool:
-    """Read both streams until the process has exited (True) or the time is up (False)."""
+def _read_until_exit(
+    process: subprocess.Popen[bytes],
+    streams: tuple[_Captured, ...],
+    timeout_seconds: float,
+    stop: threading.Event | None,
+) -> bool:
+    """Read both streams until the process has exited or `stop` is set (True), or the time is up (False)."""
     deadline = time.monotonic() + timeout_seconds
     pause = 0.001
     with selectors.DefaultSelector() as selector:
@@ -231,7 +244,7 @@ def _read_until_exit(process: subprocess.Popen[bytes], streams: tuple[_Captured,
             selector.register(stream.descriptor, selectors.EVENT_READ, stream)
         # The exit is asked for, not told by the end of the streams: a child in the background may hold them
         # open, and a process may close them and go on.
-        while not _has_exited(process):
+        while not (_has_exited(process) or (stop is not None and stop.is_set())):
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return False

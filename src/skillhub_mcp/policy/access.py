@@ -1,13 +1,18 @@
-"""What may be done with a skill now? Filters, choices and rules together, read afresh when their files change."""
+"""What may be done with a skill now? Filters, choices and rules together, read afresh when their files change.
+
+Who is asking may narrow all that further: to them the skills beyond their own filter do not exist. This is the one
+place that knows of it, so no way to a skill can forget it.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, SkillDisabled
+from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, SkillDisabled, SkillNotFound
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import KeptFile
 from skillhub_mcp.policy.rules import NO_RULES, Act, Rules, Verdict, combined
@@ -15,6 +20,9 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.visibility import Visibility
 
 _KEPT_PROJECTS = 32
+_KEPT_NARROWED = 256
+
+EVERY_SKILL = Visibility()
 
 Grant = tuple[Act, str]
 NOTHING_GRANTED: frozenset[Grant] = frozenset()
@@ -34,7 +42,7 @@ class Policy:
     """Filters, choices and rules as they are at one moment, for one project.
 
     `asks` is whether an act that the rules neither allow nor deny needs somebody's word. A person's own command is
-    that word; an agent's call is not.
+    that word; an agent's call is not. `caller` is the filter of whoever asks, besides the server's own.
     """
 
     visibility: Visibility
@@ -42,10 +50,15 @@ class Policy:
     rules: Rules = NO_RULES
     project: str = ""
     asks: bool = True
+    caller: Visibility = EVERY_SKILL
+
+    def hides(self, skill: Skill) -> bool:
+        """Whether `skill` is none for whoever asks: they are told what they would be told if it were not there."""
+        return not self.caller.allows(skill)
 
     def standing(self, skill: Skill) -> Standing:
         """Return what becomes of `skill`."""
-        if not self.visibility.allows(skill):
+        if self.hides(skill) or not self.visibility.allows(skill):
             return Standing.FILTERED
         on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
         if not on:
@@ -60,8 +73,10 @@ class Policy:
     def check(self, skill: Skill, act: Act, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
         """Return where `act` may be done with `skill`; `granted` is what somebody agreed to in this session.
 
-        Raises SkillDisabled, PermissionDenied or ConfirmationRequired.
+        Raises SkillNotFound for a skill that is hidden, SkillDisabled, PermissionDenied or ConfirmationRequired.
         """
+        if self.hides(skill):
+            raise SkillNotFound(skill.name)
         standing = self.standing(skill)
         if standing is Standing.FILTERED:
             raise SkillDisabled(skill.name, setting=self.visibility.setting)
@@ -123,12 +138,34 @@ class Access:
         self._asks = asks
         self._lock = threading.Lock()
         self._known: dict[str, tuple[RuleFiles, object, Policy]] = {}
+        self._caller: Callable[[], Visibility | None] = _nobody
+        self._narrowed: OrderedDict[tuple[str, Visibility], tuple[Policy, Policy]] = OrderedDict()
+
+    def narrow_by(self, caller: Callable[[], Visibility | None]) -> None:
+        """Let `caller` say from now on which skills whoever is asking may have: None is all that the server serves.
+
+        It is asked in the thread that asks for the policy. A thread of the hub's own serves nobody.
+        """
+        self._caller = caller
+
+    def hides(self, skill: Skill) -> bool:
+        """Whether `skill` is none for whoever is asking."""
+        return not (self._caller() or EVERY_SKILL).allows(skill)
+
+    def sees(self, skill: Skill) -> bool:
+        """Whether the filters, the server's and that of whoever is asking, let `skill` be known of at all."""
+        return self._visibility.allows(skill) and not self.hides(skill)
+
+    def sees_everything(self) -> bool:
+        """Whether whoever is asking has no filter, and may hear of what could not be read too."""
+        return not (self._caller() or EVERY_SKILL).limits
 
     def now(self, project: str | None = None) -> Policy:
-        """Return the policy as its files have it now; the same value while they stay the same.
+        """Return the policy as its files have it now, for whoever asks; the same value while all stays the same.
 
         Raises PolicyUnreadable, rather than let a mistake in a file widen anything.
         """
+        caller = self._caller()
         root = self._project if project is None else project
         with self._lock:
             choices = self._choices.read() or NO_CHOICES
@@ -141,7 +178,22 @@ class Access:
                 self._known[root] = known
                 while len(self._known) > _KEPT_PROJECTS:
                     del self._known[next(iter(self._known))]
-            return known[2]
+            return known[2] if caller is None else self._narrow(known[2], caller)
+
+    def _narrow(self, policy: Policy, caller: Visibility) -> Policy:
+        """Return `policy` for one filter, the same value for the same two. Holds the lock."""
+        key = (policy.project, caller)
+        kept = self._narrowed.get(key)
+        if kept is None or kept[0] is not policy:
+            kept = self._narrowed[key] = (policy, replace(policy, caller=caller))
+        self._narrowed.move_to_end(key)
+        while len(self._narrowed) > _KEPT_NARROWED:
+            self._narrowed.popitem(last=False)
+        return kept[1]
+
+
+def _nobody() -> None:
+    """Say that nobody in particular is asking."""
 
 
 def _names(skill: Skill) -> tuple[str, ...]:

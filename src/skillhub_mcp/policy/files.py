@@ -1,4 +1,4 @@
-"""Where are rules and choices kept? Small files, read again when they have changed, and replaced in one step."""
+"""Where are rules, choices and tokens kept? Small files, read again when they changed, and replaced in one step."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.errors import PolicyUnreadable, TokensUnreadable
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.rules import BadRules, Rule, Rules, parse_rules
+from skillhub_mcp.policy.tokens import BadTokens, Tokens, parse_tokens, tokens_text
 
 T = TypeVar("T")
 
 _MAX_BYTES = 4 * 1024 * 1024
 _LOCK_SECONDS = 10
+_TOKENS = "The file of tokens"
 
 _Stamp = tuple[int, int, int]
 
@@ -25,14 +27,23 @@ _Stamp = tuple[int, int, int]
 class KeptFile(Generic[T]):
     """One file, read by `parse` when it has changed since it was last read. `what` names it without its place.
 
-    One that is `needed` may not be missing.
+    One that is `needed` may not be missing. `failure` is what is raised for one that cannot be used.
     """
 
-    def __init__(self, path: str, *, what: str, parse: Callable[[str], T], needed: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        what: str,
+        parse: Callable[[str], T],
+        needed: bool = False,
+        failure: type[PolicyUnreadable] = PolicyUnreadable,
+    ) -> None:
         self.path = path
         self.what = what
         self._parse = parse
         self._needed = needed
+        self._failure = failure
         self._stamp: _Stamp | None = None
         self._value: T | None = None
 
@@ -56,10 +67,10 @@ class KeptFile(Generic[T]):
         except (FileNotFoundError, NotADirectoryError) as error:
             if self._needed or os.path.islink(self.path):
                 # A link to nothing had rules behind it once: that they are gone is no reason to do without them.
-                raise PolicyUnreadable(self.what, path=self.path, reason="it does not exist") from error
+                raise self._failure(self.what, path=self.path, reason="it does not exist") from error
             return None
         except OSError as error:
-            raise PolicyUnreadable(self.what, path=self.path, reason=error.strerror or str(error)) from error
+            raise self._failure(self.what, path=self.path, reason=error.strerror or str(error)) from error
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _read(self) -> T:
@@ -74,9 +85,9 @@ class KeptFile(Generic[T]):
             reason = error.strerror or str(error)
         except UnicodeDecodeError:
             reason = "it is not UTF-8"
-        except (BadRules, BadChoices) as error:
+        except (BadRules, BadChoices, BadTokens) as error:
             reason = str(error)
-        raise PolicyUnreadable(self.what, path=self.path, reason=reason)
+        raise self._failure(self.what, path=self.path, reason=reason)
 
 
 def rules_file(path: str, *, what: str, needed: bool = False) -> KeptFile[Rules]:
@@ -87,6 +98,22 @@ def rules_file(path: str, *, what: str, needed: bool = False) -> KeptFile[Rules]
 def choices_file(path: str) -> KeptFile[Choices]:
     """Return the person's file of choices."""
     return KeptFile(path, what="Your choices.json", parse=parse_choices)
+
+
+def tokens_file(path: str, *, needed: bool = True) -> KeptFile[Tokens]:
+    """Return a file of tokens, which raises TokensUnreadable where it cannot be used."""
+    return KeptFile(path, what=_TOKENS, parse=parse_tokens, needed=needed, failure=TokensUnreadable)
+
+
+def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
+    """Change the tokens in one step that no other process comes between, and return them.
+
+    Only its owner can read the file. Raises PolicyUnreadable, and BadTokens if `change` does.
+    """
+    with _locked(path, _TOKENS):
+        changed = change(tokens_file(path, needed=False).read() or Tokens())
+        _replace(path, tokens_text(changed), _TOKENS)
+    return changed
 
 
 def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:

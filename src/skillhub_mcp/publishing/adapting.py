@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
@@ -19,8 +19,14 @@ from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
 from skillhub_mcp.skills.reading import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
 
 _TEXTS = ("license", "compatibility")
-_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---\r?\n")
+# A blank behind a fence hides it from some parsers.
+_OPENED = re.compile(rb"(?:\xef\xbb\xbf)?---\r?\n")
+_CLOSED = re.compile(rb"\n---(?:\r?\n)?\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+# A longer key is none for the parsers of most hosts.
+_MAX_KEY = 1_000
+_SHOWN_CHARACTERS = 100
+_SHOWN_KEYS = 5
 _NOT_PLAIN_KEYS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 # What JSON writes as it is and YAML allows only as an escape.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -53,23 +59,34 @@ def published_document(content: bytes, name: str) -> PublishedDocument | Withhel
     except yaml.YAMLError:
         return Withheld("its frontmatter is read differently by different parsers")
     frontmatter = dict(verbatim.values)
-    changes = [*_of_the_file(content, broken=broken), *_to_the_specification(frontmatter, document, name)]
+    changes = [*_of_the_file(content, document, broken=broken), *_to_the_specification(frontmatter, document, name)]
     if not isinstance(frontmatter.get("description"), str):
         return Withheld("it has no description")
-    doubtful = sorted(verbatim.doubts)
-    if doubtful and not broken:
-        shown = ", ".join(key for key in doubtful if key) or "the frontmatter"
+    if verbatim.doubts and not broken:
+        shown = _some([_key_shown(key) for key in sorted(verbatim.doubts) if key]) or "the frontmatter"
         changes.append(f"{shown}: written so that every parser reads it alike")
     if not changes:
         return PublishedDocument(frontmatter, content, ())
-    return PublishedDocument(frontmatter, _written(frontmatter, document.body), tuple(changes))
+    if any(len(_quoted(key)) > _MAX_KEY for key in _all_keys(frontmatter)):
+        return Withheld(f"its frontmatter has a key of more than {_MAX_KEY:,} characters")
+    written = _written(frontmatter, document.body)
+    return PublishedDocument(frontmatter, written, () if written == content else tuple(changes))
 
 
-def _of_the_file(content: bytes, *, broken: bool) -> Iterator[str]:
-    if not _is_utf8(content):
+def is_text(content: bytes) -> bool:
+    """Whether bytes are UTF-8 without NUL, and so are the same bytes again when they travel as text."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in content
+
+
+def _of_the_file(content: bytes, document: Document, *, broken: bool) -> Iterator[str]:
+    if not is_text(content):
         yield "the file: written as UTF-8"
-    elif not _OPENING.match(content):
-        yield "the frontmatter: begins on the first line"
+    elif not (_OPENED.match(content) and _CLOSED.search(content.removesuffix(document.body.encode()))):
+        yield "the frontmatter: between two bare lines ---, the first of them the file's first"
     if broken:
         yield "the frontmatter: written as YAML"
 
@@ -78,7 +95,13 @@ def _to_the_specification(frontmatter: dict[str, Json], document: Document, name
     """Bring the specified keys into their form and yield what had to change."""
     written = document.values or {}
     if frontmatter.get("name") != name:
-        yield f"name: {name!r} instead of {written['name']!r}" if written.get("name") else f"name: {name!r} added"
+        given = _as_text(written.get("name"))
+        if not given:
+            yield f"name: {name!r} added"
+        elif given == name:
+            yield "name: text"
+        else:
+            yield f"name: {name!r} instead of {_shown(given)}"
         rest = {key: value for key, value in frontmatter.items() if key != "name"}
         frontmatter.clear()
         frontmatter.update({"name": name, **rest})
@@ -116,14 +139,15 @@ def _metadata(frontmatter: dict[str, Json], written: Value) -> Iterator[str]:
         return
     given = frontmatter["metadata"]
     if not isinstance(given, dict) or not isinstance(written, dict):
-        yield from _replaced(frontmatter, "metadata", "", "a map of texts")
+        del frontmatter["metadata"]
+        yield "metadata: left out, since it is no map"
         return
     if all(isinstance(value, str) for value in given.values()):
         return
     flat = dict(_flattened(written))
     frontmatter["metadata"] = flat
-    changed = [key for key, value in given.items() if not isinstance(value, str)]
-    yield f"metadata: text instead of {', '.join(f'{_kind(given[key])} in {key}' for key in changed)}"
+    changed = [f"{_kind(value)} in {_key_shown(key)}" for key, value in given.items() if not isinstance(value, str)]
+    yield f"metadata: text instead of {_some(changed)}"
 
 
 def _kind(value: Json) -> str:
@@ -143,7 +167,7 @@ def _replaced(frontmatter: dict[str, Json], key: str, text: str, form: str) -> I
         frontmatter[key] = text
         yield f"{key}: {form}"
     else:
-        # An empty value says nothing, and the specification has no form for it.
+        # The specification has no form for it.
         del frontmatter[key]
         yield f"{key}: left out, since it holds no text"
 
@@ -163,16 +187,31 @@ def _as_text(value: Value) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _some(things: Sequence[str]) -> str:
+    return ", ".join([*things[:_SHOWN_KEYS], "…"] if len(things) > _SHOWN_KEYS else things)
+
+
+def _key_shown(key: str) -> str:
+    return key if len(key) <= _SHOWN_CHARACTERS and _PLAIN_KEY.fullmatch(key) else _shown(key)
+
+
+def _shown(text: str) -> str:
+    """Return what a skill wrote as people may be shown it: bounded, and without signs that a terminal acts on."""
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else _cut(text, _SHOWN_CHARACTERS))
+
+
+def _all_keys(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _all_keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _all_keys(item)
+
+
 def _cut(text: str, most: int) -> str:
     return text[: most - 1].rstrip() + "…"
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in content
 
 
 def _written(frontmatter: Mapping[str, Json], body: str) -> bytes:

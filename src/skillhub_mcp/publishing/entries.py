@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.publishing.adapting import Withheld, published_document
+from skillhub_mcp.publishing.adapting import Withheld, is_text, published_document
 from skillhub_mcp.publishing.verbatim import Json
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -20,20 +20,25 @@ from skillhub_mcp.skills.model import SKILL_FILE
 MAX_FILES = 512
 MAX_BYTES = 16 * 1024 * 1024
 
-# Within its clock's tick a file may be written twice and keep its stamp: such a stamp is not believed.
+# Within its clock's tick a file may be written twice and keep its stamp: such a stamp is not believed. One from far in
+# the future was set by hand, and the next change would show.
 _TICK_NS = 2_000_000_000
+_AHEAD_NS = 3_600_000_000_000
 _UNBELIEVED = (0, 0, 0)
+
+_TOO_LARGE = f"its files have more than {MAX_BYTES:,} bytes"
 
 Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file as it is served: its path below the skill, its length in bytes, and `sha256:` and its hash."""
+    """A file as it is served: its path below the skill, its length in bytes, `sha256:` and its hash, and its kind."""
 
     path: str
     size: int
     digest: str
+    is_text: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +67,26 @@ def entry_of(directory: str, name: str, before: Entry | None, *, serve_dotfiles:
     """
     listed, more = list_files(directory, serve_dotfiles=serve_dotfiles, max_files=MAX_FILES)
     stamps = {file.path: file.stamp for file in listed}
-    if before is not None and (before.name, before.stamps) == (name, stamps):
+    if before is not None and not more and (before.name, before.stamps) == (name, stamps):
         return before
-    began = time.time_ns()
-    believed = {path: stamp if began - max(stamp[:2]) > _TICK_NS else _UNBELIEVED for path, stamp in stamps.items()}
+    now = time.time_ns()
+    believed = {path: stamp if _is_believed(stamp, now) else _UNBELIEVED for path, stamp in stamps.items()}
     if more:
-        return Entry(name, believed, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
-    if sum(file.size for file in listed) > MAX_BYTES:
-        return Entry(name, believed, withheld=f"its files have more than {MAX_BYTES:,} bytes")
-    try:
-        return _read(directory, listed, name, before, believed, serve_dotfiles=serve_dotfiles)
-    except SkillHubError as error:
-        # It may be there again at the next look, so nothing of this one is remembered.
-        return Entry(name, {}, withheld=f"a file cannot be read: {error.message}")
+        # The stamps of those that are listed say nothing of the others.
+        made = Entry(name, {}, withheld=f"some of its files cannot be listed, or it has more than {MAX_FILES}")
+    elif sum(file.size for file in listed) > MAX_BYTES:
+        made = Entry(name, believed, withheld=_TOO_LARGE)
+    else:
+        try:
+            made = _read(directory, listed, name, before, believed, serve_dotfiles=serve_dotfiles)
+        except SkillHubError as error:
+            # It may be there again at the next look, so nothing of this one is remembered.
+            made = Entry(name, {}, withheld=f"a file cannot be read: {error.message}")
+    return before if before == made else made
+
+
+def _is_believed(stamp: Stamp, now: int) -> bool:
+    return all(now - written > _TICK_NS or now - written < -_AHEAD_NS for written in stamp[:2])
 
 
 def _read(
@@ -88,7 +100,8 @@ def _read(
 ) -> Entry:
     known: dict[str, PublishedFile] = {}
     if before is not None:
-        known = {file.path: file for file in before.files if before.stamps[file.path] == stamps.get(file.path)}
+        unchanged = {path for path, stamp in before.stamps.items() if stamp == stamps.get(path) != _UNBELIEVED}
+        known = {file.path: file for file in before.files if file.path in unchanged}
     skill_file = read_whole(directory, SKILL_FILE, skill=name, max_bytes=MAX_BYTES)
     document = published_document(skill_file, name)
     if isinstance(document, Withheld):
@@ -97,14 +110,17 @@ def _read(
     for file in listed:
         if file.path == SKILL_FILE:
             continue
-        content_known = known.get(file.path)
-        if content_known is None or stamps[file.path] == _UNBELIEVED:
+        published = known.get(file.path)
+        if published is None:
             content = read_whole(directory, file.path, skill=name, max_bytes=MAX_BYTES, serve_dotfiles=serve_dotfiles)
-            content_known = published_file(file.path, content)
-        files.append(content_known)
+            published = published_file(file.path, content)
+        files.append(published)
+    if sum(file.size for file in files) > MAX_BYTES:
+        # They have grown since they were listed, or the SKILL.md did when it was written as UTF-8.
+        return Entry(name, {}, withheld=_TOO_LARGE)
     return Entry(name, stamps, document.frontmatter, tuple(files), document.changes)
 
 
 def published_file(path: str, content: bytes) -> PublishedFile:
     """Return what is said of the file at `path` that holds `content`."""
-    return PublishedFile(path, len(content), f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return PublishedFile(path, len(content), f"sha256:{hashlib.sha256(content).hexdigest()}", is_text(content))

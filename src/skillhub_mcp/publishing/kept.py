@@ -1,7 +1,7 @@
 """Where are entries kept between two questions, and between two starts? In one small file beside the index.
 
-It is a cache: what is missing or cannot be read is made anew, and where the file cannot be written entries are kept in
-memory for as long as the process lives.
+It is a cache: what is missing, cannot be read or was made by another version of SkillHub is made anew, and where the
+file cannot be written entries are kept in memory for as long as the process lives.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 
 from skillhub_mcp.publishing.entries import Entry, PublishedFile
+from skillhub_mcp.version import version
 
 log = logging.getLogger(__name__)
 
@@ -33,23 +34,21 @@ class KeptEntries:
         self._path = path
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
+        self._closed = False
 
     def of(self, directories: Sequence[str]) -> dict[str, Entry]:
         """Return the entries that are kept of these skills."""
-        found: dict[str, Entry] = {}
+        rows = []
         with self._lock:
             for first in range(0, len(directories), _AT_ONCE):
                 some = directories[first : first + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                rows = self._read(
+                rows += self._read(
                     f"SELECT directory, entry FROM entries WHERE directory IN ({marks})",  # noqa: S608 - marks alone
                     [os.fsencode(directory) for directory in some],
                 )
-                for directory, written in rows:
-                    entry = _from_json(written)
-                    if entry is not None:
-                        found[os.fsdecode(directory)] = entry
-        return found
+        read = {os.fsdecode(directory): _from_json(written) for directory, written in rows}
+        return {directory: entry for directory, entry in read.items() if entry is not None}
 
     def directories(self) -> frozenset[str]:
         """Return which skills an entry is kept of."""
@@ -68,35 +67,31 @@ class KeptEntries:
             self._write("DELETE FROM entries WHERE directory = ?", [(os.fsencode(one),) for one in directories])
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. Nothing is found or kept from then on."""
         with self._lock:
+            self._closed = True
             if self._database is not None:
                 self._database.close()
                 self._database = None
 
     def _read(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, str]]:
+        if self._closed:
+            return []
         try:
             return self._opened().execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            self._go_on_in_memory(error)
+            self._open_anew(error)
             return []
 
     def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        if not rows:
+        if self._closed or not rows:
             return
         try:
             with self._opened() as transaction:
                 transaction.executemany(statement, rows)
         except sqlite3.Error as error:
-            self._go_on_in_memory(error)
-            with self._opened() as transaction:
+            with self._open_anew(error) as transaction:
                 transaction.executemany(statement, rows)
-
-    def _go_on_in_memory(self, error: sqlite3.Error) -> None:
-        log.warning("%s cannot be used (%s): digests are kept in memory until the next start", self._path, error)
-        if self._database is not None:
-            self._database.close()
-        self._database = _open(_IN_MEMORY)
 
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:
@@ -104,22 +99,38 @@ class KeptEntries:
                 os.makedirs(os.path.dirname(self._path), exist_ok=True)
                 self._database = _open(self._path)
             except (OSError, sqlite3.Error) as error:
-                log.warning("%s cannot be opened (%s): digests are kept in memory", self._path, error)
-                self._database = _open(_IN_MEMORY)
+                self._database = self._open_anew(error)
+        return self._database
+
+    def _open_anew(self, error: Exception) -> sqlite3.Connection:
+        """Go on after a failure: with a new file where the old one is damaged, else in memory."""
+        if self._database is not None:
+            self._database.close()
+        if type(error) is sqlite3.DatabaseError:
+            log.info("%s is damaged (%s) and made anew", self._path, error)
+            try:
+                os.remove(self._path)
+                self._database = _open(self._path)
+            except (OSError, sqlite3.Error) as again:
+                error = again
+            else:
+                return self._database
+        log.warning("%s cannot be used (%s): digests are kept in memory until the next start", self._path, error)
+        self._database = _open(_IN_MEMORY)
         return self._database
 
 
 def _open(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_PATIENCE_SECONDS, check_same_thread=False)
     try:
-        if database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
-            with database:
+        # What the machine's end may damage here is made anew.
+        database.execute("PRAGMA synchronous = OFF")
+        # Two processes may meet here: the second waits, and finds the table made.
+        database.execute("BEGIN IMMEDIATE")
+        with database:
+            if database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
                 database.execute("DROP TABLE IF EXISTS entries")
                 database.execute(f"PRAGMA user_version = {_FORMAT}")
-        database.execute("PRAGMA journal_mode = WAL")
-        # What a crash may lose here is made anew.
-        database.execute("PRAGMA synchronous = OFF")
-        with database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS entries (directory BLOB PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID"
             )
@@ -131,10 +142,11 @@ def _open(path: str) -> sqlite3.Connection:
 
 def _to_json(entry: Entry) -> str:
     written = {
+        "by": version(),
         "name": entry.name,
         "stamps": entry.stamps,
         "frontmatter": entry.frontmatter,
-        "files": [[file.path, file.size, file.digest] for file in entry.files],
+        "files": [[file.path, file.size, file.digest, file.is_text] for file in entry.files],
         "changes": list(entry.changes),
         "withheld": entry.withheld,
     }
@@ -144,14 +156,16 @@ def _to_json(entry: Entry) -> str:
 def _from_json(written: str) -> Entry | None:
     try:
         read = json.loads(written)
+        if read["by"] != version():
+            return None  # which may have adapted it otherwise
         return Entry(
             name=read["name"],
             stamps={path: (stamp[0], stamp[1], stamp[2]) for path, stamp in read["stamps"].items()},
             frontmatter=read["frontmatter"],
-            files=tuple(PublishedFile(path, size, digest) for path, size, digest in read["files"]),
+            files=tuple(PublishedFile(*file) for file in read["files"]),
             changes=tuple(read["changes"]),
             withheld=read["withheld"],
         )
     except (ValueError, LookupError, TypeError, AttributeError):
-        # Of another version, or damaged: it is made anew.
+        # It is damaged, and made anew.
         return None

@@ -47,5 +47,7 @@ class Preparing:
             except SkillHubError as error:
                 # Whoever asks is told the same; at the next change it is tried again.
                 log.warning("The digests could not be made ready: %s", error.message)
+            except Exception:  # the edge of a thread: what nobody foresaw is reported, and the next change is looked at
+                log.exception("The digests could not be made ready")
             else:
                 log.debug("Made %d entries", made)

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from skillhub_mcp.errors import InvalidArgument, ResourceNotFound
+from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, ResourceNotFound, SkillFileNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.publishing.adapting import Withheld, published_document
-from skillhub_mcp.publishing.entries import MAX_BYTES, Entry, entry_of, published_file
+from skillhub_mcp.publishing.entries import MAX_BYTES, Entry, PublishedFile, entry_of, published_file
 from skillhub_mcp.publishing.kept import KeptEntries
-from skillhub_mcp.publishing.uris import Path, segments_of, skill_file, skill_paths, uri_of
+from skillhub_mcp.publishing.uris import SCHEME, Path, segments_of, skill_file, skill_paths, uri_of
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.snapshot import Settled, Snapshot
-
-log = logging.getLogger(__name__)
 
 PAGE = 100
 # resources/list is for people who look around; whoever wants all of a large library asks skills/list.
@@ -95,12 +93,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class _Shelf:
-    """The URIs of one snapshot. `listed` are those of `skills/list`, in its order."""
+    """The URIs of one snapshot. `listed` are those of `skills/list`, in its order; `longest` is of the segments."""
 
     snapshot: Snapshot
     skills: dict[Path, Skill]
     places: dict[str, Path]
     listed: list[Path]
+    longest: int
 
 
 class Publisher:
@@ -112,6 +111,7 @@ class Publisher:
         self._serve_dotfiles = serve_dotfiles
         self._lock = threading.Lock()
         self._shelved: _Shelf | None = None
+        self._prepared: dict[Path, Skill] | None = None
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return the skills that follow `cursor`, by URI, at most `limit` of them.
@@ -127,15 +127,16 @@ class Publisher:
             at += len(some)
             offered = [path for path in some if policy.offers(shelf.skills[path])]
             found += [one for one in self._published(shelf, offered) if one.entry.withheld is None]
-        more = at < len(shelf.listed)
-        return Page(found, _to_cursor(shelf.listed[at - 1]) if more else None)
+        # A cursor names what was shown: it must not tell of a skill that is none for whoever asks.
+        more = any(policy.offers(shelf.skills[path]) for path in islice(shelf.listed, at, None))
+        return Page(found, _to_cursor(found[-1].path) if more else None)
 
     def skill(self, uri: str) -> PublishedSkill:
         """Return the skill whose SKILL.md is at `uri`, listed or not. Raises ResourceNotFound."""
         shelf, policy = self._present()
         path, rest = self._find(shelf, policy, uri)
         if rest != (SKILL_FILE,):
-            raise ResourceNotFound(uri, "is not the URI of a SKILL.md", hint="skills/list has those that are")
+            raise ResourceNotFound(uri, "is not the URI of a SKILL.md", hint="ask skills/list for those that are")
         return self._entered(shelf, path, uri)
 
     def content(self, uri: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> Content:
@@ -143,31 +144,20 @@ class Publisher:
 
         Where the bytes are no longer what was kept of them, the entry is made anew first, so that whoever is refused by
         its own check of the digest gets the right one at the next question. Raises ResourceNotFound, and what
-        `SkillHub.read_bytes` raises.
+        `SkillHub.read_bytes` raises of permission.
         """
         shelf, policy = self._present()
         path, rest = self._find(shelf, policy, uri)
         if not rest:
             raise ResourceNotFound(uri, "is a directory", hint="ask resources/directory/read what it holds")
-        skill, file_path = shelf.skills[path], "/".join(rest)
-        content = self._hub.read_bytes(skill, file_path, max_bytes=MAX_BYTES, granted=granted)
-        if file_path == SKILL_FILE:
-            document = published_document(content, path[-1])
-            if isinstance(document, Withheld):
-                raise ResourceNotFound(uri, f"is not served: {document.reason}")
-            content = document.content
-        entry = self._kept.of([skill.directory]).get(skill.directory)
-        now = published_file(file_path, content)
-        if entry is None or entry.name != path[-1] or entry.file(file_path) != now:
-            entry = self._made_anew(skill, path[-1])
-        if entry.withheld is not None:
-            raise ResourceNotFound(uri, f"is not served: {entry.withheld}")
-        if entry.file(file_path) is None:
-            raise ResourceNotFound(uri)
-        published = PublishedSkill(path, skill, entry)
-        text = _is_text(content)
-        resource = _resource(published, file_path, text=text)
-        return Content(resource, content, text and not resource.media_type.startswith(_NEVER_TEXT))
+        file_path = "/".join(rest)
+        published = self._with_file(shelf, path, file_path, uri)
+        content = self._bytes(published, file_path, uri, granted)
+        file = published_file(file_path, content)
+        if published.entry.file(file_path) != file:
+            published = self._made_anew(published, uri)
+        resource = _resource(published, file)
+        return Content(resource, content, file.is_text and not resource.media_type.startswith(_NEVER_TEXT))
 
     def children(self, uri: str) -> Sequence[Resource]:
         """Return what lies directly in the directory at `uri`: a skill, or a directory of one.
@@ -181,16 +171,15 @@ class Publisher:
         inside = [file for file in published.entry.files if file.path.startswith(above)]
         if not inside:
             raise ResourceNotFound(
-                uri, "is not a directory" if published.entry.file("/".join(rest)) else "is not there"
+                uri, "is not a directory" if published.entry.file("/".join(rest)) else "is not served"
             )
         names = {file.path[len(above) :].partition("/")[0]: file for file in inside}
-        found = []
-        for name, file in sorted(names.items()):
-            if file.path == above + name:
-                found.append(_resource(published, file.path))
-            else:
-                found.append(Resource(published.file_uri(above + name), name, DIRECTORY))
-        return found
+        return [
+            _resource(published, file)
+            if file.path == above + name
+            else Resource(published.file_uri(above + name), name, DIRECTORY)
+            for name, file in sorted(names.items())
+        ]
 
     def resources(self) -> Sequence[Resource]:
         """Return the SKILL.md of each listed skill, of the first thousand where there are more."""
@@ -208,22 +197,26 @@ class Publisher:
                 found.append(_skill_resource(path, str(entry.frontmatter["description"])))
         return found
 
+    def places(self) -> Sequence[str]:
+        """Return where each skill that is offered stands among the URIs, as they have it behind their scheme."""
+        shelf, policy = self._present()
+        offered = (path for path, skill in shelf.skills.items() if policy.offers(skill))
+        return [uri_of(path).removeprefix(SCHEME) for path in offered]
+
     def base_uri(self, skill: Skill) -> str | None:
-        """Return the URI of a skill's directory, or None for one without a name that hosts take."""
+        """Return the URI of a skill's directory, or None for one that has no name to be published under."""
         path = self._shelf(self._hub.present()[0]).places.get(skill.directory)
         return None if path is None else uri_of(path)
 
     def standings(self) -> Iterator[Standing]:
-        """Yield what becomes of every skill that this server offers, by name."""
+        """Yield what becomes of every skill that this server offers, by its directory."""
         shelf, policy = self._present()
         for skill in shelf.snapshot.everything:
             if not policy.offers(skill):
                 continue
             path = shelf.places.get(skill.directory)
             if path is None:
-                yield Standing(
-                    skill, None, withheld="its name has no form in a-z, 0-9 and hyphens, nor has its directory"
-                )
+                yield Standing(skill, None, withheld=_NO_NAME)
                 continue
             (published,) = self._published(shelf, [path])
             withheld = published.entry.withheld
@@ -235,8 +228,10 @@ class Publisher:
         So that nobody who asks has to wait for it. Entries of skills that are gone are forgotten.
         """
         shelf = self._shelf(self._hub.present()[0])
+        before = self._prepared
+        # What is unchanged since the last time is the same value.
+        paths = [path for path, skill in shelf.skills.items() if before is None or before.get(path) is not skill]
         made = 0
-        paths = list(shelf.skills)
         for first in range(0, len(paths), PAGE):
             some = paths[first : first + PAGE]
             kept = self._kept.of([shelf.skills[path].directory for path in some])
@@ -245,9 +240,14 @@ class Publisher:
             made += len(wanted)
             if stop is not None and stop.is_set():
                 return made
-        roots = tuple(f"{root.path}/" for root in shelf.snapshot.report.roots)
-        gone = self._kept.directories() - shelf.places.keys()
-        self._kept.forget(directory for directory in gone if directory.startswith(roots))
+        if before is None:
+            # Whatever is kept of these roots; other servers keep theirs in the same file.
+            roots = tuple(f"{root.path}/" for root in shelf.snapshot.report.roots)
+            known = {directory for directory in self._kept.directories() if directory.startswith(roots)}
+        else:
+            known = {skill.directory for skill in before.values()}
+        self._kept.forget(known - shelf.places.keys())
+        self._prepared = shelf.skills
         return made
 
     def close(self) -> None:
@@ -268,11 +268,11 @@ class Publisher:
     def _find(self, shelf: _Shelf, policy: Policy, uri: str) -> tuple[Path, Path]:
         """Return the path of the skill that `uri` lies in, and what follows it."""
         segments = segments_of(uri) or ()
-        for length in range(2, len(segments) + 1):
+        for length in range(2, min(len(segments), shelf.longest) + 1):
             skill = shelf.skills.get(segments[:length])
             if skill is not None and policy.offers(skill):
                 return segments[:length], segments[length:]
-        raise ResourceNotFound(uri, hint="skills/list has the URIs of the skills that are")
+        raise ResourceNotFound(uri, hint="ask skills/list for the URIs of skills")
 
     def _entered(self, shelf: _Shelf, path: Path, uri: str) -> PublishedSkill:
         (published,) = self._published(shelf, [path])
@@ -294,10 +294,37 @@ class Publisher:
         self._kept.keep(changed)
         return found
 
-    def _made_anew(self, skill: Skill, name: str) -> Entry:
-        entry = entry_of(skill.directory, name, None, serve_dotfiles=self._serve_dotfiles)
+    def _with_file(self, shelf: _Shelf, path: Path, file_path: str, uri: str) -> PublishedSkill:
+        """Return the skill at `path`, whose entry has a file at `file_path`."""
+        skill = shelf.skills[path]
+        entry = self._kept.of([skill.directory]).get(skill.directory)
+        if entry is None or entry.name != path[-1] or entry.file(file_path) is None:
+            entry = self._entered(shelf, path, uri).entry
+        if entry.file(file_path) is None:
+            raise ResourceNotFound(uri)
+        return PublishedSkill(path, skill, entry)
+
+    def _bytes(self, published: PublishedSkill, file_path: str, uri: str, granted: Collection[Grant]) -> bytes:
+        """Return a file's bytes as they are published now."""
+        try:
+            content = self._hub.read_bytes(published.skill, file_path, max_bytes=MAX_BYTES, granted=granted)
+        except (SkillFileNotFound, PathNotAllowed) as error:
+            raise ResourceNotFound(uri, f"is not served: {error.message}") from error
+        if file_path != SKILL_FILE:
+            return content
+        document = published_document(content, published.path[-1])
+        if isinstance(document, Withheld):
+            raise ResourceNotFound(uri, f"is not served: {document.reason}")
+        return document.content
+
+    def _made_anew(self, published: PublishedSkill, uri: str) -> PublishedSkill:
+        """Read all of a skill's files again, whatever their stamps say."""
+        skill = published.skill
+        entry = entry_of(skill.directory, published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
         self._kept.keep({skill.directory: entry})
-        return entry
+        if entry.withheld is not None:
+            raise ResourceNotFound(uri, f"is not served: {entry.withheld}")
+        return PublishedSkill(published.path, skill, entry)
 
 
 def _shelved(snapshot: Snapshot) -> _Shelf:
@@ -309,7 +336,8 @@ def _shelved(snapshot: Snapshot) -> _Shelf:
         for path, skill in skills.items()
         if skill.directory in named and skill.directory not in copies and not skill.disable_model_invocation
     ]
-    return _Shelf(snapshot, skills, {skill.directory: path for path, skill in skills.items()}, listed)
+    places = {skill.directory: path for path, skill in skills.items()}
+    return _Shelf(snapshot, skills, places, listed, max(map(len, skills), default=0))
 
 
 def _is_known(skill: Skill, name: str, kept: dict[str, Entry]) -> bool:
@@ -319,26 +347,16 @@ def _is_known(skill: Skill, name: str, kept: dict[str, Entry]) -> bool:
     return entry is not None and entry.name == name and stamp is not None and stamp[0] == skill.stamp.mtime_ns
 
 
-def _resource(published: PublishedSkill, file_path: str, *, text: bool = True) -> Resource:
-    file = published.entry.file(file_path)
-    size = None if file is None else file.size
-    if file_path == SKILL_FILE:
+def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
+    if file.path == SKILL_FILE:
         description = str(published.entry.frontmatter["description"])
-        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, description, size)
-    name = file_path.rpartition("/")[2]
-    return Resource(published.file_uri(file_path), name, media_type(name, text=text), None, size)
+        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, description, file.size)
+    name = file.path.rpartition("/")[2]
+    return Resource(published.file_uri(file.path), name, media_type(name, text=file.is_text), None, file.size)
 
 
 def _skill_resource(path: Path, description: str) -> Resource:
     return Resource(uri_of(skill_file(path)), path[-1], _SKILL_FILE_TYPE, description)
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in content
 
 
 def _to_cursor(path: Path) -> str:

@@ -1,7 +1,8 @@
 """By which URI does a host know a skill and its files? `skill://<source>/<directories>/<name>/<file>`; no I/O.
 
-The source and the directories keep skills of one name apart, and stay the same when another skill of that name comes
-or goes. The last segment before the file is always the published name (SEP-2640, Resource Mapping).
+The source and the directories keep skills of one name apart, and stay the same whatever other skills come or go. A
+second root of one source is `hub-2`; a skill that a link leads to lies somewhere else on each machine, and is told by a
+hash of where. The last segment before the file is always the published name (SEP-2640, Resource Mapping).
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import hashlib
 import os
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.snapshot import Snapshot
 
 SCHEME = "skill://"
@@ -22,7 +25,9 @@ TEMPLATE = "skill://{+path}"
 MAX_NAME_CHARACTERS = 64
 _PUBLISHABLE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _OTHERS = re.compile(r"[^a-z0-9]+")
-_TELLING_CHARACTERS = 8
+_TELLING_CHARACTERS = 12
+# Six directories of a root, a skill's name and a file's path, each byte of them encoded, are less.
+MAX_URI_CHARACTERS = 16_384
 
 Path = tuple[str, ...]
 
@@ -51,32 +56,46 @@ def _in_ascii(name: str) -> str | None:
 
 
 def skill_paths(snapshot: Snapshot) -> dict[Path, Skill]:
-    """Return every skill that has a name to be published under, by the segments of its URI, in their order."""
-    priority = {root.path: root.priority for root in snapshot.report.roots}
+    """Return every skill that has a name to be published under, by the segments of its URI, in their order.
+
+    No path is the beginning of another one: a found skill ends the search below it, and each root is by itself.
+    """
+    labels = _labels(snapshot.report.roots)
     placed: dict[Path, Skill] = {}
-    for skill in sorted(snapshot.everything, key=lambda one: (priority[one.root], one.directory)):
+    for skill in snapshot.everything:
         name = published_name(skill)
         if name is None:
             continue
-        source, above = snapshot.source(skill).value, _directories(skill)
-        above = above[:-1] if above and above[-1] == name else above
-        path = (source, *above, name)
-        if path in placed:
-            # Two roots of one source hold the same directory: what tells them apart is where they lie.
-            telling = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_TELLING_CHARACTERS]
-            path = (source, telling, *above, name)
+        above = _directories(skill)
+        if above is None:
+            told = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_TELLING_CHARACTERS]
+            path: Path = (f"{labels[skill.root]}-other", told, name)
+        else:
+            path = (labels[skill.root], *(above[:-1] if above and above[-1] == name else above), name)
         placed[path] = skill
     return dict(sorted(placed.items()))
 
 
-def _directories(skill: Skill) -> Path:
-    above = os.path.join(skill.root, "")
+def _labels(roots: Iterable[SkillRoot]) -> dict[str, str]:
+    """Return what a root's skills have first in their URIs: its source, with a number from the second of one on."""
+    labels: dict[str, str] = {}
+    count: Counter[str] = Counter()
+    for root in roots:
+        source = root.source.value
+        count[source] += 1
+        labels[root.path] = source if count[source] == 1 else f"{source}-{count[source]}"
+    return labels
+
+
+def _directories(skill: Skill) -> Path | None:
+    """Return the names that lead from its root to the skill; None where a link does, or one of them fits no URI."""
     if skill.directory == skill.root:
         return ()
-    # A skill that a link leads to lies elsewhere; its own directory's name is all that is known of it everywhere.
-    inside = skill.directory.startswith(above)
-    place = skill.directory[len(above) :] if inside else os.path.basename(skill.directory)
-    return tuple(place.split(os.sep))
+    above = os.path.join(skill.root, "")
+    if not skill.directory.startswith(above):
+        return None
+    names = tuple(skill.directory[len(above) :].split(os.sep))
+    return names if all(map(_fits, names)) else None
 
 
 def uri_of(path: Iterable[str]) -> str:
@@ -85,13 +104,19 @@ def uri_of(path: Iterable[str]) -> str:
 
 
 def segments_of(uri: str) -> Path | None:
-    """Return the segments of a URI, or None where it is none of ours: another scheme, an empty or a dotted segment."""
-    if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
+    """Return the segments of a URI, or None where it is none of ours, or longer than any of ours can be."""
+    if not uri.startswith(SCHEME) or len(uri) > MAX_URI_CHARACTERS or "?" in uri or "#" in uri:
         return None
-    segments = tuple(os.fsdecode(unquote_to_bytes(part)) for part in uri[len(SCHEME) :].split("/"))
-    if any(segment in ("", ".", "..") or "/" in segment or "\\" in segment for segment in segments):
-        return None
-    return segments
+    try:
+        segments = tuple(os.fsdecode(unquote_to_bytes(part)) for part in uri[len(SCHEME) :].split("/"))
+    except UnicodeEncodeError:
+        return None  # half of a character
+    return segments if all(map(_fits, segments)) else None
+
+
+def _fits(segment: str) -> bool:
+    # Hosts take such names for something else than a name, encoded or not.
+    return segment not in ("", ".", "..") and "/" not in segment and "\\" not in segment
 
 
 def skill_file(path: Path) -> Path:

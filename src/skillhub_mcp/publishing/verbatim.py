@@ -7,10 +7,10 @@ so what they agree on is typed, and what they do not is told as doubtful and kep
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
@@ -23,15 +23,18 @@ _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]+")
 # Numbers and times of all kinds, and words for yes, no and a merge, are something else than text to some parser.
 _PERHAPS_NO_TEXT = re.compile(
     r"""(?ix) [-+]? (?: 0b[01_]+ | 0o[0-7_]+ | 0x[0-9a-f_]+
-                      | (?: [0-9][0-9_]* (?: \.[0-9_]* )? | \.[0-9_]+ ) (?: e[-+]?[0-9]+ )?
+                      | (?: [0-9][0-9_,]* )? (?: \.[0-9_,]* )? (?: e[-+]?[0-9]+ )?
                       | [0-9][0-9_]* (?: :[0-5]?[0-9] )+ (?: \.[0-9_]* )?
                       | \.inf | \.nan )
       | [0-9]{4}-[0-9]{1,2}-[0-9]{1,2} (?: [tT\ \t].* )?
       | y | n | yes | no | on | off | true | false | null | << | ="""
 )
-_EXACT_INTEGER = 2**53
-# The older YAML ends a line at these, the newer does not.
-_DOUBTFUL_LINE_ENDS = ("\x85", "\u2028", "\u2029")
+# Every whole number of so many digits is exact everywhere.
+_EXACT_DIGITS = 15
+# Some parsers end a line at some of these and others do not, a tab separates for some only, a mark of byte order is
+# nothing to one and text to another, and a comment needs a blank before it for all but one.
+_DOUBTFUL = re.compile("[\t\x85\u2028\u2029\ufeff]|\r(?!\n)|[|>][-+0-9]*#")
+_LINE_END = re.compile("\r\n?|\n")
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -51,15 +54,19 @@ def read_verbatim(header: str) -> Verbatim:
     """
     reader = _Reader(header)
     values = reader.document()
-    doubts = reader.doubts | ({""} if any(end in header for end in _DOUBTFUL_LINE_ENDS) else set())
+    doubts = reader.doubts | ({""} if _DOUBTFUL.search(header) else set())
     return Verbatim(values, frozenset(doubts))
 
 
 class _Reader:
     def __init__(self, header: str) -> None:
         self._next: Callable[[], yaml.Event] = _Loader(header).get_event
+        self._header = header
+        self._lines = _LINE_END.split(header)
         self._anchored: dict[str, Json] = {}
         self._key = ""
+        self._column = 0  # of the innermost map or list that is written in lines
+        self._open_ended = False
         self.doubts: set[str] = set()
 
     def document(self) -> dict[str, Json]:
@@ -71,7 +78,10 @@ class _Reader:
             event = self._next()
         if not isinstance(event, yaml.MappingStartEvent):
             return {}
-        return self._mapping(top=True)
+        values = self._mapping(event, top=True)
+        if self._open_ended:
+            self._doubt()
+        return values
 
     def _value(self, event: yaml.Event) -> Json:
         if isinstance(event, yaml.AliasEvent):
@@ -81,19 +91,20 @@ class _Reader:
             self._doubt()
         value: Json = None
         if isinstance(event, yaml.MappingStartEvent):
-            value = self._mapping()
+            value = self._mapping(event)
         elif isinstance(event, yaml.SequenceStartEvent):
-            value = self._sequence()
+            value = self._sequence(event)
         elif isinstance(event, yaml.ScalarEvent):
-            value = event.value if event.style else self._plain(event.value)
+            value = self._scalar(event)
         anchor = getattr(event, "anchor", None)
         if anchor is not None:
             self._doubt()
             self._anchored[anchor] = value
         return value
 
-    def _mapping(self, *, top: bool = False) -> dict[str, Json]:
+    def _mapping(self, start: yaml.MappingStartEvent, *, top: bool = False) -> dict[str, Json]:
         values: dict[str, Json] = {}
+        outside = self._enter(start)
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             if top:
                 self._key = getattr(event, "value", "")
@@ -101,14 +112,49 @@ class _Reader:
             if not isinstance(key, str) or key in values:
                 self._doubt()
                 key = event.value if isinstance(event, yaml.ScalarEvent) else "?"
-            values[key] = self._value(self._next())
+            following = self._next()
+            if _begin(following).column <= self._column and not isinstance(following, yaml.SequenceStartEvent):
+                self._doubt()
+            values[key] = self._value(following)
+        self._leave(start, event, outside)
         return values
 
-    def _sequence(self) -> list[Json]:
+    def _sequence(self, start: yaml.SequenceStartEvent) -> list[Json]:
         values: list[Json] = []
+        outside = self._enter(start)
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             values.append(self._value(event))
+        self._leave(start, event, outside)
         return values
+
+    def _enter(self, start: yaml.CollectionStartEvent) -> int:
+        outside = self._column
+        if not start.flow_style:
+            self._column = _begin(start).column
+        elif self._header[_begin(start).index] not in "[{":
+            self._doubt()  # a pair in a list, which takes some wit to see
+        return outside
+
+    def _leave(self, start: yaml.CollectionStartEvent, end: yaml.Event, outside: int) -> None:
+        self._column = outside
+        if start.flow_style:
+            self._doubt_what_is_crowded(start, end)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Json:
+        # Whether the frontmatter's last line ends as others do is not the same for all who cut it out.
+        self._open_ended = event.style in ("|", ">") and event.value.endswith("\n")
+        if not event.style:
+            return self._plain(event.value)
+        if event.style in ("'", '"'):
+            self._doubt_what_is_crowded(event, event)
+        return event.value
+
+    def _doubt_what_is_crowded(self, start: yaml.Event, end: yaml.Event) -> None:
+        """Doubt lines that are not indented and a comment without a blank before it: some parsers want both."""
+        following = self._lines[_begin(start).line + 1 : _end(end).line + 1]
+        flush = any(line.strip() and len(line) - len(line.lstrip(" ")) <= self._column for line in following)
+        if flush or self._header.startswith("#", _end(end).index):
+            self._doubt()
 
     def _plain(self, text: str) -> Json:
         """Return what a scalar without quotes stands for."""
@@ -116,13 +162,32 @@ class _Reader:
             return None
         if text in _BOOLEANS:
             return _BOOLEANS[text]
-        if _INTEGER.fullmatch(text) and abs(int(text)) <= _EXACT_INTEGER:
-            return int(text)
-        if _DECIMAL.fullmatch(text) and math.isfinite(float(text)):
-            return float(text)
+        number = self._number(text)
+        if number is not None:
+            return number
         if _PERHAPS_NO_TEXT.fullmatch(text):
             self._doubt()
         return text
 
+    def _number(self, text: str) -> int | float | None:
+        """Return the number that every parser makes of `text`; none where there is doubt, as of a zero's sign."""
+        if text.startswith("-") and not text.strip("-0."):
+            return None
+        if _INTEGER.fullmatch(text):
+            return int(text) if len(text) <= _EXACT_DIGITS else None
+        if _DECIMAL.fullmatch(text):
+            number = float(text)
+            return number if _DECIMAL.fullmatch(repr(number)) else None
+        return None
+
     def _doubt(self) -> None:
         self.doubts.add(self._key)
+
+
+def _begin(event: yaml.Event) -> Any:
+    # Typed as optional, and of two kinds; both parsers always say where.
+    return event.start_mark
+
+
+def _end(event: yaml.Event) -> Any:
+    return event.end_mark

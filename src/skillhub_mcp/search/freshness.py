@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.observing import SILENT, Library, Observer
 from skillhub_mcp.search.lance import LanceIndex
 from skillhub_mcp.search.looking import Depth, Looker, View
+from skillhub_mcp.search.steps import Steps
 from skillhub_mcp.search.watch import RootWatcher
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.roots import SkillRoot
@@ -30,7 +32,7 @@ _POLL_SECONDS = 2.0
 _SETTLING_SECONDS = 0.5
 # Looking takes at most about a tenth of one processor, however large the library is.
 _REST_FACTOR = 10
-_FIRST_ANSWER_SECONDS = 120.0
+FIRST_ANSWER_SECONDS = 120.0
 _CLOSING_SECONDS = 2.0
 
 
@@ -38,14 +40,24 @@ class LiveIndex:
     """The snapshot and the index of `roots`. The thread starts with `start` or with the first question.
 
     With `background` off there is no thread: each question is answered from one look, made when it is first needed.
+    `steps` hear of each step towards an answer.
     """
 
     def __init__(
-        self, roots: tuple[SkillRoot, ...], looker: Looker, *, automatic: bool, background: bool = True
+        self,
+        roots: tuple[SkillRoot, ...],
+        looker: Looker,
+        *,
+        automatic: bool,
+        background: bool = True,
+        observer: Observer = SILENT,
+        steps: Steps | None = None,
     ) -> None:
         self._looker = looker
         self._automatic = automatic
         self._background = background
+        self._observer = observer
+        self.steps = steps or Steps()
         self._snapshot: Snapshot | None = None
         self._changed = threading.Condition()
         # A caller's own look and the thread's must not meet: they share what the looker remembers.
@@ -78,6 +90,7 @@ class LiveIndex:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
+        self.steps.news()
         self._looker.cancel()
         self._watcher.stop()
         if self._thread is not None:
@@ -95,27 +108,30 @@ class LiveIndex:
             return self._snapshot
         return self._current(lambda _: True).snapshot
 
-    def skills_alone(self) -> Snapshot:
+    def skills_alone(self, *, anew: bool = False) -> Snapshot:
         """Return the present snapshot without beginning to load the index, where that has not begun yet.
 
-        For what is answered before a client's first question, which loading LanceDB beside it would delay.
+        For what is answered before a client's first question, which loading LanceDB beside it would delay. With `anew`
+        nothing that was seen before that is trusted: a skill may have been written since.
         """
         if not self._background or self._thread is not None or self._view is not None:
             return self.snapshot()
         with self._looking:
             rest = max(_LOOK_AGAIN_SECONDS, self._looker.scan_seconds * _REST_FACTOR)
-            if self._early is None or time.monotonic() - self._early[1] > rest:
+            if anew or self._early is None or time.monotonic() - self._early[1] > rest:
                 self._early = (self._looker.see(), time.monotonic())
             return self._early[0]
 
     def searchable(self) -> tuple[View, LanceIndex]:
         """Return a view and its index. Raises IndexUnavailable when there is none and none came in time."""
-        view = self._current(lambda view: view.index is not None or view.problem is not None)
+        view = self._current(_searchable)
         if view.index is None:
-            raise view.problem or IndexUnavailable(
-                "The first index is still being built", hint="call again in a few seconds"
-            )
+            raise view.problem or not_built_yet()
         return view, view.index
+
+    def answers(self) -> bool:
+        """Whether a search would be answered, or refused, without waiting for the first index."""
+        return not self._background or self._settled(_searchable)
 
     def look_now(self, depth: Depth = Depth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Look in the caller's thread, as asked, and return the view. With `only`, at those paths and nowhere else."""
@@ -147,17 +163,15 @@ class LiveIndex:
                 self._look(Depth.CHANGES)
             return self._require_view()
         self.start()
-
-        def answered() -> bool:
-            if self._view is None:
-                return self._closing or self._failure is not None
-            return self._closing or enough(self._view)
-
         with self._changed:
-            if answered():
+            if self._settled(enough):
                 self._freshen()
-            self._changed.wait_for(answered, _FIRST_ANSWER_SECONDS)
+            self._changed.wait_for(lambda: self._settled(enough), FIRST_ANSWER_SECONDS)
         return self._require_view()
+
+    def _settled(self, enough: Callable[[View], bool]) -> bool:
+        view = self._view
+        return self._closing or (self._failure is not None if view is None else enough(view))
 
     def _freshen(self) -> None:
         """Ask for a look when the last is too old, and wait for it where that is cheap. Holds the condition.
@@ -219,6 +233,8 @@ class LiveIndex:
             self._show(view)
             # What is unchanged is the same value, so comparing costs next to nothing.
             before, self._told = self._told, view.snapshot
+        if before is None or len(before.everything) != len(view.snapshot.everything):
+            self._observer.begins(Library(skills=len(view.snapshot.everything)))()
         if before is not None and before.everything != view.snapshot.everything:
             for listener in self._listeners:
                 listener()
@@ -231,6 +247,7 @@ class LiveIndex:
             self._looked_at = time.monotonic()
             self._look_seconds = self._looker.scan_seconds
             self._changed.notify_all()
+        self.steps.over()
 
     def _show_failure(self) -> None:
         failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
@@ -241,8 +258,18 @@ class LiveIndex:
             self._looks += 1
             self._looked_at = time.monotonic()
             self._changed.notify_all()
+        self.steps.over()
 
     def _show_skills(self, snapshot: Snapshot) -> None:
         with self._changed:
             self._view = View(snapshot, None) if self._view is None else replace(self._view, snapshot=snapshot)
             self._changed.notify_all()
+
+
+def not_built_yet() -> IndexUnavailable:
+    """Return what a search fails with that has waited too long for the first index."""
+    return IndexUnavailable("The first index is still being built", hint="call again in a few seconds")
+
+
+def _searchable(view: View) -> bool:
+    return view.index is not None or view.problem is not None

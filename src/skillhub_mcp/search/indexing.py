@@ -28,6 +28,7 @@ from skillhub_mcp.search.state import (
     save_state,
     state_path,
 )
+from skillhub_mcp.search.steps import Progress, no_progress
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
@@ -38,12 +39,6 @@ log = logging.getLogger(__name__)
 LOCK_FILE = "index.lock"
 _EMBEDDED_AT_ONCE = 256
 _LOCK_STEP_SECONDS = 0.2
-
-Progress = Callable[[str, int, int], None]
-
-
-def no_progress(step: str, done: int, total: int) -> None:
-    """Say nothing."""
 
 
 @dataclass(frozen=True, slots=True)

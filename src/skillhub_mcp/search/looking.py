@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.observing import SILENT, Observer, Sync, observed
 from skillhub_mcp.search.indexing import Indexer, SyncReport
 from skillhub_mcp.search.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.search.state import IndexState, Stamp, state_path, state_stamp
@@ -55,6 +56,7 @@ class Looker:
         make_spare: Callable[[], Indexer],
         automatic: bool,
         admission: Admission,
+        observer: Observer = SILENT,
     ) -> None:
         self._roots = roots
         self._indexer = indexer
@@ -62,6 +64,7 @@ class Looker:
         self._spare: Indexer | None = None
         self._automatic = automatic
         self._admission = admission
+        self._observer = observer
         self._state: IndexState | None = None
         self._state_stamp: Stamp | None = None
         # What was read since, for files that the published state cannot vouch for.
@@ -164,12 +167,12 @@ class Looker:
             enough = covered and memory.keys() >= known
             return self._scan(memory, lately=before.memory, only=only if enough else None)
 
-        seen, published = self._indexer.sync(
-            look,
-            force=force,
-            anew=anew,
-            failed=self._failed_version,
-        )
+        with observed(self._observer, Sync()) as sync:
+            seen, published = self._indexer.sync(look, force=force, anew=anew, failed=self._failed_version)
+            if published.report is not None:
+                sync.written, sync.removed = published.report.written, published.report.removed
+                sync.rebuilt = published.report.rebuilt
+                sync.embedding_failed = published.report.embedding_failure is not None
         self._spare = None
         if published.stamp is None:
             self._load_state()

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from skillhub_mcp.errors import EmbeddingError, RerankingError
+from skillhub_mcp.observing import SILENT, Observer, Step, observed
 from skillhub_mcp.search.features import alike
 from skillhub_mcp.search.lance import NOT_NARROWED, Narrowing
 from skillhub_mcp.search.question import ALL_ORIGINS, Origin, Question, understand
@@ -56,6 +57,7 @@ class Mode(str, Enum):
 
 
 Describe = Callable[[str], tuple[str, str]]
+Way = Literal["fts", "vector", "hybrid"]
 
 
 def nameless(_: str) -> tuple[str, str]:
@@ -67,7 +69,8 @@ def nameless(_: str) -> tuple[str, str]:
 class Found:
     """What one search came to: the hits best first, and all that they were chosen by.
 
-    `copies` are the hits that say nearly the same as a better one, by that one's directory.
+    `mode` says what found candidates. `copies` are the hits that say nearly the same as a better one, by that one's
+    directory. Where not `lasting`, a provider failed, and the same question may soon be answered otherwise.
     """
 
     hits: Sequence[Hit]
@@ -75,6 +78,8 @@ class Found:
     candidates: Mapping[str, Candidate]
     scores: Scores
     copies: Mapping[str, Sequence[str]]
+    mode: Way
+    lasting: bool = True
 
     def matched(self, directory: str) -> list[str]:
         """Return what was asked for that a hit has, what counts most first."""
@@ -101,6 +106,7 @@ class Searcher:
         model: Reranker | None = None,
         origins: frozenset[Origin] = ALL_ORIGINS,
         clock: Callable[[], float] = time.monotonic,
+        observer: Observer = SILENT,
     ) -> None:
         self._mode = mode
         self._fields = fields
@@ -110,6 +116,7 @@ class Searcher:
         self._model = model
         self._origins = origins
         self._clock = clock
+        self._observer = observer
         self._rests_until = float("-inf")
         self._model_rests_until = float("-inf")
         remembering = lru_cache(maxsize=_REMEMBERED_QUERIES)
@@ -136,34 +143,33 @@ class Searcher:
         vector = None if index.dimension is None else self._query_vector(query)
         if vector is not None and len(vector) != index.dimension:
             vector = None
-        wanted = max(limit, _CANDIDATES)
-        by_vector = vector is not None and self._mode is Mode.VECTOR
-        found: dict[str, Candidate] = {}
-        if not by_vector:
-            # Words are found in every field: where only some count, more of what is found will not.
-            many = wanted if self._fields == ALL_FIELDS else wanted * _SOME_FIELDS
-            if question.terms:
-                worded = index.with_words(question.terms, limit=many, among=among, vector=vector, narrowing=narrowing)
-                found = {one.directory: one for one in worded}
-        if vector is not None and (self._asks_vectors or len(found) < limit):
-            near = index.nearest(vector, limit=wanted, among=among, narrowing=narrowing)
-            found = {one.directory: one for one in near} | found
+        meaning_alone = vector is not None and self._mode is Mode.VECTOR
         asked_by_name = [directory for directory in named if directory in among]
-        found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
+        with observed(self._observer, Step(name="candidates")):
+            found = {} if meaning_alone else self._worded(index, question, vector, limit, among, narrowing)
+            if vector is not None and (self._asks_vectors or len(found) < limit):
+                near = index.nearest(vector, limit=max(limit, _CANDIDATES), among=among, narrowing=narrowing)
+                found = {one.directory: one for one in near} | found
+            found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
         candidates = [found[directory] for directory in sorted(found)]
-        scores = score(question, candidates, index.statistics, fields=self._fields)
-        totals = self._totals(query, candidates, scores, describe)
-        hits = ranked(
-            candidates,
-            scores,
-            totals,
-            skills=index.statistics.skills,
-            meaning_alone=by_vector,
-            named=frozenset(asked_by_name),
-            usual_nearness=_USUAL_NEARNESS if vector is not None and self._is_local else None,
-        )
-        by_directory = {one.directory: one for one in candidates}
-        return Found(hits, question, by_directory, scores, _copies(hits, by_directory))
+        with observed(self._observer, Step(name="score")):
+            scores = score(question, candidates, index.statistics, fields=self._fields)
+            totals = self._totals(query, candidates, scores, describe)
+            hits = ranked(
+                candidates,
+                scores,
+                totals,
+                skills=index.statistics.skills,
+                meaning_alone=meaning_alone,
+                named=frozenset(asked_by_name),
+                usual_nearness=_USUAL_NEARNESS if vector is not None and self._is_local else None,
+            )
+            by_directory = {one.directory: one for one in candidates}
+            copies = _copies(hits, by_directory)
+        mode: Way = "fts" if vector is None else "vector" if meaning_alone else "hybrid"
+        vector_failed = vector is None and self._embed is not None and index.dimension is not None
+        model_failed = self._model is not None and self._clock() < self._model_rests_until
+        return Found(hits, question, by_directory, scores, copies, mode, lasting=not (vector_failed or model_failed))
 
     def explain(self, index: LanceIndex, found: Found, directories: Sequence[str]) -> list[list[Contribution]]:
         """Return what brought those hits their words' score, clause by clause."""
@@ -176,6 +182,23 @@ class Searcher:
         if self._mode is not Mode.AUTO:
             return True
         return not self._is_local
+
+    def _worded(
+        self,
+        index: LanceIndex,
+        question: Question,
+        vector: Vector | None,
+        limit: int,
+        among: Collection[str],
+        narrowing: Narrowing,
+    ) -> dict[str, Candidate]:
+        if not question.terms:
+            return {}
+        wanted = max(limit, _CANDIDATES)
+        # Words are found in every field: where only some count, more of what is found will not.
+        many = wanted if self._fields == ALL_FIELDS else wanted * _SOME_FIELDS
+        worded = index.with_words(question.terms, limit=many, among=among, vector=vector, narrowing=narrowing)
+        return {one.directory: one for one in worded}
 
     def _totals(
         self, query: str, candidates: Sequence[Candidate], scores: Scores, describe: Describe
@@ -211,7 +234,8 @@ class Searcher:
         if self._embed is None or self._clock() < self._rests_until:
             return None
         try:
-            return self._embed(text)
+            with observed(self._observer, Step(name="embed")):
+                return self._embed(text)
         except EmbeddingError as error:
             # Else every search of an outage would wait for the same failure.
             self._rests_until = self._clock() + _REST_AFTER_FAILURE_SECONDS

@@ -1,7 +1,8 @@
 """Who hears that the skills have changed? Every client that can listen, once for each change, however large.
 
-To MCP the skills are the server's resources, so the word is `resources/list_changed`: sent to each connection of the
-older era, and to those who asked for it by `subscriptions/listen` in the newer one.
+To MCP the skills are the server's resources, so the word is `resources/list_changed`, and where they are prompts too
+`prompts/list_changed`: sent to each connection of the older era, and to those who asked for it by
+`subscriptions/listen` in the newer one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ResourcesListChanged
 
 from skillhub_mcp.hub import SkillHub
 
@@ -29,9 +30,10 @@ _PATIENCE_SECONDS = 5.0
 
 
 class Announcer(Middleware):
-    """Sends the word for one hub. `serve` and `close` belong to the server's lifespan."""
+    """Sends the word for one hub, of which the skills are `prompts` too. `serve` and `close` belong to the lifespan."""
 
-    def __init__(self, hub: SkillHub) -> None:
+    def __init__(self, hub: SkillHub, *, prompts: bool) -> None:
+        self._prompts = prompts
         self._connections: set[Connection] = set()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus)
@@ -61,6 +63,10 @@ class Announcer(Middleware):
             self._sending.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sending
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        """End every stream that is being listened to: its client is told that it ended on purpose."""
         self._listening.close()
 
     async def on_initialize(
@@ -96,15 +102,18 @@ class Announcer(Middleware):
     async def _announce(self) -> None:
         log.debug("Telling %d clients that the skills have changed", len(self._connections))
         await self._bus.publish(ResourcesListChanged())
+        if self._prompts:
+            await self._bus.publish(PromptsListChanged())
         async with anyio.create_task_group() as telling:
             for connection in list(self._connections):
-                telling.start_soon(_tell, connection)
+                telling.start_soon(self._tell, connection)
 
-
-async def _tell(connection: Connection) -> None:
-    """Send the word to one client; one that is gone, or has stopped reading, keeps it from nobody else."""
-    with (
-        anyio.move_on_after(_PATIENCE_SECONDS),
-        contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError),
-    ):
-        await connection.send_resource_list_changed()
+    async def _tell(self, connection: Connection) -> None:
+        """Send the word to one client; one that is gone, or has stopped reading, keeps it from nobody else."""
+        with (
+            anyio.move_on_after(_PATIENCE_SECONDS),
+            contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError),
+        ):
+            await connection.send_resource_list_changed()
+            if self._prompts:
+                await connection.send_prompt_list_changed()

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 # FastMCP reads these when it is first imported: no .env file of whatever directory a client starts us in, no
@@ -14,21 +14,29 @@ from typing import TYPE_CHECKING, Any
 os.environ["FASTMCP_ENV_FILE"] = os.devnull
 os.environ["FASTMCP_CHECK_FOR_UPDATES"] = "off"
 os.environ["FASTMCP_LOG_ENABLED"] = "false"
+# Nor spans of its own, which hold the text of every error: ours are made by `observers.open_telemetry`.
+os.environ["FASTMCP_TELEMETRY_MODE"] = "propagation_only"
 
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.observers.audit import owner_of_this_process
 from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.publishing.preparing import Preparing
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.announcing import Announcer
 from skillhub_mcp.server.boundary import ErrorBoundary, ErrorStyle
+from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.completing import Completing
 from skillhub_mcp.server.consent import Consent
 from skillhub_mcp.server.hooking import Hooking
-from skillhub_mcp.server.instructing import Instructing, InstructionOptions
+from skillhub_mcp.server.instructing import CardOptions, Instructing, InstructionOptions
+from skillhub_mcp.server.noting import Noting
+from skillhub_mcp.server.presenting import Presenting
 from skillhub_mcp.server.sessions import Sessions, Transport
 from skillhub_mcp.server.skill_resources import SkillResources
 from skillhub_mcp.server.skills_extension import SkillsExtension
@@ -65,10 +73,13 @@ class ServerOptions:
 
     `context` is None where seed 000's skills are switched off. `make_resolver` returns AGENTS.md as a session that
     begins in a directory knows it; an empty one stands for the server's own. `remember` keeps a rule for a skill of
-    that name. `cwd` is what hooks are told.
+    that name. `cwd` is what hooks are told. A `stateless` server keeps no sessions of the older era. `state_key` seals
+    what a client is to send back with a person's answer, where several processes may be the one that gets it.
     """
 
     transport: Transport
+    stateless: bool
+    state_key: bytes | None = field(repr=False)
     tools: Sequence[str]
     enable_run: bool
     expose_paths: bool
@@ -78,6 +89,7 @@ class ServerOptions:
     context: ContextOptions | None
     make_resolver: Callable[[str], AgentsResolver]
     instructions_max_bytes: int
+    card: CardOptions
     remember: Callable[[Act, str], None]
     hooks: Sequence[Hook]
     cwd: str
@@ -88,9 +100,9 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub` (seed 002 §3)."""
     preparing = Preparing(hub, options.publisher)
     start = _LateStart([hub.start, preparing.start])
-    announcer = Announcer(hub)
+    announcer = Announcer(hub, prompts="skill" in options.tools)
     over_stdio = options.transport == "stdio"
-    sessions = Sessions(options.transport, tools=SESSION_TOOLS)
+    sessions = Sessions(options.transport, tools=SESSION_TOOLS, stateless=options.stateless)
     context = options.context if "context" in options.tools else None
     catalogues = None if context is None else context.make_catalogues()
 
@@ -112,19 +124,25 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         version=version(),
         lifespan=lifespan,
         middleware=[
+            Noting(hub.observer, options.transport, who=owner_of_this_process if over_stdio else caller_name),
             ErrorBoundary(options.error_style),
             sessions,
             *([Hooking(options.hooks, cwd=options.cwd)] if options.hooks else []),
             Consent(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
             announcer,
+            Presenting(),
         ],
+        request_state_security=RequestStateSecurity(keys=[options.state_key]) if options.state_key else None,
         mask_error_details=True,
         list_page_size=_LIST_PAGE,
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
+    # No tool takes an argument from a header. Unless it is told so, the SDK lists all tools at each call to find out.
+    server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP does not pass it on
     announcer.serve(server)
+    server.completion(Completing(hub, options.publisher).complete)
     server.add_provider(SkillResources(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
     Instructing(
@@ -135,6 +153,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             max_bytes=options.instructions_max_bytes,
             catalogues=catalogues,
             with_paths=options.expose_paths,
+            card=options.card,
         ),
     )
     _add_tools(server, hub, sessions, options, catalogues)
@@ -147,7 +166,7 @@ def _add_tools(
     """Register the sets that were asked for; what one set needs is imported with it."""
     with_paths = options.expose_paths
     if "core" in options.tools:
-        add_core_tools(server, hub, sessions, with_paths=with_paths)
+        add_core_tools(server, hub, sessions, base_uri=options.publisher.base_uri, with_paths=with_paths)
     if "registry" in options.tools:
         from skillhub_mcp.server.tools.registry import add_registry_tools
 
@@ -164,7 +183,9 @@ def _add_tools(
 
         limits = SearchLimits(options.context.search_limit, options.context.search_max_limit)
         state = None if agents is None else agents.state
-        add_context_tools(server, ContextTools(catalogues, hub.access, sessions, limits, state), with_paths=with_paths)
+        add_context_tools(
+            server, ContextTools(catalogues, hub.access, sessions, limits, state, hub.observer), with_paths=with_paths
+        )
     if agents is not None or catalogues is not None:
         from skillhub_mcp.server.beginning import add_beginning
 
@@ -174,9 +195,7 @@ def _add_tools(
         from skillhub_mcp.server.tools.skill import add_skill_tool
 
         add_skill_tool(server, hub, sessions, with_paths=with_paths)
-        prompts = SkillPrompts(hub, sessions)
-        server.add_provider(prompts)
-        server.completion(prompts.complete)
+        server.add_provider(SkillPrompts(hub, sessions))
     if options.enable_run:
         from skillhub_mcp.server.tools.run import add_run_tool
 

@@ -9,14 +9,25 @@ import logging
 from typing import Any, Literal
 
 import mcp_types
-from fastmcp.exceptions import FastMCPError
+from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 
-from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, ResourceNotFound, SkillFileNotFound, SkillHubError
+from skillhub_mcp.errors import (
+    InvalidArgument,
+    PathNotAllowed,
+    ResourceNotFound,
+    SkillFileNotFound,
+    SkillHubError,
+    SkillNotFound,
+    ToolNotFound,
+)
+from skillhub_mcp.policy.rules import OTHER_TOOLS, SKILL_TOOLS
+from skillhub_mcp.server.arguments import invalid_arguments
+from skillhub_mcp.skills.near import near_names
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +36,9 @@ ErrorStyle = Literal["result", "jsonrpc"]
 ERROR_META_KEY = "io.skillhub/error"
 
 # Outside the range that JSON-RPC and MCP keep for themselves.
-_JSONRPC_CODE = -31_000
+JSONRPC_CODE = -31_000
+
+_SHOWN_NAME = 64
 
 
 class ErrorBoundary(Middleware):
@@ -41,13 +54,17 @@ class ErrorBoundary(Middleware):
     ) -> Any:
         try:
             return await call_next(context)
+        except (DisabledError, NotFoundError) as error:
+            # Whom it does not know a protocol's server does not call: the one failure of a call that is no result.
+            unknown = await _tool_not_found(context)
+            raise MCPError(INVALID_PARAMS, error_text(unknown), error_data(unknown)) from error
         except (FastMCPError, ValidationError, SkillHubError) as error:
-            expected = _expected(error)
+            expected = await _invalid(context, error) or _expected(error)
             if expected is None:
                 log.exception("Tool %s failed unexpectedly", context.message.name)
                 raise
             if self._style == "jsonrpc":
-                raise MCPError(_JSONRPC_CODE, error_text(expected), error_data(expected)) from error
+                raise MCPError(JSONRPC_CODE, error_text(expected), error_data(expected)) from error
             return error_result(expected)
 
     async def on_get_prompt(
@@ -62,8 +79,7 @@ class ErrorBoundary(Middleware):
             if expected is None:
                 raise
             # A prompt has no result that could say that it failed.
-            raise MCPError(_JSONRPC_CODE, error_text(expected), error_data(expected)) from error
-
+            raise protocol_error(expected) from error
 
     async def on_read_resource(
         self,
@@ -72,17 +88,20 @@ class ErrorBoundary(Middleware):
     ) -> Any:
         try:
             return await call_next(context)
+        except (DisabledError, NotFoundError):
+            raise
         except (FastMCPError, SkillHubError) as error:
             expected = _expected(error)
             if expected is None:
+                log.exception("A resource could not be read, unexpectedly")
                 raise
             raise protocol_error(expected) from error
 
 
 def protocol_error(error: SkillHubError) -> MCPError:
     """Return the JSON-RPC error that reports `error` where there is no result that could (SEP-2640, Error Handling)."""
-    wrong = isinstance(error, InvalidArgument | ResourceNotFound | SkillFileNotFound | PathNotAllowed)
-    return MCPError(INVALID_PARAMS if wrong else _JSONRPC_CODE, error_text(error), error_data(error))
+    wrong = isinstance(error, InvalidArgument | ResourceNotFound | SkillNotFound | SkillFileNotFound | PathNotAllowed)
+    return MCPError(INVALID_PARAMS if wrong else JSONRPC_CODE, error_text(error), error_data(error))
 
 
 def error_text(error: SkillHubError) -> str:
@@ -104,24 +123,26 @@ def error_result(error: SkillHubError) -> ToolResult:
     return ToolResult(content=error_text(error), meta={ERROR_META_KEY: error_data(error)}, is_error=True)
 
 
-def _expected(error: Exception) -> SkillHubError | None:
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, SkillHubError):
-            return seen
-        if isinstance(seen, ValidationError):
-            return _invalid_argument(seen)
-        seen = seen.__cause__
-    return None
+def _expected(error: BaseException | None) -> SkillHubError | None:
+    while error is not None and not isinstance(error, SkillHubError):
+        error = error.__cause__
+    return error
 
 
-def _invalid_argument(error: ValidationError) -> InvalidArgument:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = str(first["loc"][0]) if first["loc"] else "the arguments"
-    reasons = {
-        "missing_argument": "is missing",
-        "missing": "is missing",
-        "unexpected_keyword_argument": "is not an argument of this tool",
-    }
-    reason = reasons.get(first["type"], f"cannot be used: {first['msg'][0].lower()}{first['msg'][1:]}")
-    return InvalidArgument(where, reason)
+async def _invalid(
+    context: MiddlewareContext[mcp_types.CallToolRequestParams], error: BaseException | None
+) -> InvalidArgument | None:
+    """Return what to say of the arguments, where they are what is wrong."""
+    while error is not None and not isinstance(error, ValidationError):
+        error = error.__cause__
+    if error is None or context.fastmcp_context is None:
+        return None
+    tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
+    return invalid_arguments(error, context.message.name, {} if tool is None else tool.parameters)
+
+
+async def _tool_not_found(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> ToolNotFound:
+    name, client = context.message.name[:_SHOWN_NAME], context.fastmcp_context
+    tools = [] if client is None else [tool.name for tool in await client.fastmcp.list_tools(run_middleware=False)]
+    known = name in (*SKILL_TOOLS, *OTHER_TOOLS)
+    return ToolNotFound(name, tools=tools, near=[] if known else near_names(name, tools, limit=2), known=known)

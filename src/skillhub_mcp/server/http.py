@@ -1,43 +1,73 @@
-"""How is the server reached over HTTP? /mcp behind the Host and Origin guard, /healthz and /readyz before it."""
+"""How is the server reached over HTTP? /mcp behind the Host and Origin guard; /healthz, /readyz, /metrics before it."""
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastmcp import FastMCP
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.announcing import Announcer
+from skillhub_mcp.server.callers import caller_visibility
+from skillhub_mcp.server.limits import Buckets, RateLimit, RequestSize
+from skillhub_mcp.server.metrics import Exposition, metrics_route
+from skillhub_mcp.server.stopping import Stoppable, StoppingServer, end_well_when_told
+
+if TYPE_CHECKING:
+    from skillhub_mcp.server.auth import AuthOptions
 
 log = logging.getLogger(__name__)
 
-_GRACE_SECONDS = 5
+# Shorter than the ten seconds that Docker waits before it kills.
+GRACE_SECONDS = 8
 _BACKLOG = 2_048
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """Where to listen, and which Host and Origin headers besides this machine's own are welcome."""
+    """Where to listen, and which Host and Origin headers besides this machine's own are welcome.
+
+    `metrics` is what /metrics tells; None for no such path. `auth` says who is let in; None is everybody. The headers
+    of `trusted_proxies`, addresses or networks, say whom they speak for. A `rate_limit` of 0 is none. A `stateless`
+    server keeps no sessions of the older era.
+    """
 
     host: str
     port: int
     allowed_hosts: Sequence[str]
     allowed_origins: Sequence[str]
+    metrics: Exposition | None = None
+    auth: AuthOptions | None = None
+    trusted_proxies: Sequence[str] = ()
+    rate_limit: int = 0
+    max_request_bytes: int = 1_048_576
+    stateless: bool = False
 
 
-def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Starlette:
-    """Return the whole ASGI application."""
+def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Stoppable:
+    """Return the whole ASGI application. Where tokens are asked for, the hub serves each bearer what is theirs."""
+    if options.auth is not None:
+        from skillhub_mcp.server.auth import Doorkeeper
+
+        server.auth = Doorkeeper(options.auth)
+        hub.access.narrow_by(caller_visibility)
+    limiting = [Middleware(RateLimit, buckets=Buckets(options.rate_limit))] if options.rate_limit else []
     guarded = server.http_app(
         path="/mcp",
+        middleware=limiting,
+        stateless_http=options.stateless,
         host_origin_protection=True,
         allowed_hosts=list(options.allowed_hosts),
         allowed_origins=list(options.allowed_origins),
@@ -48,51 +78,87 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Starl
         async with guarded.lifespan(app):
             yield
 
+    probes = _probes(server, hub)
+    if options.metrics is not None:
+        probes.append(metrics_route(server, options.metrics))
+    whole = Starlette(routes=[*probes, Mount("/", app=guarded)], lifespan=lifespan)
+
+    def stop_listening() -> None:
+        for announcer in server.middleware:
+            if isinstance(announcer, Announcer):
+                announcer.end_streams()
+
+    return Stoppable(RequestSize(whole, options.max_request_bytes), stop_listening=stop_listening)
+
+
+def _probes(server: FastMCP, hub: SkillHub) -> list[Route]:
+    """Return what stands outside the guard, because a probe addresses the server by its IP."""
+
     async def healthz(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
-    async def readyz(_: Request) -> JSONResponse:
-        return readiness(hub)
+    async def readyz(request: Request) -> JSONResponse:
+        if server.auth is None or request.user.is_authenticated:
+            return readiness(hub)
+        if "authorization" in request.headers:
+            # Else a token could be tried here by who is not let try it at /mcp.
+            return JSONResponse({"index": "not told"}, status_code=401, headers={"www-authenticate": "Bearer"})
+        return readiness(hub, to_a_stranger=True)
 
-    # Outside the guard, because a probe addresses the server by its IP; they tell nothing that needs guarding.
-    probes = [Route("/healthz", healthz), Route("/readyz", readyz)]
-    return Starlette(routes=[*probes, Mount("/", app=guarded)], lifespan=lifespan)
+    bearers = [] if server.auth is None else server.auth.get_middleware()
+    return [Route("/healthz", healthz), Route("/readyz", readyz, middleware=bearers)]
 
 
-def readiness(hub: SkillHub) -> JSONResponse:
-    """Return 200 with the state of the index, the number of skills and the digest; 503 while none can be served."""
+def readiness(hub: SkillHub, *, to_a_stranger: bool = False) -> JSONResponse:
+    """Return 200 with the state of the index, the number of skills and the digest; 503 while none can be served.
+
+    A stranger is told the state alone.
+    """
     view = hub.peek()
     if view is None or view.index is None:
         state = "failed" if view is not None and view.problem is not None else "starting"
         return JSONResponse({"index": state}, status_code=503)
     try:
-        served = len(hub.skills())
+        hub.access.now()
     except PolicyUnreadable as error:
-        return JSONResponse({"index": "refused", "problem": error.message}, status_code=503)
-    report = {
-        "index": "degraded" if view.problem is not None else "ready",
-        "skills": served,
-        "digest": view.snapshot.digest,
-    }
-    return JSONResponse(report)
+        problem = {} if to_a_stranger else {"problem": error.message}
+        return JSONResponse({"index": "refused", **problem}, status_code=503)
+    report = {"index": "degraded" if view.problem is not None else "ready"}
+    if to_a_stranger:
+        return JSONResponse(report)
+    return JSONResponse({**report, "skills": len(hub.skills()), "digest": view.snapshot.digest})
 
 
 def serve_http(server: FastMCP, hub: SkillHub, options: HttpOptions) -> None:
     """Listen until told to stop. Raises InvalidSetting when the address cannot be had."""
-    listener = _listen(options.host, options.port)
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    log.info("Serving MCP at http://%s:%d/mcp", shown, port)
+    with listening(options) as listener:
+        end_well_when_told()
+        make_uvicorn(make_http_app(server, hub, options), options).run(sockets=[listener])
+
+
+def make_uvicorn(app: Stoppable, options: HttpOptions) -> StoppingServer:
+    """Return what runs the application."""
     config = uvicorn.Config(
-        make_http_app(server, hub, options),
+        app,
         log_config=None,
         access_log=False,
         ws="none",  # the protocol has no WebSockets: their library is not loaded
         server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
+        forwarded_allow_ips=list(options.trusted_proxies),
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    return StoppingServer(config, app)
+
+
+@contextmanager
+def listening(options: HttpOptions) -> Iterator[socket.socket]:
+    """Listen at the address, and say so. Raises InvalidSetting when it cannot be had."""
+    listener = _listen(options.host, options.port)
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        log.info("Serving MCP at http://%s:%d/mcp", shown, port)
+        yield listener
     finally:
         listener.close()
 

@@ -10,29 +10,27 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import mcp_types
 from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
-from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionReference
 from fastmcp.server.providers.base import Provider
 from fastmcp.utilities.versions import VersionSpec
+from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.completing import BY_NAME
 from skillhub_mcp.server.sessions import Sessions
 from skillhub_mcp.skills.model import Skill
 
 log = logging.getLogger(__name__)
-
-BY_NAME = "skill"
 
 _SHOWN_DESCRIPTION = 200
 _ARGUMENTS = "What to do with it"
 
 
 class SkillPrompts(Provider):
-    """The prompts of one hub, and one more, `skill`, that takes the name and completes it.
+    """The prompts of one hub, and one more, `skill`, that takes the name, which `completing` completes.
 
     A skill that goes by `skill` itself is had through that one.
     """
@@ -55,22 +53,6 @@ class SkillPrompts(Provider):
             return self._by_name()
         skill = (await asyncio.to_thread(self._callable)).get(name)
         return None if skill is None else self._prompt(name, skill)
-
-    async def complete(
-        self,
-        reference: CompletionReference,
-        argument: mcp_types.CompletionArgument,
-        _: mcp_types.CompletionContext | None,
-    ) -> mcp_types.Completion | None:
-        """Return the names that begin with what was typed, then those that hold it."""
-        if not isinstance(reference, mcp_types.PromptReference) or reference.name != BY_NAME or argument.name != "name":
-            return None
-        typed = argument.value.strip().removeprefix("/").casefold()
-        skills = await asyncio.to_thread(self._callable)
-        names = [skill.name for skill in skills.values() if typed in skill.name.casefold()]
-        names.sort(key=lambda name: (not name.casefold().startswith(typed), name))
-        shown = names[:MAX_COMPLETION_VALUES]
-        return mcp_types.Completion(values=shown, total=len(names), has_more=len(shown) < len(names))
 
     def render(self, name: str, arguments: str) -> str:
         """Return a skill as a person calls it. Raises what `SkillHub.load` raises."""
@@ -122,6 +104,10 @@ class _SkillPrompt(Prompt):
     def of(self, prompts: SkillPrompts, skill: str | None) -> _SkillPrompt:
         self._prompts, self._skill = prompts, skill
         return self
+
+    def to_mcp_prompt(self, **overrides: Any) -> WirePrompt:
+        """Return it without the marks that FastMCP would add to each of thousands."""
+        return super().to_mcp_prompt(**{"_meta": self.meta, **overrides})
 
     async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:
         given = arguments or {}

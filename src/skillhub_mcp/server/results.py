@@ -94,10 +94,15 @@ def search_result(answer: SearchAnswer) -> SearchResult:
     return SearchResult(skills=[], confident=False, note=NO_HITS_NOTE if answer.served else NO_SKILLS_NOTE)
 
 
-def loaded_json(loaded: LoadedSkill, *, with_path: bool) -> str:
-    """Return seed 002 §3.3's JSON. The body stands in it once; `path` only where the client shares the disk."""
+def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str:
+    """Return seed 002 §3.3's JSON. The body stands in it once; `path` only where the client shares the disk.
+
+    `uri` is where its files are as resources, for a skill that is published so.
+    """
     skill = loaded.skill
     result: dict[str, object] = {"name": loaded.handle, "instructions": loaded.instructions}
+    if uri is not None:
+        result["uri"] = uri
     if with_path:
         result["path"] = skill.directory
     if skill.allowed_tools:

@@ -25,6 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
+from skillhub_mcp.server.callers import caller_name
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -79,14 +80,15 @@ _CURRENT: ContextVar[Session] = ContextVar("skillhub_session")
 class Sessions(Middleware):
     """The sessions of one server: each call is answered within its own. Safe to call from threads.
 
-    `tools` are those that a session makes a difference to.
+    `tools` are those that a session makes a difference to. A `stateless` server has no sessions in the older era.
     """
 
-    def __init__(self, transport: Transport, *, tools: Collection[str]) -> None:
+    def __init__(self, transport: Transport, *, tools: Collection[str], stateless: bool = False) -> None:
         self._only = Session() if transport == "stdio" else None
         self._tools = frozenset(tools)
+        self._stateless = stateless
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], Session] = OrderedDict()
 
     def current(self) -> Session:
         """Return the session of the call that is being answered."""
@@ -99,7 +101,7 @@ class Sessions(Middleware):
             if session is self._only or session.handle is not None:
                 return result
             session.handle = secrets.token_urlsafe(12)
-            self._keep(("handle", session.handle), session)
+            self._keep(_handle_key(session.handle), session)
         told = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent twice)"
         return ToolResult(
             content=[*result.content, mcp_types.TextContent(type="text", text=told)],
@@ -157,22 +159,31 @@ class Sessions(Middleware):
     def _of(self, client: Context | None, handle: str | None) -> Session:
         if self._only is not None:
             return self._only
+        key: tuple[str, ...]
         if client is not None and not is_stateless(client):
+            if self._stateless:
+                # The client chooses what it calls its session then, and could choose another's.
+                return Session(handle="")
             key, new = ("connection", client.session_id), Session(handle="")
         elif handle is not None:
-            key, new = ("handle", handle), None
+            key, new = _handle_key(handle), None
         else:
             return Session()
         with self._lock:
             session = self._kept.get(key) or new
             return Session() if session is None else self._keep(key, session)
 
-    def _keep(self, key: tuple[str, str], session: Session) -> Session:
+    def _keep(self, key: tuple[str, ...], session: Session) -> Session:
         self._kept[key] = session
         self._kept.move_to_end(key)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         return session
+
+
+def _handle_key(handle: str) -> tuple[str, ...]:
+    """Return what a session is kept under: a handle that got into other hands opens nothing there."""
+    return "handle", handle, *filter(None, [caller_name()])
 
 
 def _with_handle(tool: Tool) -> Tool:

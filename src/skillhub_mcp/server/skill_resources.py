@@ -51,7 +51,7 @@ class SkillResources(Provider):
         if segments is None:
             return None
         # Whether there is such a file is found out by reading it, where there are words to say that there is none.
-        return _SkillFile.of(self, publishing.Resource(uri_of(segments), segments[-1], ""))
+        return _SkillFile.of(self, publishing.Resource(uri_of(segments), segments[-1], ""), asked=uri)
 
     async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
         return [_Template(uri_template=TEMPLATE, name="skill-file", description=_TEMPLATE_DESCRIPTION, parameters={})]
@@ -73,15 +73,18 @@ class SkillResources(Provider):
 
 class _SkillFile(Resource):
     _resources: SkillResources = PrivateAttr()
+    _asked: str = PrivateAttr()
 
     @classmethod
-    def of(cls, resources: SkillResources, told: publishing.Resource) -> _SkillFile:
+    def of(cls, resources: SkillResources, told: publishing.Resource, *, asked: str | None = None) -> _SkillFile:
         made = cls(uri=AnyUrl(told.uri), name=told.name, description=told.description, mime_type=told.media_type)
         made._resources = resources
+        made._asked = told.uri if asked is None else asked
         return made
 
     async def read(self) -> ResourceResult:
-        return await asyncio.to_thread(self._resources.read, str(self.uri))
+        # As it was asked for: an error names the URI that the client knows.
+        return await asyncio.to_thread(self._resources.read, self._asked)
 
     def to_mcp_resource(self, **overrides: Any) -> mcp_types.Resource:
         """Return it without the marks that FastMCP would add to each of thousands."""

@@ -6,16 +6,21 @@ FastMCP's own extension hashes every file of every skill for each page; this one
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import mcp_types
 from fastmcp.server.extensions import MethodBinding, ServerExtension
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
 
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher, Resource
 from skillhub_mcp.server.boundary import protocol_error
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -79,6 +84,10 @@ async def _answered(ask: Callable[[], T]) -> T:
         return await asyncio.to_thread(ask)
     except SkillHubError as error:
         raise protocol_error(error) from error
+    except Exception as error:
+        # The older era's clients would be sent its words, which may hold paths of this machine.
+        log.exception("The skills could not be told of")
+        raise MCPError(INTERNAL_ERROR, "Internal server error") from error
 
 
 def _skill(published: PublishedSkill) -> dict[str, Any]:

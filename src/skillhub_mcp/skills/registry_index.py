@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import Source
@@ -106,16 +106,22 @@ class RegistryIndex:
 
 
 def index_of(
-    snapshot: Snapshot, *, source: Source | None = None, allows: Callable[[Skill], bool] = lambda _: True
+    snapshot: Snapshot,
+    *,
+    source: Source | None = None,
+    allows: Callable[[Skill], bool] = lambda _: True,
+    whole: bool = True,
 ) -> RegistryIndex:
     """Return `snapshot` as seed 003's index, of the skills that `allows` lets through.
 
-    With `source`, the entries are that source's, also those that lost their names to another (seed 003 §5).
+    With `source`, the entries are that source's, also those that lost their names to another (seed 003 §5). Where it
+    is not `whole`, the report too tells of nothing but those skills.
     """
     chosen = snapshot.skills if source is None else snapshot.of(source)
     skills = tuple(entry_of(skill, snapshot.source(skill)) for skill in chosen if allows(skill))
     valid = sum(1 for skill in snapshot.skills if allows(skill))
-    return RegistryIndex(skills, _report(snapshot, valid, allows))
+    report = _report(snapshot, valid, allows)
+    return RegistryIndex(skills, report if whole else _narrowed(report, snapshot, allows))
 
 
 def entry_of(skill: Skill, source: Source) -> IndexEntry:
@@ -165,6 +171,22 @@ def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> 
             if allows(lost.skill)
         ),
         digest=snapshot.digest,
+    )
+
+
+def _narrowed(report: IndexReport, snapshot: Snapshot, allows: Callable[[Skill], bool]) -> IndexReport:
+    """Return the report without what it says of other skills, of files that are none, and of broken ones."""
+    own = tuple(skill for skill in snapshot.everything if allows(skill))
+    below = Counter(skill.root for skill in own)
+    paths = {skill.directory for skill in own}
+    return replace(
+        report,
+        roots=tuple(replace(root, found=below[root.path]) for root in report.roots),
+        found=len(own),
+        ignored_counts={},
+        ignored=(),
+        conflicts=tuple(one for one in report.conflicts if one.winner.path in paths),
+        digest=replace(snapshot, everything=own).digest,
     )
 
 

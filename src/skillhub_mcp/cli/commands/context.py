@@ -86,14 +86,19 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap import make_access
+    from skillhub_mcp.bootstrap import make_access, make_observer
     from skillhub_mcp.disclosure.context.loading import choose, load
+    from skillhub_mcp.disclosure.context.schema import source_of
+    from skillhub_mcp.observing import Use, observed
     from skillhub_mcp.policy.rules import Act
 
     settings, listing = look(options)
-    skill = choose(listing, name=args.name, path=args.path)
-    make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Act.LOAD)
-    loaded = load(skill)
+    asked_for = Use(act="load", skill=args.path or args.name or "")
+    with observed(make_observer(settings, serving=False), asked_for) as use:
+        skill = choose(listing, name=args.name, path=args.path)
+        use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
+        make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Act.LOAD)
+        loaded = load(skill)
     if args.json:
         facts = {"skill_id": skill.id, "name": skill.name, "path": skill.path, "dir": skill.dir}
         print_json({**facts, "mtime_ms": loaded.mtime_ms, "text": loaded.text})

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, log_to_stderr, one_line, print_json, say
+from skillhub_mcp.cli.logs import log_to_stderr
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say
 from skillhub_mcp.disclosure.tokens import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings

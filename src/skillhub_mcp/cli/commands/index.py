@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.hubs import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.search.looking import Depth, View
+from skillhub_mcp.settings import read_settings
 
 
 def add_parser(verbs: Any) -> None:
@@ -40,8 +44,10 @@ def rebuild(options: Mapping[str, str], *, as_json: bool) -> int:
 def _index(options: Mapping[str, str], depth: Depth, *, as_json: bool) -> int:
     began = time.perf_counter()
     # Whoever asks for the index to be updated wants the files to be looked at, whatever servers are told to do.
-    with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
+    looking = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
+    with open_hub(looking) as hub:
         view = hub.refresh(depth)
+        _prepare(hub, looking)
     seconds = time.perf_counter() - began
     if as_json:
         print_json(report_json(view, seconds))
@@ -50,6 +56,15 @@ def _index(options: Mapping[str, str], depth: Depth, *, as_json: bool) -> int:
     if view.problem is not None:
         raise view.problem
     return EXIT_OK if view.index is not None else EXIT_FAILED
+
+
+def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
+    """Make the digests of what changed, so that a server that starts has them."""
+    publisher = make_publisher(read_settings(os.environ, options)[0], hub)
+    try:
+        publisher.prepare()
+    finally:
+        publisher.close()
 
 
 def report_json(view: View, seconds: float) -> dict[str, object]:

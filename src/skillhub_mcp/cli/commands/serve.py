@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
+import secrets
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.output import EXIT_OK, log_to_stderr
+from skillhub_mcp.cli.logs import log_to_stderr
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK
 from skillhub_mcp.errors import PolicyUnreadable
+
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
+
+    from skillhub_mcp.hub import SkillHub
+    from skillhub_mcp.observers.prometheus import Prometheus
+    from skillhub_mcp.server.stopping import StoppingServer
+    from skillhub_mcp.settings import Settings
 
 log = logging.getLogger("skillhub_mcp")
 
 _HIGHEST_PORT = 65_535
+_GOOD_TOKEN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serving.add_argument(
         "--enable-run-over-http", action="store_true", help="with --enable-run, offer it over HTTP too"
     )
+    serving.add_argument(
+        "--allow-anonymous", action="store_true", help="need no token to serve other machines, or to run over HTTP"
+    )
+    serving.add_argument("--workers", metavar="N", help="instead of SKILLHUB_WORKERS, with --transport http")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -44,18 +63,57 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
         return rebuild(options, as_json=args.reindex_json)
     settings, origins = read_settings(os.environ, options)
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, settings.log_format)
     for origin in origins:
         if origin.problem is not None:
             log.warning("%s; %s is used", origin.problem, origin.setting.default)
-    from skillhub_mcp.bootstrap import make_hub, server_options
+    # A thousand modules are loaded here and stay: looking for garbage among them takes a tenth of the time to start.
+    gc.disable()
+    if args.transport == "http":
+        return _over_http(args, settings, options)
+    server, _ = _made(settings, reindex=args.reindex)
+    if sys.stdin.isatty():
+        print(
+            "Serving MCP over stdio, for a client to talk to. To look around yourself: skillhub demo", file=sys.stderr
+        )
+    server.run(transport="stdio", show_banner=False)
+    return EXIT_OK
+
+
+def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> int:
+    from skillhub_mcp.bootstrap import http_options, make_metrics
+
+    metrics = make_metrics(settings)
+    # Before anything is begun: this refuses what would let in more than was said.
+    http = http_options(settings, host=args.host, port=args.port, metrics=metrics)
+    if 0 < len(settings.token) < _GOOD_TOKEN:
+        log.warning("SKILLHUB_TOKEN is short enough to be guessed: `skillhub token new` makes one that is not")
+    server, hub = _made(settings, reindex=args.reindex, over_http=True, metrics=metrics)
+    if settings.workers > 1:
+        from tempfile import TemporaryDirectory
+
+        from skillhub_mcp.server.workers import serve_by_workers
+
+        with TemporaryDirectory(prefix="skillhub-metrics-") if settings.metrics else nullcontext("") as shared:
+            worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
+            return EXIT_OK if serve_by_workers(worker, http, settings.workers) else EXIT_FAILED
+    from skillhub_mcp.server.http import serve_http
+
+    serve_http(server, hub, http)
+    return EXIT_OK
+
+
+def _made(
+    settings: Settings, *, reindex: bool, over_http: bool = False, metrics: Prometheus | None = None
+) -> tuple[FastMCP, SkillHub]:
+    """Return the server and its hub, neither of them begun, and say what a person should know of them."""
+    from skillhub_mcp.bootstrap import make_hub, make_observer, server_options
     from skillhub_mcp.search.looking import Depth
     from skillhub_mcp.server.app import make_server
 
-    hub = make_hub(settings)
-    if args.reindex:
+    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+    if reindex:
         hub.refresh(Depth.REBUILD)
-    over_http = args.transport == "http"
     chosen = server_options(settings, hub, over_http=over_http)
     if settings.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
@@ -64,22 +122,32 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     except PolicyUnreadable as error:
         # The hub stays up to say so to whoever calls: what it cannot understand it does not widen.
         log.warning("%s (%s): nothing is served until it is mended", error.message, error.path)
-    server = make_server(hub, chosen)
-    if over_http:
-        from skillhub_mcp.server.http import HttpOptions, serve_http
+    return make_server(hub, chosen), hub
 
-        serve_http(
-            server,
-            hub,
-            HttpOptions(args.host, args.port, settings.allowed_hosts, settings.allowed_origins),
-        )
-        return EXIT_OK
-    if sys.stdin.isatty():
-        print(
-            "Serving MCP over stdio, for a client to talk to. To look around yourself: skillhub demo", file=sys.stderr
-        )
-    server.run(transport="stdio", show_banner=False)
-    return EXIT_OK
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """What one of several processes is to serve. It is made here and travels there, where the server is made."""
+
+    options: Mapping[str, str]
+    host: str
+    port: int
+    state_key: bytes = field(repr=False)
+    shared_metrics: str
+
+    def __call__(self) -> StoppingServer:
+        from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
+        from skillhub_mcp.server.app import make_server
+        from skillhub_mcp.server.http import make_http_app, make_uvicorn
+        from skillhub_mcp.settings import read_settings
+
+        settings, _ = read_settings(os.environ, self.options)
+        log_to_stderr(settings.log_level, settings.log_format)
+        metrics = make_metrics(settings, shared=self.shared_metrics)
+        http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
+        hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+        chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)
+        return make_uvicorn(make_http_app(make_server(hub, chosen), hub, http), http)
 
 
 def _port(written: str) -> int:

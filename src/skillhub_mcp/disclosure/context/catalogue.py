@@ -7,7 +7,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillhub_mcp.disclosure.catalogue import Budget, Entry, Rendered, codelia, fit
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
@@ -65,7 +65,8 @@ class Catalogues:
 
     `project_of` says which project a directory belongs to; an empty one stands for the default. `home` has the user's
     skills. What `allows` does not let through is as if it were not there. `offers_in` returns, for a project's root,
-    what says whether a skill is on there; an equal answer means that nothing was switched since.
+    what says whether a skill is on there; an equal answer means that nothing was switched since, and that the same
+    skills are allowed. `tells_errors` is whether what could not be read is told.
     """
 
     def __init__(
@@ -76,10 +77,12 @@ class Catalogues:
         limits: CatalogueLimits,
         allows: Callable[[Skill], bool] = lambda _: True,
         offers_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _everything,
+        tells_errors: Callable[[], bool] = lambda: True,
     ) -> None:
         self._project_of = project_of
         self._allows = allows
         self._offers_in = offers_in
+        self._tells_errors = tells_errors
         self._home = home
         self._limits = limits
         self._lock = threading.Lock()
@@ -106,6 +109,8 @@ class Catalogues:
                 if force_reload:
                     registry.refresh_index()
             listing = _listing(project, registry.snapshot, self._allows, offers)
+            if not self._tells_errors():
+                listing = replace(listing, errors=())
             self._kept[project.cwd] = _Kept(registry, offers, listing)
             self._kept.move_to_end(project.cwd)
             while len(self._kept) > _KEPT:

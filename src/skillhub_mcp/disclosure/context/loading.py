@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 from skillhub_mcp.disclosure.context.catalogue import Listing
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
+from skillhub_mcp.disclosure.wording import escaped, quoted
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
@@ -81,12 +81,12 @@ def already_loaded(skill: SkillMetadata, before: Shown, *, with_paths: bool = Tr
 
 
 def _rendered(skill: SkillMetadata, content: str, *, with_paths: bool) -> str:
-    path = f" path={quoteattr(skill.path)}" if with_paths else ""
+    path = f" path={quoted(skill.path)}" if with_paths else ""
     # A file URL with a slash at its end, from which relative paths resolve.
     base = [f"Base directory: {Path(skill.dir).as_uri().rstrip('/')}/"] if with_paths else []
     where = "this directory" if with_paths else "its own directory: read them with read_skill_file"
     lines = [
-        f"<skill_context name={quoteattr(skill.name)}{path}>",
+        f"<skill_context name={quoted(skill.name)}{path}>",
         content.rstrip("\n"),
         "",
         *base,
@@ -107,7 +107,7 @@ def _listed_files(skill: SkillMetadata, *, with_paths: bool) -> list[str]:
         left -= len(path.encode("utf-8", "surrogateescape"))
         if left < 0:
             break
-        lines.append(f"<file>{escape(path)}</file>")
+        lines.append(f"<file>{escaped(path)}</file>")
     cut = len(paths) - len(lines)
     if cut or more:
         count = "more files" if more else f"{cut:,} more files"

@@ -26,6 +26,11 @@ class SkillMetadata(_Strict):
     mtimeMs: Annotated[float, Field(ge=0)]  # noqa: N815 - the seed's name
 
 
+def source_of(skill: SkillMetadata) -> str:
+    """Return whose skill it is, in the words of the hub (DECISIONS 7)."""
+    return "project" if skill.scope == "repo" else "user"
+
+
 class SkillLoadError(_Strict):
     """A SKILL.md that is left out, and why."""
 

@@ -18,6 +18,7 @@ from skillhub_mcp.agents_md.reminders import paths_reminder, resume_reminder
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.server.offering import offered
 from skillhub_mcp.server.sessions import Session, Sessions
 from skillhub_mcp.server.tools.core import MAX_PATH_CHARACTERS
 
@@ -27,13 +28,16 @@ AGENTS_META_KEY = "io.skillhub/agents"
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _CONTEXT = (
     "Get the AGENTS.md instructions of the project, from its root down to the working directory. Call once when a "
-    "session begins, and follow them; the same text comes back for the whole session."
+    "session begins: returns one text, the same for the whole session. Follow it; elsewhere call agents_resolve."
 )
 _RESOLVE = (
-    "Before you read or edit a file outside the directories that you have instructions for: returns the further "
-    "AGENTS.md paths that apply to it, which you then read yourself. Nothing comes back for what you know already."
+    "Call before you read or edit a file outside the directories that you have instructions for. Returns the paths of "
+    "further AGENTS.md that apply to it, and nothing for what you know already. Read them yourself, then go on."
 )
-_RESUME = "When a session is taken up again: what has changed since the state that was saved, and what to read again."
+_RESUME = (
+    "Call when a session is taken up again, with the `state` that agents_context gave. Returns what has changed since, "
+    "and what to read again before you go on."
+)
 _NOTHING_MORE = "No further AGENTS.md applies to this path."
 _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there."
 _NO_AGENTS = "There is no AGENTS.md for this directory."
@@ -138,17 +142,17 @@ def add_agents_tools(server: FastMCP, tools: AgentsTools) -> None:
     """Register the set."""
     sessions = tools.sessions
 
-    @server.tool(title="AGENTS.md here", description=_CONTEXT, annotations=_READS, output_schema=None)
+    @offered(server, title="AGENTS.md here", description=_CONTEXT, annotations=_READS)
     def agents_context(cwd: Path | SkipJsonSchema[None] = None) -> ToolResult:
         return sessions.signed(tools.context(cwd))
 
-    @server.tool(title="AGENTS.md for a path", description=_RESOLVE, annotations=_READS, output_schema=None)
+    @offered(server, title="AGENTS.md for a path", description=_RESOLVE, annotations=_READS)
     def agents_resolve(
         path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")],
     ) -> ToolResult:
         return sessions.signed(tools.resolve(path))
 
-    @server.tool(title="What changed since", description=_RESUME, annotations=_READS, output_schema=None)
+    @offered(server, title="What changed since", description=_RESUME, annotations=_READS)
     def agents_resume_diff(
         saved_state: Annotated[dict[str, Any], Field(description="`state` as agents_context gave it")],
     ) -> ToolResult:

@@ -9,48 +9,60 @@ from typing import Annotated, Any, Literal
 
 from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
 from skillhub_mcp.disclosure.context.inspection import inspection
 from skillhub_mcp.disclosure.context.loading import already_loaded, choose, load
-from skillhub_mcp.disclosure.context.schema import SkillMetadata
+from skillhub_mcp.disclosure.context.schema import SkillMetadata, source_of
 from skillhub_mcp.disclosure.context.tiers import SearchLimits, search
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.observing import Observer, Use, observed
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.rules import Act
+from skillhub_mcp.server.offering import offered
 from skillhub_mcp.server.results import compact_json
 from skillhub_mcp.server.sessions import Session, Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, MAX_PATH_CHARACTERS, MAX_QUERY_ARGUMENT
 
 SKILL_META_KEY = "io.skillhub/skill"
 
-_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-_LIST = "List every skill of the project and of the user, and what could not be read. To find one, call skill_search."
+_LIST = (
+    "List every skill of the project and of the user. Call to see all there is; to find one for a task call "
+    "skill_search. Returns `skills`, and `errors` for what could not be read. Load one with skill_load."
+)
 _SEARCH = (
-    "Find skills by path, name, the beginning of a name, or words. Call before a non-trivial task. Load one with "
+    "Find skills, which are separate from those built into your host, by path, name, the beginning of a name, or "
+    "words. Call before a non-trivial task. Returns `skills`, best first, each with its `reason`. Load one with "
     "skill_load, by its path where names repeat."
 )
 _LOAD = (
-    "Get a skill's whole SKILL.md and the list of its files, then follow it. Give path or name; path wins. What was "
-    "loaded before and has not changed comes as a reminder: force=true gives it again."
+    "Call when a skill from skill_search fits, with its path or name; path wins. Returns its whole SKILL.md and the "
+    "list of its files: follow it. What was loaded before and has not changed comes as a reminder: force=true gives it "
+    "again."
 )
-_INSPECT = "Show what was loaded in this session, what there is to load, and what each costs in tokens."
+_INSPECT = (
+    "Call to see where the context went. Returns what was loaded in this session, what there is to load, and what each "
+    "costs in tokens. What is listed as loaded need not be loaded again."
+)
 
 Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
 
 
 @dataclass(frozen=True, slots=True)
 class ContextTools:
-    """What the set works on. `agents_state` says what a session knows of AGENTS.md, where the set `agents` is on."""
+    """What the set works on. `agents_state` says what a session knows of AGENTS.md, where the set `agents` is on.
+
+    `observer` hears of what is loaded.
+    """
 
     catalogues: Catalogues
     access: Access
     sessions: Sessions
     limits: SearchLimits
     agents_state: Callable[[Session], object] | None
+    observer: Observer
 
 
 def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool) -> None:
@@ -60,7 +72,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
     def told(skill: SkillMetadata) -> dict[str, object]:
         return skill.model_dump(exclude=None if with_paths else {"path", "dir"})
 
-    @server.tool(title="List skills", description=_LIST, annotations=_READS, output_schema=None)
+    @offered(server, title="List skills", description=_LIST)
     def skills_list(
         cwd: Path | SkipJsonSchema[None] = None,
         force_reload: Annotated[bool, Field(description="Look again instead of answering from the last look")] = False,
@@ -74,7 +86,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
         ]
         return ToolResult(content=compact_json({"skills": [told(skill) for skill in listing.shown], "errors": errors}))
 
-    @server.tool(title="Search skills by name", description=_SEARCH, annotations=_READS, output_schema=None)
+    @offered(server, title="Search skills by name", description=_SEARCH)
     def skill_search(
         query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="A path, a name, or a few words")],
         limit: int | SkipJsonSchema[None] = None,
@@ -86,17 +98,21 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
         answer = {"skills": skills, "count": found.count, "truncated": found.truncated}
         return ToolResult(content=compact_json(answer), structured_content=answer)
 
-    @server.tool(title="Load skill by path", description=_LOAD, annotations=_READS, output_schema=None)
+    @offered(server, title="Load skill by path", description=_LOAD)
     def skill_load(
         name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
         path: Path | SkipJsonSchema[None] = None,
         force: bool = False,
     ) -> ToolResult:
         listing = catalogues.listing()
-        skill = choose(listing, name=name, path=path, with_paths=with_paths)
         present = sessions.current()
-        tools.access.now(listing.root).check(listing.known[skill.path], Act.LOAD, present.granted)
-        loaded = load(skill, with_paths=with_paths)
+        with observed(tools.observer, Use(act="load", skill=path or name or "")) as use:
+            skill = choose(listing, name=name, path=path, with_paths=with_paths)
+            # Several may have the name: the path says which.
+            use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
+            tools.access.now(listing.root).check(listing.known[skill.path], Act.LOAD, present.granted)
+            loaded = load(skill, with_paths=with_paths)
+            use.size = len(loaded.text)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
         if with_paths:
             facts |= {"path": skill.path, "dir": skill.dir}
@@ -108,7 +124,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
         # Beside the text and not instead of it: a client that shows its model the structured content hides the body.
         return sessions.signed(ToolResult(content=loaded.text, meta={SKILL_META_KEY: facts}))
 
-    @server.tool(title="Inspect the context", description=_INSPECT, annotations=_READS, output_schema=None)
+    @offered(server, title="Inspect the context", description=_INSPECT)
     def context_inspect(include_skills: bool = True, include_agents: bool = True) -> ToolResult:
         present = sessions.current()
         answer: dict[str, Any] = inspection(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Literal
 
+import anyio.to_thread
 from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
@@ -15,25 +15,32 @@ from skillhub_mcp.disclosure.available import available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.search.looking import Depth
+from skillhub_mcp.server.following import Progress, beside
+from skillhub_mcp.server.offering import offered
 from skillhub_mcp.server.results import compact_json
 from skillhub_mcp.server.tools.core import MAX_PATH_CHARACTERS
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.registry_index import RegistryIndex
 from skillhub_mcp.skills.roots import Source
 
-_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _DEFAULT_LIMIT = 200
 _MAX_LIMIT = 2_000
 _MAX_CHANGES = 1_000
 _REPORTED_PLACES = 50
 
 _BUILD = (
-    "Read every skill's frontmatter anew. Returns {skills, report}: name, description, source, controls and meta of "
-    "each skill, and what was found, refused and shadowed, with a digest. For an agent's own registry; to find a "
-    "skill for a task call search_skills."
+    "Call to fill a registry of your own; to find a skill for a task call search_skills. Reads every skill's "
+    "frontmatter anew. Returns {skills, report}: name, description, source, controls and meta of each skill, and what "
+    "was found, refused and shadowed, with a digest. Next time call refresh_index."
 )
-_REFRESH = "Look for new, changed and removed skills, at `changes` alone if given. Returns {skills, report}."
-_AVAILABLE = "List the available skills, one line each: name, source, description. Load one with load_skill."
+_REFRESH = (
+    "Call when skills are new, changed or removed, with their paths as `changes` if known. Returns {skills, report}, "
+    "as build_index does, to take the place of the old."
+)
+_AVAILABLE = (
+    "Call to see which skills are available here, separate from those built into your host. Returns a line for each: "
+    "name, source, description. Load one with load_skill."
+)
 
 Mode = Annotated[Literal["strict", "lenient"], Field(description="lenient also takes skills without a description")]
 SourceName = Literal["project", "user", "hub", "builtin"]
@@ -61,34 +68,32 @@ def add_registry_tools(
         answer["report"] = report_json(index.report, with_paths=with_paths, max_places=_REPORTED_PLACES)
         return ToolResult(content=compact_json(answer))
 
-    @server.tool(title="Build the skill index", description=_BUILD, annotations=_READS, output_schema=None)
-    def build_index(
+    async def looked(look: Callable[[], object]) -> None:
+        progress = Progress()
+        await beside(look, lambda: progress.tell_steps(hub.steps))
+
+    @offered(server, title="Build the skill index", description=_BUILD)
+    async def build_index(
         mode: Mode = "strict",
         source: SourceName | SkipJsonSchema[None] = None,
         limit: Limit = _DEFAULT_LIMIT,
         offset: Offset = 0,
     ) -> ToolResult:
-        hub.refresh(Depth.VERIFY)
-        return told(indexed(mode, source), limit, offset)
+        await looked(lambda: hub.refresh(Depth.VERIFY))
+        return await anyio.to_thread.run_sync(lambda: told(indexed(mode, source), limit, offset))
 
-    @server.tool(title="Refresh the skill index", description=_REFRESH, annotations=_READS, output_schema=None)
-    def refresh_index(
+    @offered(server, title="Refresh the skill index", description=_REFRESH)
+    async def refresh_index(
         changes: Changes | SkipJsonSchema[None] = None,
         mode: Mode = "strict",
         source: SourceName | SkipJsonSchema[None] = None,
         limit: Limit = _DEFAULT_LIMIT,
         offset: Offset = 0,
     ) -> ToolResult:
-        hub.refresh(only=changes or None)
-        return told(indexed(mode, source), limit, offset)
+        await looked(lambda: hub.refresh(only=changes or None))
+        return await anyio.to_thread.run_sync(lambda: told(indexed(mode, source), limit, offset))
 
-    @server.tool(
-        name="available_skills",
-        title="Available skills",
-        description=_AVAILABLE,
-        annotations=_READS,
-        output_schema=None,
-    )
+    @offered(server, name="available_skills", title="Available skills", description=_AVAILABLE)
     def list_available(
         mode: Mode = "strict",
         source: SourceName | SkipJsonSchema[None] = None,

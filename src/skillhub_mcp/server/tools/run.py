@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Annotated
 
 from fastmcp import FastMCP
@@ -14,29 +15,42 @@ from skillhub_mcp.errors import ExecutionTimeout
 from skillhub_mcp.execution.commands import MAX_ARGUMENTS
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.boundary import ERROR_META_KEY, error_data, error_text
+from skillhub_mcp.server.following import Progress, beside
+from skillhub_mcp.server.offering import offered
 from skillhub_mcp.server.results import RunResult, compact_json, run_result
 from skillhub_mcp.server.sessions import Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, SkillName
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
 _RUN = (
-    "Run a command in the skill's directory, without a shell, such as python with scripts/x.py. Only for what loaded "
-    "instructions name. If you have a terminal, run it there below `path` instead."
+    "Run a command in a skill's directory, without a shell, such as python with scripts/x.py. Call only for what "
+    "loaded instructions name. Returns `stdout`, `stderr` and `exit_code`: check them, then go on as instructed. If "
+    "you have a terminal, run it there below `path` instead."
 )
 
 
 def add_run_tool(server: FastMCP, hub: SkillHub, sessions: Sessions, *, timeout_seconds: float) -> None:
     """Register `run_skill_command`. Only for servers whose owner asked for it."""
 
-    @server.tool(
-        title="Run skill command", description=_RUN, annotations=_RUNS, output_schema=RunResult.model_json_schema()
+    @offered(
+        server,
+        title="Run skill command",
+        description=_RUN,
+        annotations=_RUNS,
+        output_schema=RunResult.model_json_schema(),
     )
-    def run_skill_command(
+    async def run_skill_command(
         skill_name: SkillName,
         command: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Bare name, e.g. python")],
         args: Annotated[list[str], Field(max_length=MAX_ARGUMENTS)] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
-        result = run_result(hub.run_command(skill_name, command, args or [], granted=sessions.current().granted))
+        stop, progress, granted = threading.Event(), Progress(), sessions.current().granted
+        came_to = await beside(
+            lambda: hub.run_command(skill_name, command, args or [], granted=granted, stop=stop),
+            lambda: progress.tell_time(timeout_seconds, command),
+            stop=stop,
+        )
+        result = run_result(came_to)
         wire = result.model_dump()
         if not result.timeout:
             return ToolResult(content=compact_json(wire), structured_content=wire)

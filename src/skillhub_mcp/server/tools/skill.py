@@ -6,27 +6,26 @@ from typing import Annotated
 
 from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from skillhub_mcp.disclosure.skill_loaded import skill_loaded
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.offering import offered
 from skillhub_mcp.server.sessions import Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS
 from skillhub_mcp.skills.model import SKILL_FILE
 
-_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _SKILL = (
-    "Load a skill to gain expert knowledge for a task: its instructions come back, follow them. Call it as soon as the "
-    "task fits a skill that the server's instructions list, or when the person types /name. It adds no tool and runs "
-    "nothing."
+    "Load a skill to gain expert knowledge for a task. Call it as soon as the task fits a skill that this server's "
+    "instructions list, which are separate from those built into your host, or when the person types /name. Returns "
+    "its instructions: follow them. It adds no tool and runs nothing."
 )
 
 
 def add_skill_tool(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_paths: bool) -> None:
     """Register `Skill`. With `with_paths` the reader shares the disk, and is told where the files lie."""
 
-    @server.tool(name="Skill", title="Skill", description=_SKILL, annotations=_READS, output_schema=None)
+    @offered(server, name="Skill", title="Skill", description=_SKILL)
     def load_by_name(
         skill: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Its name, such as pdf")],
         part: Annotated[int, Field(ge=1, description="For a body in parts: the next part")] = 1,

@@ -1,0 +1,75 @@
+"""What does the log on stderr look like? Lines of text, or JSON objects, one a line.
+
+A line of text begins with its level, and nothing that a skill's author wrote can begin another: line ends in a message
+are escaped, and the lines of a traceback are indented.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import textwrap
+from datetime import datetime, timezone
+from typing import Any
+
+from skillhub_mcp.cli.output import printable
+
+# What every record has; all else was given as `extra`.
+_OF_EVERY_RECORD = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
+
+_LINE_END = re.compile("[\n\u2028\u2029]")
+
+
+def log_to_stderr(level: str, form: str = "text") -> None:
+    """Send the program's log to stderr, as `text` or `json`: a stdio server's stdout belongs to the protocol.
+
+    Libraries are heard from WARNING on, whatever `level` is: below it, several log what was asked and answered. A
+    program around this one that has set up its own log keeps it.
+    """
+    root = logging.getLogger()
+    if root.handlers:
+        return
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(_AsJson() if form == "json" else _AsText("%(levelname)s %(name)s: %(message)s"))
+    root.addHandler(to_stderr)
+    root.setLevel("ERROR" if level == "ERROR" else "WARNING")
+    logging.getLogger("skillhub_mcp").setLevel(level)
+    # It logs every failed call with a traceback, expected or not; server.boundary logs the unexpected ones.
+    logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
+
+
+class _AsText(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        facts = (f" {name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in _facts(record))
+        return _on_one_line("".join((super().formatMessage(record), *facts)))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        return textwrap.indent(super().formatException(ei), "  ")
+
+
+class _AsJson(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        written: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, timezone.utc).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **dict(_facts(record)),
+        }
+        if record.exc_info:
+            written["exception"] = self.formatException(record.exc_info)
+        # In ASCII alone: whatever acts on a terminal or ends a line is an escape then.
+        return json.dumps(written, default=str)
+
+
+def _facts(record: logging.LogRecord) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in vars(record).items() if name not in _OF_EVERY_RECORD]
+
+
+def _on_one_line(text: str) -> str:
+    return _LINE_END.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -1,0 +1,28 @@
+"""What is told at /metrics, and to whom? Numbers alone; where the server asks for tokens, to who has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastmcp import FastMCP
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+Exposition = Callable[[str], tuple[bytes, str]]
+
+
+def metrics_route(server: FastMCP, exposition: Exposition) -> Route:
+    """Return the route, for beside the probes: a scraper addresses the server by its IP too.
+
+    `exposition` returns the numbers in the form that an Accept header asks for, and that form's name.
+    """
+
+    def metrics(request: Request) -> Response:
+        if server.auth is not None and not request.user.is_authenticated:
+            return Response(status_code=401, headers={"www-authenticate": "Bearer"})
+        body, form = exposition(request.headers.get("accept", ""))
+        return Response(body, headers={"content-type": form})
+
+    bearers = [] if server.auth is None else server.auth.get_middleware()
+    return Route("/metrics", metrics, middleware=bearers)

@@ -1,0 +1,101 @@
+"""`skillhub doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+
+def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("painter")
+    done = skillhub("doctor")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[1:] == [
+        "served          1, refused 0, shadowed 0",
+        "index     ready, embeddings: none",
+        "natively        1 published, 0 adapted, 0 withheld",
+        "",
+        "All is in order.",
+    ]
+
+
+def test_what_was_adapted_to_be_published_is_told_and_is_no_problem(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("shop", frontmatter='name: "My Shop"\ndescription: Sells.\nmetadata:\n  version: 1.10')
+    done = skillhub("doctor")
+    assert done.code == 0
+    assert (
+        "Published in the specification's form, their files are untouched:\n"
+        "  skill://hub/shop/my-shop/SKILL.md\n"
+        "      name: 'my-shop' instead of 'My Shop'\n"
+        "      metadata: text instead of a value in version\n"
+    ) in done.out
+
+
+def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_mend(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("painter")
+    silent = write_skill("silent", frontmatter="name: silent\ndescription:")
+    done = skillhub("doctor")
+    assert done.code == 1
+    assert (
+        f"To mend, 1:\n  {silent}/SKILL.md:3\n      refused: there is no description (description-missing)" in done.out
+    )
+
+
+def test_a_skill_that_no_host_can_be_given_natively_is_a_problem_with_its_reason(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    large = write_skill("large", files={f"notes/{number}.md": "x" for number in range(512)})
+    done = skillhub("doctor", "--json")
+    assert done.code == 1
+    (problem,) = done.json["problems"]
+    assert problem["about"] == str(large)
+    assert "it has more than 512 files" in problem["what"]
+    (published,) = done.json["published"]
+    assert published["uri"] is None
+
+
+def test_an_empty_skills_directory_is_told_with_what_to_do(skillhub: Skillhub, skills_dir: Path) -> None:
+    done = skillhub("doctor")
+    assert done.code == 1
+    assert f"{skills_dir}\n      no skill was found; put a folder with a SKILL.md there" in done.out
+
+
+def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("painter")
+    rules = tmp_path / "rules.json"
+    rules.write_text("{", encoding="utf-8")
+    done = skillhub("doctor", "--json", SKILLHUB_PERMISSIONS=str(rules))
+    assert done.code == 1
+    assert [problem["about"] for problem in done.json["problems"]] == [str(rules)]
+
+
+def test_json_has_every_skill_and_where_it_is_published(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    painter = write_skill("painter")
+    write_skill("listing", frontmatter="name: listing\ndescription: Lists.\nallowed-tools: [Read, Write]")
+    found = skillhub("doctor", "--json").json
+    assert {key: found[key] for key in ("served", "refused", "shadowed", "index", "embeddings", "problems")} == {
+        "served": 2,
+        "refused": 0,
+        "shadowed": 0,
+        "index": "ready",
+        "embeddings": "none",
+        "problems": [],
+    }
+    assert sorted(found["published"], key=lambda one: one["name"])[1] == {
+        "name": "painter",
+        "path": str(painter),
+        "uri": "skill://hub/painter/SKILL.md",
+        "changes": [],
+        "withheld": None,
+    }
+    assert [one["changes"] for one in found["published"] if one["name"] == "listing"] == [
+        ["allowed-tools: one text instead of a list"]
+    ]

@@ -1,0 +1,84 @@
+"""`skillhub token`: makes tokens, lists whose there are, and takes them back."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+
+from skillhub_mcp.policy.files import tokens_file
+from skillhub_mcp.policy.tokens import digest_of
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tokens.json"
+
+
+def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file: Path) -> None:
+    done = skillhub("token", "new", "ci", "--skills", "pdf-reader, csv", "--file", file)
+    assert done.code == 0
+    (secret,) = done.out.splitlines()
+    assert done.err == (
+        "ci may have the skills csv, pdf-reader. The token is kept nowhere: hand it over now, as a bearer token.\n"
+    )
+    kept = file.read_text(encoding="utf-8")
+    assert secret not in kept
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    tokens = tokens_file(str(file)).read()
+    assert tokens is not None
+    assert tokens.by_digest[digest_of(secret)].visibility.names == {"pdf-reader", "csv"}
+
+
+def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skillhub: Skillhub, file: Path) -> None:
+    where = {"SKILLHUB_TOKENS_FILE": str(file)}
+    made = skillhub("token", "new", "everything", "--json", **where).json
+    assert set(made) == {"name", "created", "token"}
+    narrowed = skillhub("token", "new", "docs", "--categories", "Docs,api", "--json", **where).json
+    assert narrowed["categories"] == ["api", "docs"]
+    created = made["created"]
+    assert skillhub("token", "list", **where).out == (
+        f"everything  {created}  every skill\ndocs  {created}  the categories api, docs\n"
+    )
+    listed = skillhub("token", "list", "--json", **where)
+    assert [one["name"] for one in listed.json["tokens"]] == ["everything", "docs"]
+    digests = [one["sha256"] for one in json.loads(file.read_text(encoding="utf-8"))["tokens"]]
+    assert not [secret for secret in (made["token"], narrowed["token"], *digests) if secret in listed.out]
+    assert skillhub("token", "revoke", "docs", **where).out == "docs is let in no more\n"
+    assert skillhub("token", "revoke", "everything", "--json", **where).json["revoked"]["name"] == "everything"
+    assert skillhub("token", "list", **where).out == "No tokens.\n"
+
+
+def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, file: Path) -> None:
+    skillhub("token", "new", "ci", "--file", file)
+    before = file.read_text(encoding="utf-8")
+    for arguments, message in (
+        (["new", "ci"], "NAME cannot be used: there is a token named 'ci' already"),
+        (["new", "c i"], "NAME cannot be used: 'c i' is not a name of 1 to 64"),
+        (["new", "x", "--skills", ","], "--skills or --categories cannot be used: skills must be a list"),
+        (["new", "x", "--categories", ""], "--skills or --categories cannot be used: categories must be a list"),
+        (["revoke", "cii"], "NAME no token is named 'cii'"),
+    ):
+        done = skillhub("token", *arguments, "--file", file, "--json")
+        assert (done.code, done.out) == (2, "")
+        assert done.error["message"].startswith(message)
+    assert done.error["hint"] == "did you mean 'ci'?"
+    assert file.read_text(encoding="utf-8") == before
+
+
+def test_a_file_that_is_not_understood_is_not_written_over(skillhub: Skillhub, file: Path) -> None:
+    file.write_text('{"tokens": []}', encoding="utf-8")
+    for arguments in (["new", "ci"], ["list"], ["revoke", "ci"]):
+        done = skillhub("token", *arguments, "--file", file, "--json")
+        assert (done.code, done.error["code"], done.error["path"]) == (2, "TOKENS_UNREADABLE", str(file))
+    assert file.read_text(encoding="utf-8") == '{"tokens": []}'
+
+
+def test_without_a_file_there_is_none_to_look_at(skillhub: Skillhub, file: Path) -> None:
+    assert skillhub("token", "list", "--json").error["message"].startswith("--file must be given")
+    assert skillhub("token", "list", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
+    assert skillhub("token", "revoke", "x", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
+    assert not file.exists()

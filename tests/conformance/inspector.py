@@ -1,0 +1,63 @@
+"""What does the MCP Inspector make of a server? Its command line, one method a run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests import installs
+
+ERAS = ("legacy", "modern")
+
+_LONGEST_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a run ended: the Inspector's exit code, what it printed for a program, and what it said beside that."""
+
+    exit_code: int
+    printed: str
+    said: str
+
+    @property
+    def result(self) -> Any:
+        """The result of the one method that was called."""
+        assert self.exit_code == 0, self
+        return json.loads(self.printed)["result"]
+
+
+def inspect(home: Path, target: Sequence[str], era: str, method: str, *arguments: str) -> Shown:
+    """Call `method` of the server that `target` names in the Inspector's options, with `home` as its home directory.
+
+    Skips the test where the Inspector cannot be had.
+    """
+    modules = installs.npm_packages(Path(__file__).with_name("package.json"))
+    program = modules / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
+    command = [str(installs.node()), str(program), "--cli", *target, "--protocol-era", era, "--method", method]
+    done = subprocess.run(
+        [*command, "--format", "json", *arguments],
+        env={"HOME": str(home), "MCP_INSPECTOR_SECRET_STORE": "memory"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=_LONGEST_SECONDS,
+    )
+    return Shown(done.returncode, done.stdout, done.stderr)
+
+
+def over_http(url: str) -> tuple[str, ...]:
+    """Return the options for a server that listens at `url`."""
+    return ("--server-url", url, "--transport", "http")
+
+
+def over_stdio(home: Path, command: Sequence[str], environment: dict[str, str]) -> tuple[str, ...]:
+    """Return the options for a server that the Inspector starts itself, written to a file below `home`."""
+    server = {"command": command[0], "args": list(command[1:]), "env": environment}
+    path = home / "servers.json"
+    path.write_text(json.dumps({"mcpServers": {"skillhub": server}}), encoding="utf-8")
+    return ("--config", str(path), "--server", "skillhub")

@@ -1,0 +1,209 @@
+"""Every scenario of the official suite gives the server as many passed checks as the tables here say, in both eras.
+
+`hub` is the server as a person starts it; `fixtures` is the same with the components beside it that the suite names.
+A check that does not pass stands in `GAPS` with the reason why it does not; anything else fails, also a scenario that
+skips, a check that has come to pass, and one that is no longer made.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+
+import pytest
+from tests.conformance.suite import LEGACY, MODERN, SKILLS, Suite, Verdict, official_suite
+
+pytestmark = pytest.mark.conformance
+
+Verdicts = Callable[[str, str], Mapping[str, Verdict]]
+
+# What needs no component of the suite's own.
+HUB = {
+    MODERN: {
+        "server-stateless": 24,
+        "tools-list": 4,
+        "server-sse-multiple-streams": 1,
+        "resources-list": 2,
+        "sep-2164-resource-not-found": 4,
+        "prompts-list": 2,
+        "dns-rebinding-protection": 2,
+        "caching": 8,
+        "input-required-result-unsupported-methods": 2,
+        "http-header-validation": 14,
+    },
+    LEGACY: {
+        "server-initialize": 3,
+        "logging-set-level": 2,
+        "ping": 2,
+        "tools-list": 3,
+        "server-sse-multiple-streams": 2,
+        "resources-list": 2,
+        "prompts-list": 2,
+        "dns-rebinding-protection": 2,
+        "server-session-lifecycle": 3,
+    },
+}
+
+# All that the suite knows for each revision, but for the extensions.
+FIXTURES = {
+    MODERN: {
+        **HUB[MODERN],
+        "server-stateless": 28,
+        "completion-complete": 2,
+        "tools-call-simple-text": 2,
+        "tools-call-image": 2,
+        "tools-call-audio": 2,
+        "tools-call-embedded-resource": 2,
+        "tools-call-mixed-content": 2,
+        "tools-call-error": 2,
+        "tools-call-with-progress": 2,
+        "resources-read-text": 2,
+        "resources-read-binary": 2,
+        "resources-templates-read": 2,
+        "prompts-get-simple": 2,
+        "prompts-get-with-args": 2,
+        "prompts-get-embedded-resource": 2,
+        "prompts-get-with-image": 2,
+        "input-required-result-basic-elicitation": 3,
+        "input-required-result-basic-sampling": 3,
+        "input-required-result-basic-list-roots": 3,
+        "input-required-result-request-state": 3,
+        "input-required-result-multiple-input-requests": 3,
+        "input-required-result-multi-round": 4,
+        "input-required-result-missing-input-response": 2,
+        "input-required-result-non-tool-request": 3,
+        "input-required-result-result-type": 2,
+        "input-required-result-tampered-state": 2,
+        "input-required-result-capability-check": 2,
+        "input-required-result-ignore-extra-params": 2,
+        "input-required-result-validate-input": 3,
+        "json-schema-2020-12": 6,
+        "http-custom-header-server-validation": 10,
+    },
+    LEGACY: {
+        **HUB[LEGACY],
+        "completion-complete": 2,
+        "tools-call-simple-text": 2,
+        "tools-call-image": 2,
+        "tools-call-audio": 2,
+        "tools-call-embedded-resource": 2,
+        "tools-call-mixed-content": 2,
+        "tools-call-with-logging": 2,
+        "tools-call-error": 2,
+        "tools-call-with-progress": 2,
+        "tools-call-sampling": 2,
+        "tools-call-elicitation": 2,
+        "elicitation-sep1034-defaults": 6,
+        "elicitation-sep1330-enums": 6,
+        "resources-read-text": 2,
+        "resources-read-binary": 2,
+        "resources-templates-read": 2,
+        "resources-subscribe": 1,
+        "resources-unsubscribe": 1,
+        "prompts-get-simple": 2,
+        "prompts-get-with-args": 2,
+        "prompts-get-embedded-resource": 2,
+        "prompts-get-with-image": 2,
+        "json-schema-2020-12": 6,
+        "server-sse-polling": 0,
+    },
+}
+
+EXTENSION = {
+    "hub": {"sep-2640-skills-enumeration": 31, "sep-2640-skills-manifest": 6, "sep-2640-skills-directory": 7},
+    "fixtures": {"sep-2640-skills-enumeration": 32, "sep-2640-skills-manifest": 6, "sep-2640-skills-directory": 7},
+}
+
+_NEEDS_TOOL = "only a tool of the suite's own can show it; see the same check on `fixtures`"
+_NO_HOOK = "the suite has no hook to change the lists of this server; tests/server/test_announcing.py shows the word"
+_INLINED = "FastMCP puts references in place for clients that follow none; the hub's own schemas have none"
+_NO_SUBSCRIPTION = "the hub tells that its skills have changed by list_changed, and of no single resource"
+_NO_RESUMPTION = "streams cannot be resumed: answers are short, and a client that lost one asks again"
+_TWINS = (
+    "two sources hold a skill of one name, and both are served: their URIs tell them apart; `fixtures` has one source"
+)
+
+# What does not pass, by server, revision and scenario: the check and the reason.
+GAPS: Mapping[tuple[str, str, str], Mapping[str, str]] = {
+    ("hub", MODERN, "server-stateless"): {
+        "sep-2575-server-rejects-undeclared-capability": _NEEDS_TOOL,
+        "sep-2575-missing-capability-http-400": _NEEDS_TOOL,
+        "sep-2575-http-server-no-independent-requests-on-stream": _NEEDS_TOOL,
+        "sep-2575-server-no-log-without-loglevel": _NEEDS_TOOL,
+        "sep-2575-server-sends-prompts-list-changed-on-subscription": _NO_HOOK,
+        "sep-2575-server-sends-tools-list-changed-on-subscription": _NO_HOOK,
+    },
+    ("hub", MODERN, "sep-2640-skills-enumeration"): {"sep-2640-names-should-be-unique": _TWINS},
+    ("fixtures", MODERN, "server-stateless"): {
+        "sep-2575-server-sends-prompts-list-changed-on-subscription": _NO_HOOK,
+        "sep-2575-server-sends-tools-list-changed-on-subscription": _NO_HOOK,
+    },
+    ("fixtures", MODERN, "json-schema-2020-12"): {
+        "json-schema-2020-12-$defs": _INLINED,
+        "sep-2106-anchor-keyword-preserved": _INLINED,
+    },
+    ("fixtures", LEGACY, "json-schema-2020-12"): {
+        "json-schema-2020-12-$defs": _INLINED,
+        "sep-2106-anchor-keyword-preserved": _INLINED,
+    },
+    ("fixtures", LEGACY, "resources-subscribe"): {"resources-subscribe": _NO_SUBSCRIPTION},
+    ("fixtures", LEGACY, "resources-unsubscribe"): {"resources-unsubscribe": _NO_SUBSCRIPTION},
+    ("fixtures", LEGACY, "server-sse-polling"): {
+        "server-sse-priming-event": _NO_RESUMPTION,
+        "server-sse-retry-field": _NO_RESUMPTION,
+    },
+}
+
+# The hub does not declare the extension io.modelcontextprotocol/tasks: none of its calls takes long enough for one.
+_NOT_OURS = "tasks-"
+
+
+@pytest.fixture(scope="module")
+def suite() -> Suite:
+    return official_suite()
+
+
+@pytest.fixture(scope="module")
+def verdicts(suite: Suite, address: Callable[[str], str]) -> Verdicts:
+    return functools.cache(lambda server, revision: suite.required(address(server), revision))
+
+
+def compare(verdict: Verdict, passed: int, gaps: Mapping[str, str]) -> None:
+    assert {check: words for check, words in verdict.others.items() if check not in gaps} == {}
+    assert set(gaps) - set(verdict.others) == set(), "these gaps are mended, or no longer looked for"
+    assert verdict.passed == passed
+
+
+@pytest.mark.parametrize(
+    ("server", "revision", "scenario", "passed"),
+    [
+        (server, revision, scenario, passed)
+        for server, table in (("hub", HUB), ("fixtures", FIXTURES))
+        for revision, scores in table.items()
+        for scenario, passed in scores.items()
+    ],
+)
+def test_a_scenario_passes_all_its_checks(
+    verdicts: Verdicts, server: str, revision: str, scenario: str, passed: int
+) -> None:
+    compare(verdicts(server, revision)[scenario], passed, GAPS.get((server, revision, scenario), {}))
+
+
+@pytest.mark.parametrize("revision", [MODERN, LEGACY])
+def test_no_scenario_of_a_revision_is_left_out(verdicts: Verdicts, revision: str) -> None:
+    run = {scenario for scenario in verdicts("fixtures", revision) if not scenario.startswith(_NOT_OURS)}
+    assert run == set(FIXTURES[revision])
+
+
+def test_every_scenario_that_the_suite_knows_is_run(suite: Suite) -> None:
+    known = {scenario for scenario in suite.scenarios() if not scenario.startswith(_NOT_OURS)}
+    assert known == {*FIXTURES[MODERN], *FIXTURES[LEGACY], *SKILLS}
+
+
+@pytest.mark.parametrize("scenario", SKILLS)
+@pytest.mark.parametrize("server", EXTENSION)
+def test_the_skills_extension_passes_all_its_checks(
+    suite: Suite, address: Callable[[str], str], server: str, scenario: str
+) -> None:
+    verdict = suite.skills(address(server), scenario)
+    compare(verdict, EXTENSION[server][scenario], GAPS.get((server, MODERN, scenario), {}))

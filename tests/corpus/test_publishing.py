@@ -1,0 +1,86 @@
+"""Two thousand real skills: each is published in a form that strict hosts take, and reads as its entry says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from fastmcp.skills._snapshot import parse_frontmatter
+from fastmcp.skills.models import Skill as StrictSkill
+
+from skillhub_mcp.publishing.adapting import PublishedDocument, published_document
+from skillhub_mcp.publishing.entries import Entry, entry_of
+from skillhub_mcp.publishing.uris import Path as Segments
+from skillhub_mcp.publishing.uris import skill_file, skill_paths, uri_of
+from skillhub_mcp.skills.frontmatter import parse
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanning import scan
+
+Published = dict[Segments, tuple[Skill, bytes, PublishedDocument]]
+
+
+@pytest.fixture(scope="module")
+def skills(corpus: Path) -> dict[Segments, Skill]:
+    snapshot = scan(make_roots([str(corpus)]), memory={}).snapshot
+    paths = skill_paths(snapshot)
+    assert len(paths) == len(snapshot.everything) > 1_000
+    return paths
+
+
+@pytest.fixture(scope="module")
+def published(skills: dict[Segments, Skill]) -> Published:
+    found: Published = {}
+    for path, skill in skills.items():
+        content = Path(skill.directory, "SKILL.md").read_bytes()
+        document = published_document(content, path[-1])
+        assert isinstance(document, PublishedDocument), (skill.directory, document)
+        found[path] = (skill, content, document)
+    return found
+
+
+def test_every_real_skill_reads_for_strict_hosts_as_its_entry_says(published: Published) -> None:
+    for skill, _, document in published.values():
+        assert parse_frontmatter(document.content).root == document.frontmatter, skill.directory
+        assert json.loads(json.dumps(document.frontmatter)) == document.frontmatter, skill.directory
+
+
+def test_most_real_skills_are_served_byte_for_byte_and_no_body_is_touched(published: Published) -> None:
+    for skill, content, document in published.values():
+        assert (document.content == content) == (not document.changes), skill.directory
+        assert parse(document.content).body == parse(content).body, skill.directory
+    untouched = sum(1 for _, _, document in published.values() if not document.changes)
+    assert untouched / len(published) > 0.8
+
+
+def test_what_is_told_of_an_adapted_skill_names_what_its_author_wrote(published: Published) -> None:
+    for skill, content, document in published.values():
+        written = parse(content).values or {}
+        if document.changes and not any(change.startswith("the ") for change in document.changes):
+            changed = {key for key, value in _typed(content).items() if document.frontmatter.get(key) != value}
+            told = ", ".join(change.partition(":")[0] for change in document.changes)
+            assert all(key in told for key in changed), (skill.directory, changed, document.changes)
+        assert set(document.frontmatter) <= {"name", *written}, skill.directory
+
+
+def _typed(content: bytes) -> dict[str, object]:
+    read = yaml.safe_load(parse(content).header)
+    assert isinstance(read, dict)
+    return read
+
+
+def test_every_entry_is_one_that_a_strict_client_takes(skills: dict[Segments, Skill]) -> None:
+    entries: dict[Segments, Entry] = {
+        path: entry_of(skill.directory, path[-1], None, serve_dotfiles=False) for path, skill in skills.items()
+    }
+    withheld = {path: entry.withheld for path, entry in entries.items() if entry.withheld is not None}
+    assert withheld == {}
+    for path, entry in entries.items():
+        files = [
+            {"uri": uri_of((*path, *file.path.split("/"))), "digest": file.digest, "size": file.size}
+            for file in entry.files
+        ]
+        told = {"uri": uri_of(skill_file(path)), "frontmatter": entry.frontmatter, "resources": files}
+        StrictSkill.model_validate_json(json.dumps(told))

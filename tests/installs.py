@@ -1,0 +1,121 @@
+"""What do the slow tests need from npm and PyPI, and where is it kept between runs?
+
+In one cache directory of the person's, so that what was fetched once serves every checkout: CONFORMANCE_CACHE, else
+`skillhub-conformance` below XDG_CACHE_HOME or ~/.cache. Where something cannot be had the tests skip and say why; with
+SKILLHUB_REQUIRE_CONFORMANCE=1, as the gate has it, they fail.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from filelock import FileLock
+
+# As they are when this is imported: tests change HOME, and npm and pip are configured there.
+_ENVIRONMENT = dict(os.environ)
+_CACHE = Path(
+    _ENVIRONMENT.get("CONFORMANCE_CACHE")
+    or Path(_ENVIRONMENT.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillhub-conformance"
+)
+_REQUIRED = _ENVIRONMENT.get("SKILLHUB_REQUIRE_CONFORMANCE") == "1"
+
+# The suite needs it; a machine that has an older one gets this one from npm.
+_NODE_MAJOR, _NODE = 22, "22.23.3"
+
+
+@functools.cache
+def node() -> Path:
+    """Return a node that is new enough, or skip the test."""
+    on_path = shutil.which("node")
+    if on_path is not None:
+        shown = subprocess.run([on_path, "--version"], capture_output=True, text=True, encoding="utf-8", check=False)
+        found = re.match(r"v(\d+)\.", shown.stdout)
+        if found is not None and int(found[1]) >= _NODE_MAJOR:
+            return Path(on_path)
+    system = {"Windows": "win"}.get(platform.system(), platform.system().lower())
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), "arm64")
+    name = f"node-{system}-{machine}"
+    modules = _npm("node", f'{{"private": true, "dependencies": {{"{name}": "{_NODE}"}}}}')
+    return modules / name / "bin" / ("node.exe" if system == "win" else "node")
+
+
+@functools.cache
+def npm_packages(manifest: Path) -> Path:
+    """Return the `node_modules` that holds what the package.json at `manifest` pins, or skip the test."""
+    return _npm(manifest.parent.name, manifest.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> Path:
+    """Return the Python of an environment that holds what `requirements` pins, or skip the test."""
+    if sys.version_info < at_least:
+        # Nothing is missing on this machine, so the gate does not fail for it.
+        pytest.skip(f"{requirements.stem} needs Python {at_least[0]}.{at_least[1]}")
+    folder = _CACHE / f"python{sys.version_info.major}.{sys.version_info.minor}" / requirements.stem
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    pinned = requirements.read_text(encoding="utf-8")
+    with _locked(folder):
+        if not _holds(folder, pinned):
+            shutil.rmtree(folder, ignore_errors=True)
+            uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+            if uv is None:
+                _run([sys.executable, "-m", "venv", str(folder)])
+                _run([str(python), "-m", "pip", "install", "--quiet", "--requirement", str(requirements)])
+            else:
+                _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+                _run([uv, "pip", "install", "--quiet", "--python", str(python), "--requirement", str(requirements)])
+            _mark(folder, pinned)
+    return python
+
+
+def _npm(name: str, manifest: str) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        _unavailable("npm is not installed here")
+    folder = _CACHE / "npm" / name
+    with _locked(folder):
+        if not _holds(folder, manifest):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            (folder / "package.json").write_text(manifest, encoding="utf-8")
+            _run([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder)
+            _mark(folder, manifest)
+    return folder / "node_modules"
+
+
+def _locked(folder: Path) -> FileLock:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(f"{folder}.lock")
+
+
+def _holds(folder: Path, pinned: str) -> bool:
+    mark = folder / ".installed"
+    return mark.exists() and mark.read_text(encoding="utf-8") == pinned
+
+
+def _mark(folder: Path, pinned: str) -> None:
+    (folder / ".installed").write_text(pinned, encoding="utf-8")
+
+
+def _run(command: Sequence[str], *, cwd: Path | None = None) -> None:
+    done = subprocess.run(
+        command, cwd=cwd, env=_ENVIRONMENT, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    if done.returncode:
+        _unavailable(f"{Path(command[0]).name} could not install: {done.stderr.strip()[-500:]}")
+
+
+def _unavailable(reason: str) -> NoReturn:
+    if _REQUIRED:
+        pytest.fail(f"SKILLHUB_REQUIRE_CONFORMANCE=1, and {reason}")
+    pytest.skip(reason)

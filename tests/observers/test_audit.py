@@ -1,0 +1,173 @@
+"""The audit: one line for each load, read and run, and for each refusal; whole, and never forged."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.journal import Journal
+from skillhub_mcp.observers.audit import Audit, owner_of_this_process
+from skillhub_mcp.observing import ASKING, Asking, Observer, Search, Use, observed
+
+WRITER = """
+import sys
+from skillhub_mcp.journal import Journal
+from skillhub_mcp.observers.audit import Audit
+from skillhub_mcp.observing import Use, observed
+audit = Audit(owner=sys.argv[2], file=Journal(sys.argv[1], what="The audit log"))
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(300):
+    with observed(audit, Use(act="read", skill="pdf", file_path=f"{number} " + "ü" * 1_000)):
+        pass
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "audit.jsonl"
+
+
+@pytest.fixture
+def audit(path: Path) -> Audit:
+    return Audit(owner="ann", file=Journal(str(path), what="The audit log"))
+
+
+def use(observer: Observer, happening: Use) -> None:
+    with observed(observer, happening):
+        pass
+
+
+def written(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def without_moment(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in line.items() if key not in ("at", "pid")} for line in lines]
+
+
+def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
+    write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
+) -> None:
+    write_skill("pdf", files={"a.md": "A.\n"})
+    with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path)}) as hub:
+        hub.search("pdf")
+        hub.load("pdf")
+        hub.read_file("pdf", "a.md")
+        hub.run_command("pdf", "python", ["-c", "raise SystemExit(3)"])
+        for refused in (
+            lambda: hub.load("pfd"),
+            lambda: hub.read_file("pdf", "../../etc/passwd"),
+            lambda: hub.run_command("pdf", "rm", ["-rf", "."]),
+        ):
+            with pytest.raises(SkillHubError):
+                refused()
+    who = {"who": owner_of_this_process(), "transport": "local"}
+    pdf = {"skill": "pdf", "source": "hub"}
+    assert without_moment(written(path)) == [
+        {"act": "load", **pdf, "outcome": "ok", **who},
+        {"act": "read", **pdf, "file": "a.md", "outcome": "ok", **who},
+        {"act": "run", **pdf, "command": "python", "exit_code": 3, "outcome": "ok", **who},
+        {"act": "load", "skill": "pfd", "outcome": "SKILL_NOT_FOUND", **who},
+        {"act": "read", **pdf, "file": "../../etc/passwd", "outcome": "PATH_NOT_ALLOWED", **who},
+        {"act": "run", **pdf, "command": "rm", "outcome": "COMMAND_NOT_ALLOWED", **who},
+    ]
+
+
+def test_a_command_that_is_killed_is_told_as_that(
+    write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
+) -> None:
+    write_skill("pdf")
+    environment = {**hub_environment, "SKILLHUB_AUDIT_LOG": str(path), "EXEC_TIMEOUT_SECONDS": "0.2"}
+    with hub_of(environment) as hub:
+        hub.run_command("pdf", "python", ["-c", "import time; time.sleep(60)"])
+    (line,) = written(path)
+    assert (line["act"], line["outcome"]) == ("run", "EXECUTION_TIMEOUT")
+
+
+def test_each_part_of_a_long_body_is_a_line(
+    write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
+) -> None:
+    write_skill("long", body="A line of a long body.\n" * 200)
+    with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path), "SKILLHUB_MAX_BODY_BYTES": "2000"}) as hub:
+        parts = hub.load("long").parts
+        hub.load("long", part=parts)
+    assert [line["part"] for line in written(path)] == [1, parts]
+
+
+def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
+    token = ASKING.set(Asking("build-agent", "http", session="0123456789ab", trace_id="f" * 32))
+    try:
+        use(audit, Use(act="load", skill="pdf"))
+    finally:
+        ASKING.reset(token)
+    (line,) = without_moment(written(path))
+    assert line == {
+        "act": "load",
+        "skill": "pdf",
+        "outcome": "ok",
+        "who": "build-agent",
+        "transport": "http",
+        "session": "0123456789ab",
+        "trace_id": "f" * 32,
+    }
+
+
+def test_what_is_no_use_of_a_skill_is_left_out(audit: Audit, path: Path) -> None:
+    with observed(audit, Search()):
+        pass
+    assert not path.exists()
+
+
+def test_a_file_is_made_for_its_owner_alone_and_then_appended_to(audit: Audit, path: Path) -> None:
+    use(audit, Use(act="load", skill="one"))
+    use(audit, Use(act="load", skill="two"))
+    assert [line["skill"] for line in written(path)] == ["one", "two"]
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_no_name_can_forge_a_line(audit: Audit, path: Path) -> None:
+    forged = '\n{"act": "load", "skill": "forged"}\r\x85\u2028{"act": "load", "skill": "forged"}'
+    use(audit, Use(act="read", skill=forged, file_path=forged))
+    (line,) = written(path)
+    assert (line["skill"], line["file"]) == (forged, forged)
+
+
+def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
+    names = ("first", "second", "third")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in names
+    ]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            process.communicate("go\n", timeout=60)
+    finally:
+        for process in processes:
+            process.kill()
+    lines = written(path)
+    assert sorted(line["who"] for line in lines) == sorted(name for name in names for _ in range(300))
+
+
+def test_a_disk_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="skillhub_mcp")
+    audit = Audit(owner="ann", file=Journal(str(tmp_path), what="The audit log"))
+    for _ in range(3):
+        use(audit, Use(act="load", skill="pdf"))
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [f"The audit log {tmp_path} cannot be written: Is a directory"]
+    assert len([record for record in caplog.records if record.name == "skillhub_mcp.audit"]) == 3

@@ -1,0 +1,103 @@
+"""What every observer keeps to: it fails nobody, hears ends in any thread, and has no content to tell."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.observers.keeping import EVERY_OBSERVER, Kept, keeping
+
+from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.errors import SkillHubError, SkillNotFound
+from skillhub_mcp.observing import Happening, Library, Request, Search, Step, Sync, Use, observed
+from skillhub_mcp.settings import read_settings
+
+HOSTILE = "a\nINFO skillhub_mcp.audit: load\r\x1b[2J\u2028\ud800\0" + "ü" * 100_000
+
+QUERY, BODY, FILE, ARGUMENT = "qwertzuery", "bodyofaskill", "textofafile", "argumentofacommand"
+
+
+@pytest.fixture(params=EVERY_OBSERVER)
+def kept(request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Kept:
+    return keeping(request.param, tmp_path, caplog)
+
+
+def happenings() -> list[Happening]:
+    return [
+        Request(method="tools/call", tool="load_skill"),
+        Request(method="tools/list"),
+        Search(),
+        Search(mode="hybrid", searched=3, candidates=2, hits=1, confident=False),
+        Step(name="embed"),
+        Step(name="candidates"),
+        Step(name="score"),
+        Use(act="load", skill=HOSTILE),
+        Use(act="read", skill=HOSTILE, source="hub", file_path=HOSTILE, part=2),
+        Use(act="run", skill=HOSTILE, command=HOSTILE, exit_code=-9, size=0),
+        Sync(written=1, removed=2, rebuilt=True, embedding_failed=True),
+        Library(skills=100_000),
+    ]
+
+
+def test_whatever_happens_is_told_without_a_failure(kept: Kept) -> None:
+    for happening in happenings():
+        with observed(kept.observer, happening):
+            pass
+        assert happening.outcome == "ok"
+
+
+def test_an_error_passes_and_its_code_is_the_outcome(kept: Kept) -> None:
+    for happening in happenings():
+        with pytest.raises(SkillNotFound), observed(kept.observer, happening):
+            raise SkillNotFound(HOSTILE)
+        assert happening.outcome == "SKILL_NOT_FOUND"
+
+
+def test_a_mistake_of_ours_passes_and_has_no_code(kept: Kept) -> None:
+    with pytest.raises(ZeroDivisionError), observed(kept.observer, Search()) as search:
+        raise ZeroDivisionError
+    assert search.outcome == "UNEXPECTED"
+
+
+def test_many_threads_are_heard_at_once(kept: Kept) -> None:
+    failures: list[BaseException] = []
+
+    def go() -> None:
+        try:
+            for _ in range(20):
+                with observed(kept.observer, Request(method="tools/call")), observed(kept.observer, Search()):
+                    pass
+        except BaseException as error:  # noqa: BLE001 - told in the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=go) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_nothing_of_what_was_asked_or_given_is_told(
+    kept: Kept, write_skill: SkillWriter, hub_environment: dict[str, str]
+) -> None:
+    write_skill("pdf", body=f"# {BODY}\n", files={"a.md": f"{FILE}\n"})
+    settings, _ = read_settings(hub_environment)
+    hub = make_hub(settings, background=False, observer=kept.observer)
+    try:
+        hub.search(f"pdf {QUERY}")
+        assert BODY in hub.load("pdf").instructions
+        assert FILE in hub.read_file("pdf", "a.md").content
+        assert ARGUMENT in hub.run_command("pdf", "python", ["-c", f"print('{ARGUMENT}')"]).stdout
+        with pytest.raises(SkillHubError):
+            # What a model writes that takes the command for a line of a shell.
+            hub.run_command("pdf", f"python -c {ARGUMENT}")
+        with pytest.raises(SkillHubError):
+            hub.search(QUERY, limit=0)
+    finally:
+        hub.close()
+    told = kept.told()
+    for content in (QUERY, BODY, FILE, ARGUMENT):
+        assert content not in told

@@ -1,0 +1,181 @@
+"""Spans where the time goes, and numbers of what happened, for a program with an SDK."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.trace import StatusCode
+from tests.conftest import SkillWriter
+from tests.observers.keeping import Telemetry
+from tests.search.pieces import WordEmbedder
+
+from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.observing import Use, observed
+from skillhub_mcp.settings import read_settings
+
+# Prints whether OpenTelemetry hears of what a server does, and whether its API was loaded at all.
+PROBE = """
+import os, sys
+if sys.argv[1] == "sdk":
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    trace.set_tracer_provider(TracerProvider())
+elif sys.argv[1] == "numbers alone":
+    from opentelemetry import metrics
+    from opentelemetry.sdk.metrics import MeterProvider
+    metrics.set_meter_provider(MeterProvider())
+elif sys.argv[1] == "api":
+    import opentelemetry.trace
+from skillhub_mcp.bootstrap import make_observer
+from skillhub_mcp.settings import read_settings
+observer = make_observer(read_settings(os.environ)[0], serving=True)
+print([type(one).__name__ for one in observer._observers], "opentelemetry" in sys.modules)
+"""
+
+
+@pytest.fixture
+def telemetry() -> Iterator[Telemetry]:
+    made = Telemetry()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hub(telemetry: Telemetry, write_skill: SkillWriter, hub_environment: dict[str, str]) -> Iterator[SkillHub]:
+    write_skill("pdf", "Reads and fills PDF forms.", files={"a.md": "12345"})
+    write_skill("docx", "Writes letters.")
+    settings, _ = read_settings(hub_environment)
+    made = make_hub(settings, background=False, observer=telemetry.observer)
+    yield made
+    made.close()
+
+
+def test_a_search_is_a_span_with_one_for_each_of_its_steps(hub: SkillHub, telemetry: Telemetry) -> None:
+    hub.search("fill a form")
+    spans = {span.name: span for span in telemetry.spans()}
+    search = spans["skillhub.search"]
+    for step in ("candidates", "score"):
+        parent = spans[f"skillhub.search.{step}"].parent
+        assert parent is not None
+        assert parent.span_id == search.context.span_id
+    assert search.attributes == {
+        "skillhub.search.mode": "fts",
+        "skillhub.search.searched": 2,
+        "skillhub.search.candidates": 1,
+        "skillhub.search.hits": 1,
+        "skillhub.search.confident": True,
+    }
+
+
+def test_bringing_the_index_in_step_is_a_span(hub: SkillHub, telemetry: Telemetry) -> None:
+    hub.refresh()
+    (sync,) = telemetry.spans()
+    assert sync.name == "skillhub.index.sync"
+    assert sync.attributes == {
+        "skillhub.index.written": 2,
+        "skillhub.index.removed": 0,
+        "skillhub.index.rebuilt": True,
+    }
+
+
+def test_an_index_that_is_in_step_is_none(hub: SkillHub, telemetry: Telemetry) -> None:
+    hub.refresh()
+    hub.refresh()
+    assert [span.name for span in telemetry.spans()] == ["skillhub.index.sync"]
+
+
+def test_what_is_used_is_a_span_that_does_not_say_which_skill(hub: SkillHub, telemetry: Telemetry) -> None:
+    size = len(hub.load("pdf").instructions)
+    hub.read_file("pdf", "a.md", offset=1)
+    hub.run_command("pdf", "python", ["-c", "raise SystemExit(3)"])
+    assert [(span.name, dict(span.attributes or {})) for span in telemetry.spans()] == [
+        ("skillhub.load", {"skillhub.source": "hub", "skillhub.size": size}),
+        ("skillhub.read", {"skillhub.source": "hub", "skillhub.size": 4}),
+        ("skillhub.run", {"skillhub.source": "hub", "skillhub.exit_code": 3}),
+    ]
+
+
+def test_an_error_is_told_by_its_code_and_not_by_its_words(hub: SkillHub, telemetry: Telemetry) -> None:
+    with pytest.raises(SkillHubError):
+        hub.load("nothing-of-the-kind")
+    (span,) = telemetry.spans()
+    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "SKILL_NOT_FOUND")
+    assert span.attributes == {"error.type": "SKILL_NOT_FOUND"}
+    assert span.events == ()
+
+
+def test_everything_is_counted(hub: SkillHub, telemetry: Telemetry) -> None:
+    hub.search("fill a form")
+    hub.search("zzzzz")
+    hub.load("pdf")
+    hub.read_file("pdf", "a.md")
+    hub.run_command("pdf", "python", ["-c", ""])
+    with pytest.raises(SkillHubError):
+        hub.load("nothing-of-the-kind")
+    assert telemetry.numbers() == {
+        ("skillhub.search.duration", "fts", "ok"): 2,
+        ("skillhub.search.hits", "true"): 1,
+        ("skillhub.search.hits", "false"): 1,
+        ("skillhub.loads", "ok"): 1,
+        ("skillhub.loads", "SKILL_NOT_FOUND"): 1,
+        ("skillhub.reads", "ok"): 1,
+        ("skillhub.runs", "ok"): 1,
+        ("skillhub.index.skills",): 2,
+        ("skillhub.index.syncs", "ok"): 1,
+        ("skillhub.index.sync.duration",): 1,
+    }
+
+
+def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
+    telemetry: Telemetry,
+    write_skill: SkillWriter,
+    hub_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    embedder = WordEmbedder(dimension=64)
+    monkeypatch.setattr("skillhub_mcp.bootstrap.choose_embedder", lambda _: embedder)
+    settings, _ = read_settings(hub_environment)
+    write_skill("pdf", "Reads and fills PDF forms.")
+    hub = make_hub(settings, background=False, observer=telemetry.observer)
+    hub.refresh()
+    assert ("skillhub.embedding.failures", "query") not in telemetry.numbers()
+    embedder.fails = True
+    hub.search("fill a form")
+    write_skill("docx", "Writes letters.")
+    hub.refresh()
+    hub.close()
+    numbers = telemetry.numbers()
+    assert numbers["skillhub.embedding.failures", "query"] == 1
+    assert numbers["skillhub.embedding.failures", "document"] == 1
+    (embedding,) = (span for span in telemetry.spans() if span.name == "skillhub.search.embed")
+    assert embedding.status.description == "EMBEDDING_FAILED"
+
+
+def test_what_happens_inside_has_the_open_span_as_its_parent(telemetry: Telemetry) -> None:
+    outer, inner = Use(act="load", skill="pdf"), Use(act="read", skill="pdf")
+    with observed(telemetry.observer, outer), observed(telemetry.observer, inner):
+        pass
+    first, second = telemetry.spans()
+    assert first.parent == second.context
+    assert second.parent is None
+
+
+@pytest.mark.parametrize(
+    ("present", "answer"),
+    [
+        ("sdk", "['OpenTelemetry', 'RequestLog', 'Audit'] True"),
+        ("numbers alone", "['OpenTelemetry', 'RequestLog', 'Audit'] True"),
+        ("api", "['RequestLog', 'Audit'] True"),
+        ("nothing", "['RequestLog', 'Audit'] False"),
+    ],
+)
+def test_only_a_program_with_an_sdk_has_spans_and_loads_what_makes_them(present: str, answer: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, present], capture_output=True, check=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == answer

@@ -1,0 +1,103 @@
+"""What a scraper reads: the same numbers under names of its kind, each in the guide, and no series for a skill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.observers.measures import MEASURES
+from skillhub_mcp.observers.prometheus import Prometheus, prometheus_name
+from skillhub_mcp.settings import read_settings
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "observability.md"
+
+
+@pytest.fixture
+def prometheus() -> Prometheus:
+    return Prometheus()
+
+
+@pytest.fixture
+def hub(prometheus: Prometheus, write_skill: SkillWriter, hub_environment: dict[str, str]) -> Iterator[SkillHub]:
+    write_skill("pdf", "Reads and fills PDF forms.", files={"a.md": "A.\n"})
+    settings, _ = read_settings(hub_environment)
+    made = make_hub(settings, background=False, observer=prometheus)
+    yield made
+    made.close()
+
+
+def samples(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
+    """The value of each sample but the buckets and the moments of creation, by name and values of its labels."""
+    text = prometheus.exposition("text/plain")[0].decode()
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if not sample.name.endswith(("_bucket", "_created", "_sum"))
+    }
+
+
+def test_what_happened_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> None:
+    hub.search("fill a form")
+    hub.load("pdf")
+    hub.load("pdf")
+    hub.read_file("pdf", "a.md")
+    hub.run_command("pdf", "python", ["-c", ""])
+    with pytest.raises(SkillHubError):
+        hub.load("pfd")
+    assert samples(prometheus) == {
+        ("skillhub_search_duration_seconds_count", "fts", "ok"): 1,
+        ("skillhub_search_hits_count", "true"): 1,
+        ("skillhub_loads_total", "ok"): 2,
+        ("skillhub_loads_total", "SKILL_NOT_FOUND"): 1,
+        ("skillhub_reads_total", "ok"): 1,
+        ("skillhub_runs_total", "ok"): 1,
+        ("skillhub_index_skills",): 1,
+        ("skillhub_index_syncs_total", "ok"): 1,
+        ("skillhub_index_sync_duration_seconds_count",): 1,
+    }
+
+
+def test_the_number_of_skills_is_what_it_is_now(
+    hub: SkillHub, prometheus: Prometheus, write_skill: SkillWriter
+) -> None:
+    hub.refresh()
+    write_skill("docx")
+    hub.refresh()
+    assert samples(prometheus)[("skillhub_index_skills",)] == 2
+
+
+def test_two_servers_of_one_process_count_apart(hub: SkillHub, prometheus: Prometheus) -> None:
+    hub.load("pdf")
+    assert samples(Prometheus()).keys() == {("skillhub_index_skills",), ("skillhub_index_sync_duration_seconds_count",)}
+    assert samples(prometheus)[("skillhub_loads_total", "ok")] == 1
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", "text/plain; version=0.0.4; charset=utf-8"),
+        ("application/openmetrics-text; version=1.0.0", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+    ],
+)
+def test_a_scraper_gets_the_form_that_it_accepts(prometheus: Prometheus, accept: str, form: str) -> None:
+    body, told = prometheus.exposition(accept)
+    assert told.startswith(form)
+    assert body.endswith(b"# EOF\n") == told.startswith("application/openmetrics-text")
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_every_number_stands_in_the_guide(measure: object) -> None:
+    (found,) = (one for one in MEASURES if one is measure)
+    ending = "_total" if found.kind == "counter" else ""
+    labels = ", ".join(f"`{label}`" for label in found.labels)
+    assert f"| `{prometheus_name(found)}{ending}` | `{found.name}` | {found.kind} | {labels} |" in GUIDE.read_text(
+        encoding="utf-8"
+    )

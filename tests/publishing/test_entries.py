@@ -1,0 +1,253 @@
+"""An entry says what is served of a skill: every file once, with the size and the digest of its bytes as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.publishing.conftest import A_MINUTE_NS, Later
+from tests.traversal import SECRET, plant
+
+from skillhub_mcp.publishing import entries
+from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, Entry, PublishedFile, entry_of
+
+def made(skill: Path, before: Entry | None = None, *, name: str = "demo", serve_dotfiles: bool = False) -> Entry:
+    return entry_of(str(skill), name, before, serve_dotfiles=serve_dotfiles)
+
+
+def digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def paths(entry: Entry) -> list[str]:
+    return [file.path for file in entry.files]
+
+
+def test_every_file_is_there_once_with_the_size_and_the_digest_of_its_bytes(write_skill: SkillWriter) -> None:
+    files = {
+        "empty.txt": b"",
+        "crlf.txt": b"a\r\nb\r\n",
+        "bom.txt": b"\xef\xbb\xbfa",
+        "latin.txt": b"\xe4",
+        "every byte.bin": bytes(range(256)),
+        "docs/\u00dcbersicht \u6982\u8981 #1?%.md": "ä".encode(),
+        "nested/SKILL.md": b"---\nname: nested\ndescription: Another.\n---\n",
+        "data.json": b"{}",
+    }
+    skill = write_skill("demo", files=files)
+    entry = made(skill)
+    content = (skill / "SKILL.md").read_bytes()
+    assert {file.path: (file.size, file.digest) for file in entry.files} == {
+        path: (len(held), digest(held)) for path, held in {"SKILL.md": content, **files}.items()
+    }
+    assert len(paths(entry)) == len(set(paths(entry)))
+    assert {file.path for file in entry.files if not file.is_text} == {"latin.txt", "every byte.bin"}
+    assert (entry.changes, entry.withheld) == ((), None)
+    assert entry.file("data.json") == PublishedFile("data.json", 2, digest(b"{}"), is_text=True)
+    assert entry.file("data") is None
+
+
+def test_the_digest_of_an_adapted_skill_is_of_the_bytes_that_are_served(write_skill: SkillWriter) -> None:
+    entry = made(write_skill("Wild Name", directory="demo"))
+    served = b"---\nname: \"demo\"\ndescription: \"Does one thing well. Use when that thing is wanted.\"\n---\n# How\n\nDo it.\n"
+    assert entry.files == (PublishedFile("SKILL.md", len(served), digest(served), is_text=True),)
+    assert entry.changes == ("name: 'demo' instead of 'Wild Name'",)
+    assert entry.frontmatter["name"] == "demo"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
+def test_only_what_can_be_read_is_there(tmp_path: Path) -> None:
+    skill = plant(tmp_path)
+    os.symlink("references/guide.md", skill / "inside.md")
+    os.symlink("references", skill / "inside")
+    os.mkfifo(skill / "fifo")
+    for name in ("node_modules", "__pycache__", "empty"):
+        (skill / name).mkdir()
+    (skill / "node_modules" / "x.js").write_text("x", encoding="utf-8")
+    (skill / "back\\slash").write_text("x", encoding="utf-8")
+    (skill / "line\nfeed").write_text("x", encoding="utf-8")
+    entry = made(skill, name="a")
+    assert paths(entry) == ["SKILL.md", "inside.md", "references/guide.md"]
+    assert entry.withheld is None
+    assert digest(SECRET.encode()) not in {file.digest for file in entry.files}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
+def test_dotfiles_are_there_where_they_are_served(tmp_path: Path) -> None:
+    entry = made(plant(tmp_path), name="a", serve_dotfiles=True)
+    assert {".env", ".git/config", "references/.env"} <= set(paths(entry))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
+def test_a_skill_file_that_is_a_link_out_of_the_skill_is_not_read(tmp_path: Path, write_skill: SkillWriter) -> None:
+    outside = write_skill("demo", root=tmp_path, directory="outside")
+    skill = tmp_path / "skill"
+    skill.mkdir()
+    os.symlink(outside / "SKILL.md", skill / "SKILL.md")
+    entry = made(skill)
+    assert (entry.files, entry.withheld) == ((), "a file cannot be read: 'SKILL.md' leads out of the skill through a link")
+
+
+def test_what_did_not_change_is_the_same_value_and_is_not_read_again(
+    write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "a", "b.txt": "b"})
+    later()
+    first = made(skill)
+    assert made(skill, first) is first
+    # A digest that no file has: it stays where the file is not read again.
+    marked = replace(first, files=tuple(replace(file, digest="marked") for file in first.files))
+    (skill / "a.txt").write_text("other", encoding="utf-8")
+    second = made(skill, marked)
+    assert {file.path: file.digest for file in second.files} == {
+        "SKILL.md": digest((skill / "SKILL.md").read_bytes()),
+        "a.txt": digest(b"other"),
+        "b.txt": "marked",
+    }
+
+
+def test_a_file_that_was_written_a_moment_ago_is_read_again(write_skill: SkillWriter) -> None:
+    skill = write_skill("demo", files={"a.txt": "a"})
+    first = made(skill)
+    marked = replace(first, files=tuple(replace(file, digest="marked") for file in first.files))
+    assert made(skill, marked) == first
+    assert made(skill, first) is first
+
+
+def test_a_file_from_the_future_is_not_read_for_ever(write_skill: SkillWriter, later: Later) -> None:
+    skill = write_skill("demo", files={"a.txt": "a"})
+    ahead = time.time_ns() + 365 * 24 * 60 * A_MINUTE_NS
+    os.utime(skill / "a.txt", ns=(ahead, ahead))
+    later()
+    first = made(skill)
+    assert first.stamps["a.txt"][0] == ahead
+    assert made(skill, first) is first
+
+
+@pytest.mark.parametrize("path", ["SKILL.md", "a.txt"])
+def test_a_change_that_hides_behind_its_time_and_size_is_seen(
+    write_skill: SkillWriter, later: Later, path: str
+) -> None:
+    skill = write_skill("demo", "Does it.", files={"a.txt": "one"})
+    later()
+    first = made(skill)
+    before = (skill / path).stat()
+    changed = (skill / path).read_bytes().replace(b"one", b"two").replace(b"Does it", b"Does at")
+    (skill / path).write_bytes(changed)
+    os.utime(skill / path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    second = made(skill, first)
+    file, was = second.file(path), first.file(path)
+    assert file is not None
+    assert was is not None
+    assert (file.digest, file.size) == (digest(changed), was.size)
+    assert file.digest != was.digest
+
+
+def test_files_that_come_and_go_are_seen(write_skill: SkillWriter, later: Later) -> None:
+    skill = write_skill("demo", files={"a.txt": "a", "b.txt": "b"})
+    later()
+    first = made(skill)
+    (skill / "a.txt").unlink()
+    (skill / "new").mkdir()
+    (skill / "new" / "c.txt").write_text("c", encoding="utf-8")
+    assert paths(made(skill, first)) == ["SKILL.md", "b.txt", "new/c.txt"]
+
+
+def test_another_name_makes_another_entry(write_skill: SkillWriter, later: Later) -> None:
+    skill = write_skill("demo")
+    later()
+    first = made(skill)
+    second = made(skill, first, name="other")
+    assert (second.name, second.frontmatter["name"]) == ("other", "other")
+    assert second.files != first.files
+
+
+def test_a_skill_of_as_many_files_as_hosts_take_is_published_and_one_more_withholds_it(
+    write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo", files={f"{number:03}.txt": b"" for number in range(MAX_FILES - 1)})
+    later()
+    full = made(skill)
+    assert (full.withheld, len(full.files)) == (None, MAX_FILES)
+    (skill / "one-more.txt").write_bytes(b"")
+    over = made(skill, full)
+    assert over.withheld == f"some of its files cannot be listed, or it has more than {MAX_FILES}"
+    assert made(skill, over) is over
+    # The one that goes is none of those that were listed.
+    (skill / "one-more.txt").unlink()
+    assert made(skill, over).files == full.files
+
+
+def test_a_skill_of_as_many_bytes_as_hosts_take_is_published_and_one_more_withholds_it(
+    write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo")
+    rest = MAX_BYTES - (skill / "SKILL.md").stat().st_size
+    with (skill / "large.bin").open("wb") as large:
+        large.truncate(rest)
+    later()
+    assert made(skill).withheld is None
+    with (skill / "large.bin").open("wb") as large:
+        large.truncate(rest + 1)
+    over = made(skill)
+    assert (over.withheld, over.files) == (f"its files have more than {MAX_BYTES:,} bytes", ())
+    assert made(skill, over) is over
+
+
+def test_a_skill_that_grows_beyond_what_hosts_take_by_being_written_as_utf_8_is_withheld(
+    write_skill: SkillWriter,
+) -> None:
+    skill = write_skill("demo")
+    head = b"---\nname: demo\ndescription: Does it.\n---\n"
+    (skill / "SKILL.md").write_bytes(head + b"\xe4" * (MAX_BYTES - len(head)))
+    assert made(skill).withheld == f"its files have more than {MAX_BYTES:,} bytes"
+
+
+def test_a_skill_that_cannot_be_read_now_is_withheld_and_tried_again(
+    write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "a"})
+    later()
+    content = (skill / "SKILL.md").read_bytes()
+    (skill / "SKILL.md").unlink()
+    gone = made(skill)
+    assert gone.withheld == "a file cannot be read: 'SKILL.md' does not exist in skill 'demo'"
+    assert made(skill, gone) is gone
+    (skill / "SKILL.md").write_bytes(content)
+    assert made(skill, gone).withheld is None
+
+
+def test_a_skill_whose_directory_is_gone_is_withheld(tmp_path: Path) -> None:
+    assert made(tmp_path / "nowhere").withheld is not None
+
+
+def test_a_skill_file_that_came_between_the_look_and_the_reading_is_looked_at_again(
+    write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "a"})
+    later()
+    whole = made(skill)
+    # As it is kept where the listing did not have the file yet that was then read.
+    stamps = {path: stamp for path, stamp in whole.stamps.items() if path != "SKILL.md"}
+    assert made(skill, replace(whole, stamps=stamps)) == whole
+
+
+def test_what_keeps_a_skill_out_is_found_once_and_again_when_its_file_changes(
+    write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo", frontmatter="name: demo")
+    later()
+    without = made(skill)
+    assert without.withheld == "it has no description"
+    assert made(skill, without) is without
+    (skill / "SKILL.md").write_text("---\nname: demo\ndescription: Now.\n---\n", encoding="utf-8")
+    assert made(skill, without).withheld is None
+
+
+def test_the_limits_are_those_that_every_host_takes() -> None:
+    assert (entries.MAX_FILES, entries.MAX_BYTES) == (512, 16_777_216)

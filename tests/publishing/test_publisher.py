@@ -1,0 +1,530 @@
+"""What hosts get that read skills natively: what this server offers and nothing else, as its files are now."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.publishing.conftest import Later
+from tests.publishing.publishers import FILES, publishing
+from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, Hostile, plant
+
+from skillhub_mcp.errors import (
+    ConfirmationRequired,
+    InvalidArgument,
+    PermissionDenied,
+    PolicyUnreadable,
+    ResourceNotFound,
+)
+from skillhub_mcp.policy.rules import Act
+from skillhub_mcp.publishing.kept import PUBLICATION_FILE, KeptEntries
+from skillhub_mcp.publishing.publisher import Publisher
+
+Environment = dict[str, str]
+
+def listed(publisher: Publisher) -> list[str]:
+    page = publisher.page()
+    assert page.cursor is None
+    return [skill.uri for skill in page.skills]
+
+
+def walked(publisher: Publisher, limit: int) -> list[list[str]]:
+    """The names on each page."""
+    pages, cursor = [], None
+    while True:
+        page = publisher.page(cursor, limit=limit)
+        pages.append([skill.path[-1] for skill in page.skills])
+        cursor = page.cursor
+        if cursor is None:
+            return pages
+
+
+def told_of_nothing(publisher: Publisher, uri: str) -> None:
+    """Whatever is asked about `uri`, it is as unknown as any other."""
+    for ask in (publisher.skill, publisher.content, publisher.children):
+        with pytest.raises(ResourceNotFound) as raised:
+            ask(uri)
+        assert raised.value.facts == {"uri": uri}
+
+
+def permissions(environment: Environment, **lists: list[dict[str, str]]) -> Environment:
+    path = Path(environment["HOME"]) / "rules.json"
+    path.write_text(json.dumps({"permissions": lists}), encoding="utf-8")
+    return {**environment, "SKILLHUB_PERMISSIONS": str(path)}
+
+
+# Listing
+
+
+def test_pages_hold_every_skill_once_by_uri_and_the_last_has_no_cursor(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    for name in "bdfaceg":
+        write_skill(name)
+    with publishing(hub_environment) as (publisher, _):
+        assert walked(publisher, 3) == [["a", "b", "c"], ["d", "e", "f"], ["g"]]
+        assert walked(publisher, 7) == [["a", "b", "c", "d", "e", "f", "g"]]
+        assert walked(publisher, 1) == [[name] for name in "abcdefg"]
+
+
+def test_a_server_without_skills_has_one_empty_page(hub_environment: Environment) -> None:
+    with publishing(hub_environment) as (publisher, _):
+        assert walked(publisher, 3) == [[]]
+        assert publisher.resources() == []
+        assert list(publisher.standings()) == []
+        assert publisher.prepare() == 0
+
+
+def test_a_cursor_goes_on_where_it_was_given_whatever_comes_or_goes(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    skills = {name: write_skill(name) for name in "abcdef"}
+    with publishing(hub_environment) as (publisher, _):
+        cursor = publisher.page(limit=3).cursor
+    shutil.rmtree(skills["c"])
+    write_skill("aa")
+    write_skill("dd")
+    with publishing(hub_environment) as (publisher, _):
+        assert [skill.path[-1] for skill in publisher.page(cursor, limit=3).skills] == ["d", "dd", "e"]
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["", "zzz", "é", "====", "a" * 100_000, base64.urlsafe_b64encode(b"skill://hub/../x").decode(), "c2tpbGw6Ly8="],
+    ids=lambda cursor: cursor[:20],
+)
+def test_a_cursor_that_no_page_gave_is_refused(
+    hub_environment: Environment, write_skill: SkillWriter, cursor: str
+) -> None:
+    write_skill("a")
+    with publishing(hub_environment) as (publisher, _), pytest.raises(InvalidArgument, match="^cursor is not"):
+        publisher.page(cursor)
+
+
+def test_a_cursor_tells_of_no_skill_that_is_not_offered(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    for name in ("a", "b-hidden", "c", "d-hidden", "e-hidden"):
+        write_skill(name)
+    with publishing({**hub_environment, "SKILLHUB_ENABLED_SKILLS": "a,c"}) as (publisher, _):
+        first = publisher.page(limit=1)
+        assert first.cursor is not None
+        assert b"hidden" not in base64.urlsafe_b64decode(first.cursor)
+        # Nor does a last page that is empty.
+        assert walked(publisher, 1) == [["a"], ["c"]]
+
+
+def test_skills_that_are_not_for_models_to_choose_or_lost_their_name_are_served_and_not_listed(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("hidden", extra="disable-model-invocation: true")
+    winner = write_skill("same", "Is the winner.", directory="x")
+    loser = write_skill("same", "Is the loser.", directory="y")
+    copy = write_skill("copied", directory="z")
+    shutil.copytree(copy, copy.parent / "copy")
+    for directory, mtime in ((winner, 2_000), (loser, 1_000)):
+        os.utime(directory / "SKILL.md", (mtime, mtime))
+    with publishing(hub_environment) as (publisher, _):
+        assert listed(publisher) == ["skill://hub/copy/copied/SKILL.md", "skill://hub/x/same/SKILL.md"]
+        assert [resource.uri for resource in publisher.resources()] == listed(publisher)
+        for uri in ("skill://hub/hidden", "skill://hub/y/same", "skill://hub/z/copied"):
+            assert publisher.skill(f"{uri}/SKILL.md").uri == f"{uri}/SKILL.md"
+            assert publisher.content(f"{uri}/SKILL.md").content.startswith(b"---\n")
+            assert publisher.children(uri)
+        assert publisher.skill("skill://hub/y/same/SKILL.md").entry.frontmatter["description"] == "Is the loser."
+
+
+def test_of_two_sources_both_are_listed_and_neither_moves_when_the_other_goes(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    at_home = Path(hub_environment["HOME"]) / ".agents" / "skills"
+    write_skill("twin", "Is the hub's.")
+    write_skill("twin", "Is the user's.", root=at_home)
+    environment = {**hub_environment, "SKILLHUB_ROOTS": "user,hub"}
+    with publishing(environment) as (publisher, _):
+        assert listed(publisher) == ["skill://hub/twin/SKILL.md", "skill://user/twin/SKILL.md"]
+        assert b"Is the user's." in publisher.content("skill://user/twin/SKILL.md").content
+        assert b"Is the hub's." in publisher.content("skill://hub/twin/SKILL.md").content
+    shutil.rmtree(at_home / "twin")
+    with publishing(environment) as (publisher, _):
+        assert listed(publisher) == ["skill://hub/twin/SKILL.md"]
+        told_of_nothing(publisher, "skill://user/twin/SKILL.md")
+
+
+def test_a_skill_below_anothers_name_in_another_root_is_served_as_itself(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("git", files={"rebase/SKILL.md": "no skill", "rebase/a.txt": "the file of git"})
+    other = write_skill("rebase", root=tmp_path / "other", directory="git/rebase", files={"a.txt": "its own"})
+    environment = {**hub_environment, "SKILLS_DIR": f"{hub_environment['SKILLS_DIR']}{os.pathsep}{tmp_path / 'other'}"}
+    with publishing(environment) as (publisher, _):
+        for skill in publisher.page().skills:
+            assert publisher.skill(skill.uri).skill == skill.skill
+            for file in skill.entry.files:
+                content = publisher.content(skill.file_uri(file.path)).content
+                assert f"sha256:{hashlib.sha256(content).hexdigest()}" == file.digest
+        assert {skill.skill.directory for skill in publisher.page().skills} >= {str(other)}
+
+
+# Reading
+
+
+def test_every_file_that_is_listed_is_read_byte_for_byte(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("demo", files=dict(FILES))
+    with publishing(hub_environment) as (publisher, _):
+        entry = publisher.skill("skill://hub/demo/SKILL.md")
+        assert {file.path for file in entry.entry.files} == {"SKILL.md", *FILES}
+        for file in entry.entry.files:
+            read = publisher.content(entry.file_uri(file.path))
+            assert read.content == FILES.get(file.path, read.content)
+            assert (file.size, file.digest) == (
+                len(read.content),
+                f"sha256:{hashlib.sha256(read.content).hexdigest()}",
+            )
+            assert (read.resource.uri, read.resource.size) == (entry.file_uri(file.path), file.size)
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type", "is_text"),
+    [
+        ("crlf.txt", "text/plain", True),
+        ("bom.md", "text/markdown", True),
+        ("nul.txt", "text/plain", False),
+        ("latin.txt", "text/plain", False),
+        ("empty.txt", "text/plain", True),
+        ("every byte.bin", "application/octet-stream", False),
+        ("logo.svg", "image/svg+xml", False),
+        ("script.py", "text/x-python", True),
+        ("LICENSE", "text/plain", True),
+        ("nested/SKILL.md", "text/markdown", True),
+    ],
+)
+def test_a_file_says_its_media_type_and_is_text_only_where_that_keeps_its_bytes(
+    hub_environment: Environment, write_skill: SkillWriter, path: str, media_type: str, is_text: bool
+) -> None:
+    write_skill("demo", files={path: FILES[path]})
+    with publishing(hub_environment) as (publisher, _):
+        read = publisher.content(f"skill://hub/demo/{quote(path)}")
+        assert (read.resource.media_type, read.is_text) == (media_type, is_text)
+        # A directory's listing says the same of it as reading it.
+        told = publisher.children(f"skill://hub/demo/{quote(path)}".rpartition("/")[0])
+        assert next(one for one in told if one.uri == read.resource.uri) == read.resource
+
+
+def test_an_adapted_skill_is_read_as_its_entry_says(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    skill = write_skill("Wild Name!", directory="wild", files={"a.txt": "a"})
+    on_disk = (skill / "SKILL.md").read_bytes()
+    with publishing(hub_environment) as (publisher, _):
+        (published,) = publisher.page().skills
+        assert published.uri == "skill://hub/wild/wild-name/SKILL.md"
+        read = publisher.content(published.uri)
+        assert (read.resource.name, read.resource.media_type) == ("wild-name", "text/markdown")
+        assert read.content.startswith(b'---\nname: "wild-name"\n')
+        file = published.entry.file("SKILL.md")
+        assert file is not None
+        assert file.digest == f"sha256:{hashlib.sha256(read.content).hexdigest()}"
+    assert (skill / "SKILL.md").read_bytes() == on_disk
+
+
+def test_a_file_that_changed_since_it_was_listed_is_read_as_it_is_and_its_new_digest_told(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "one"})
+    with publishing(hub_environment) as (publisher, _):
+        before = publisher.page().skills[0].entry
+        stamp = (skill / "a.txt").stat()
+        (skill / "a.txt").write_bytes(b"two")
+        os.utime(skill / "a.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        assert publisher.content("skill://hub/demo/a.txt").content == b"two"
+        after = publisher.skill("skill://hub/demo/SKILL.md").entry
+        told = after.file("a.txt")
+        assert told is not None
+        assert told.digest == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
+        assert told != before.file("a.txt")
+        assert after.file("SKILL.md") == before.file("SKILL.md")
+
+
+def test_reading_finds_what_no_stamp_shows_and_mends_the_entry(
+    hub_environment: Environment, write_skill: SkillWriter, later: Later
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "one"})
+    later()
+    with publishing(hub_environment) as (publisher, _):
+        true = publisher.page().skills[0].entry
+        # As it would be kept of a file that changed on a file system without times.
+        stale = replace(true, files=tuple(replace(file, digest=f"sha256:{'0' * 64}") for file in true.files))
+        other = KeptEntries(str(Path(hub_environment["DB_PATH"]).parent / PUBLICATION_FILE))
+        other.keep({str(skill): stale})
+        other.close()
+        assert publisher.skill("skill://hub/demo/SKILL.md").entry == stale
+        assert publisher.content("skill://hub/demo/a.txt").content == b"one"
+        assert publisher.skill("skill://hub/demo/SKILL.md").entry == true
+
+
+def test_files_that_come_and_go_are_told_of_at_the_next_question(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "a", "docs/b.txt": "b"})
+    with publishing(hub_environment) as (publisher, _):
+        publisher.page()
+        (skill / "docs" / "c.txt").write_bytes(b"c")
+        # It can be read at once, without anybody asking for the entry first.
+        assert publisher.content("skill://hub/demo/docs/c.txt").content == b"c"
+        (skill / "a.txt").unlink()
+        told_of_nothing(publisher, "skill://hub/demo/a.txt")
+        shutil.rmtree(skill / "docs")
+        told_of_nothing(publisher, "skill://hub/demo/docs/b.txt")
+        (published,) = publisher.page().skills
+        assert [file.path for file in published.entry.files] == ["SKILL.md"]
+
+
+def test_a_skill_that_is_gone_or_can_no_longer_be_published_is_not_there(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    gone, emptied, stays = (write_skill(name, files={"a.txt": "a"}) for name in ("gone", "emptied", "stays"))
+    with publishing(hub_environment) as (publisher, _):
+        assert len(publisher.page().skills) == 3
+        shutil.rmtree(gone)
+        (emptied / "SKILL.md").write_bytes(b"nothing")
+        assert [skill.skill.directory for skill in publisher.page().skills] == [str(stays)]
+        for name in ("gone", "emptied"):
+            told_of_nothing(publisher, f"skill://hub/{name}/SKILL.md")
+
+
+@pytest.mark.parametrize("hostile", (*REFUSED, *NEVER_DECODED, *LINKS_OUT), ids=lambda one: one.why)
+@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
+def test_no_path_leads_out_of_a_skill_however_it_is_written(
+    hub_environment: Environment, tmp_path: Path, hostile: Hostile
+) -> None:
+    plant(tmp_path)
+    path = hostile.path[:2_000]
+    once = quote(path.encode("utf-8", "surrogatepass"))
+    spellings = (path, once, quote(once), quote(path.encode("utf-8", "surrogatepass"), safe=""), path.replace("/", "%2F"))
+    with publishing({**hub_environment, "SKILLS_DIR": str(tmp_path / "skills")}) as (publisher, _):
+        assert listed(publisher) == ["skill://hub/a/SKILL.md"]
+        for spelling in (*spellings, path.replace("/", "\\"), path.replace("..", "%2e%2e")):
+            for base in ("skill://hub/a/", "skill://hub/", "skill://"):
+                uri = base + spelling
+                for ask in (publisher.skill, publisher.content, publisher.children):
+                    with pytest.raises(ResourceNotFound) as raised:
+                        ask(uri)
+                    assert SECRET not in str(raised.value)
+                    assert str(tmp_path) not in str(raised.value)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
+def test_what_is_no_part_of_a_skill_is_not_served(hub_environment: Environment, tmp_path: Path) -> None:
+    skill = plant(tmp_path)
+    os.mkfifo(skill / "fifo")
+    for name in ("node_modules", "__pycache__"):
+        (skill / name).mkdir()
+        (skill / name / "x.js").write_text("x", encoding="utf-8")
+    with publishing({**hub_environment, "SKILLS_DIR": str(tmp_path / "skills")}) as (publisher, _):
+        for path in (".env", ".git/config", "fifo", "node_modules/x.js", "__pycache__/x.js", "absolute.md", "none"):
+            told_of_nothing(publisher, f"skill://hub/a/{path}")
+        uris = [child.uri for child in publisher.children("skill://hub/a")]
+        assert uris == ["skill://hub/a/SKILL.md", "skill://hub/a/references"]
+    with publishing(
+        {**hub_environment, "SKILLS_DIR": str(tmp_path / "skills"), "SKILLHUB_SERVE_DOTFILES": "1"}
+    ) as (publisher, _):
+        assert publisher.content("skill://hub/a/.env").content == SECRET.encode()
+        told_of_nothing(publisher, "skill://hub/a/absolute.md")
+
+
+def test_an_endless_uri_costs_nothing_and_is_not_repeated_in_full(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("demo")
+    with publishing(hub_environment) as (publisher, _):
+        for uri in ("skill://hub/" + "x/" * 1_000_000, "skill://" + "y" * 5_000_000):
+            with pytest.raises(ResourceNotFound) as raised:
+                publisher.content(uri)
+            assert len(str(raised.value)) < 300
+
+
+# Directories
+
+
+def test_a_directory_says_what_lies_directly_in_it(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("demo", "Does it.", files=dict(FILES))
+    base = "skill://hub/demo"
+    with publishing(hub_environment) as (publisher, _):
+        told = {child.name: (child.uri, child.media_type) for child in publisher.children(base)}
+        assert set(told) == {*(path for path in FILES if "/" not in path), "demo", "docs", "nested"}
+        assert told["docs"] == (f"{base}/docs", "inode/directory")
+        assert told["nested"] == (f"{base}/nested", "inode/directory")
+        assert told["demo"] == (f"{base}/SKILL.md", "text/markdown")
+        assert told["every byte.bin"] == (f"{base}/every%20byte.bin", "application/octet-stream")
+        (skill_file,) = (child for child in publisher.children(base) if child.name == "demo")
+        assert skill_file.description == "Does it."
+        assert [child.uri for child in publisher.children(f"{base}/docs")] == [
+            f"{base}/docs/100%25%20%231%3F.txt",
+            f"{base}/docs/deep",
+        ]
+        (nested,) = publisher.children(f"{base}/nested")
+        # Below a skill it is a file like any other.
+        assert (nested.name, nested.description) == ("SKILL.md", None)
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("skill://hub/demo/SKILL.md", "is not a directory"),
+        ("skill://hub/demo/docs/deep/none", "is not served"),
+        ("skill://hub/demo/doc", "is not served"),
+        ("skill://hub/demo/docs/", "is not served"),
+        ("skill://hub/none", "is not served"),
+        ("skill://hub", "is not served"),
+        ("skill://", "is not served"),
+    ],
+)
+def test_what_is_no_directory_is_refused_in_words(
+    hub_environment: Environment, write_skill: SkillWriter, uri: str, said: str
+) -> None:
+    write_skill("demo", files=dict(FILES))
+    with publishing(hub_environment) as (publisher, _), pytest.raises(ResourceNotFound, match=said):
+        publisher.children(uri)
+
+
+def test_a_skill_is_got_by_its_skill_file_alone(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("demo", files=dict(FILES))
+    with publishing(hub_environment) as (publisher, _):
+        for uri in ("skill://hub/demo", "skill://hub/demo/crlf.txt", "skill://hub/demo/nested/SKILL.md"):
+            with pytest.raises(ResourceNotFound, match=r"is not the URI of a SKILL\.md"):
+                publisher.skill(uri)
+        with pytest.raises(ResourceNotFound, match="is a directory"):
+            publisher.content("skill://hub/demo")
+
+
+# Who may have what
+
+
+@pytest.mark.parametrize(
+    "setting", [{"SKILLHUB_ENABLED_SKILLS": "open"}, {"SKILLHUB_ENABLED_CATEGORIES": "shown"}], ids=str
+)
+def test_what_a_filter_takes_away_is_not_there_in_any_way(
+    hub_environment: Environment, write_skill: SkillWriter, setting: Environment
+) -> None:
+    write_skill("open", category="shown", files={"a.txt": "a"})
+    write_skill("shut", category="hidden", files={"a.txt": "a"})
+    with publishing({**hub_environment, **setting}) as (publisher, _):
+        assert listed(publisher) == ["skill://hub/open/SKILL.md"]
+        assert [one.name for one in publisher.resources()] == ["open"]
+        assert [one.skill.name for one in publisher.standings()] == ["open"]
+        for uri in ("skill://hub/shut/SKILL.md", "skill://hub/shut/a.txt", "skill://hub/shut"):
+            told_of_nothing(publisher, uri)
+
+
+def test_what_a_person_switches_off_or_denies_is_not_there_at_the_next_question(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("demo", files={"a.txt": "a"})
+    everything: list[dict[str, str]] = [{"tool": "skill_load"}]
+    environment = permissions(hub_environment, allow=everything)
+    with publishing(environment) as (publisher, _):
+        assert publisher.content("skill://hub/demo/a.txt").content == b"a"
+        permissions(environment, allow=everything, deny=[{"tool": "skill_load", "skill_name": "demo"}])
+        assert (listed(publisher), publisher.resources()) == ([], [])
+        for uri in ("skill://hub/demo/SKILL.md", "skill://hub/demo/a.txt", "skill://hub/demo"):
+            told_of_nothing(publisher, uri)
+        permissions(environment, allow=everything)
+        assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
+
+
+def test_files_alone_can_be_denied_and_the_instructions_stay(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("demo", files={"a.txt": "a"})
+    rules = permissions(hub_environment, allow=[{"tool": "skill_load"}], deny=[{"tool": "read_skill_file"}])
+    with publishing(rules) as (publisher, _):
+        assert publisher.content("skill://hub/demo/SKILL.md").is_text
+        with pytest.raises(PermissionDenied):
+            publisher.content("skill://hub/demo/a.txt")
+
+
+def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    skill = write_skill("demo", files={"a.txt": "a"})
+    with publishing(permissions(hub_environment)) as (publisher, _):
+        assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
+        assert len(publisher.children("skill://hub/demo")) == 2
+        for uri, act in (("skill://hub/demo/SKILL.md", Act.LOAD), ("skill://hub/demo/a.txt", Act.READ)):
+            with pytest.raises(ConfirmationRequired) as raised:
+                publisher.content(uri)
+            assert raised.value.tool == act.value
+            assert publisher.content(uri, granted={(act, str(skill))}).content
+        # Who agreed to the instructions agreed to the files that they speak of, and not the other way round.
+        assert publisher.content("skill://hub/demo/a.txt", granted={(Act.LOAD, str(skill))}).content == b"a"
+        with pytest.raises(ConfirmationRequired):
+            publisher.content("skill://hub/demo/SKILL.md", granted={(Act.READ, str(skill))})
+        # Nobody is asked about what is not there.
+        told_of_nothing(publisher, "skill://hub/demo/none.txt")
+
+
+def test_rules_that_cannot_be_understood_let_nothing_through(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("demo")
+    with publishing(permissions(hub_environment, allow=[{"tool": "everything"}])) as (publisher, _):
+        for ask in (publisher.page, publisher.resources, lambda: publisher.content("skill://hub/demo/SKILL.md")):
+            with pytest.raises(PolicyUnreadable):
+                ask()
+
+
+# What is told besides
+
+
+def test_resources_have_the_name_and_the_description_of_their_frontmatter(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("Wild Name", "Does it: well.", directory="a")
+    write_skill("b", frontmatter="name: b\ndescription: 42")
+    write_skill("large", files={f"{number}.txt": "" for number in range(512)})
+    with publishing(hub_environment) as (publisher, _):
+        publisher.prepare()
+        assert [(one.uri, one.name, one.media_type, one.description) for one in publisher.resources()] == [
+            ("skill://hub/a/wild-name/SKILL.md", "wild-name", "text/markdown", "Does it: well."),
+            ("skill://hub/b/SKILL.md", "b", "text/markdown", "42"),
+        ]
+
+
+def test_a_person_is_told_what_becomes_of_every_skill(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("demo")
+    write_skill("Wild Name", directory="wild")
+    write_skill("日本語", directory="概要")
+    write_skill("large", files={f"{number}.txt": "" for number in range(512)})
+    write_skill("hidden", extra="disable-model-invocation: true")
+    with publishing(hub_environment) as (publisher, _):
+        assert {one.skill.name: (one.uri, tuple(one.changes), one.withheld) for one in publisher.standings()} == {
+            "demo": ("skill://hub/demo/SKILL.md", (), None),
+            "hidden": ("skill://hub/hidden/SKILL.md", (), None),
+            "Wild Name": (
+                "skill://hub/wild/wild-name/SKILL.md",
+                ("name: 'wild-name' instead of 'Wild Name'",),
+                None,
+            ),
+            "日本語": (None, (), "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"),
+            "large": (None, (), "some of its files cannot be listed, or it has more than 512"),
+        }
+        assert listed(publisher) == ["skill://hub/demo/SKILL.md", "skill://hub/wild/wild-name/SKILL.md"]
+        with pytest.raises(ResourceNotFound, match="it has more than 512"):
+            publisher.skill("skill://hub/large/SKILL.md")
+        told_of_nothing(publisher, "skill://hub/large/SKILL.md")
+
+
+def test_a_skills_base_uri_is_where_its_files_are(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("Wild Name", directory="a/wild", files={"a.txt": "a"})
+    write_skill("日本語", directory="概要")
+    with publishing(hub_environment) as (publisher, hub):
+        bases = {skill.name: publisher.base_uri(skill) for skill in hub.skills()}
+        assert bases == {"Wild Name": "skill://hub/a/wild/wild-name", "日本語": None}
+        assert publisher.content(f"{bases['Wild Name']}/a.txt").content == b"a"

@@ -1,0 +1,197 @@
+"""Each skill has one URI, which says where it lies and stays the same whatever other skills come or go."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.publishing.uris import MAX_URI_CHARACTERS, published_name, segments_of, skill_paths, uri_of
+from skillhub_mcp.skills.roots import Source, ordered
+from skillhub_mcp.skills.scanning import scan
+
+Places = list[tuple[Source, Path]]
+
+
+def uris(places: Places) -> dict[str, str]:
+    """The URI of every skill below these roots, by its directory."""
+    snapshot = scan(ordered((source, str(path)) for source, path in places), memory={}).snapshot
+    return {skill.directory: uri_of(path) for path, skill in skill_paths(snapshot).items()}
+
+
+def uri_in(places: Places, directory: Path) -> str | None:
+    return uris(places).get(str(directory.resolve()))
+
+
+@pytest.fixture
+def hub(skills_dir: Path) -> Places:
+    return [(Source.HUB, skills_dir)]
+
+
+@pytest.mark.parametrize(
+    ("directory", "name", "uri"),
+    [
+        ("pdf", "pdf", "skill://hub/pdf"),
+        ("finance/refunds", "refunds", "skill://hub/finance/refunds"),
+        ("pdf-tools", "pdf", "skill://hub/pdf-tools/pdf"),
+        ("Team A/100% #1?/pdf", "pdf", "skill://hub/Team%20A/100%25%20%231%3F/pdf"),
+        ("概要/pdf", "pdf", "skill://hub/%E6%A6%82%E8%A6%81/pdf"),
+        ("a.b_c-d~e/pdf", "pdf", "skill://hub/a.b_c-d~e/pdf"),
+        ("~home/pdf", "pdf", "skill://hub/~home/pdf"),
+    ],
+)
+def test_a_uri_says_the_source_the_directories_and_the_name(
+    hub: Places, write_skill: SkillWriter, directory: str, name: str, uri: str
+) -> None:
+    assert uri_in(hub, write_skill(name, directory=directory)) == uri
+
+
+def test_a_root_that_is_a_skill_itself_has_a_uri(tmp_path: Path, write_skill: SkillWriter) -> None:
+    skill = write_skill("alone", root=tmp_path, directory="alone")
+    assert uris([(Source.USER, skill)]) == {str(skill): "skill://user/alone"}
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("Wild Name! (v2)", "wild-name-v2"),
+        ("C++", "c"),
+        ("Über", "uber"),
+        ("under_score", "under-score"),
+        ("-edge-", "edge"),
+        ("a--b", "a-b"),
+        ("x" * 70, "x" * 64),
+        ("ab " * 30, ("ab-" * 30)[:64].rstrip("-")),
+        ("日本語", "plain"),
+        ("straße", "plain"),
+        ("!!!", "plain"),
+    ],
+)
+def test_a_name_that_hosts_do_not_take_becomes_one_in_ascii_or_the_directorys(
+    hub: Places, write_skill: SkillWriter, name: str, published: str
+) -> None:
+    expected = "skill://hub/plain" if published == "plain" else f"skill://hub/plain/{published}"
+    assert uri_in(hub, write_skill(f'"{name}"', directory="plain")) == expected
+
+
+def test_a_skill_without_any_letter_that_hosts_take_has_no_uri(skills_dir: Path, write_skill: SkillWriter) -> None:
+    write_skill("日本語", directory="概要")
+    write_skill("🎉", directory="___")
+    snapshot = scan(ordered([(Source.HUB, str(skills_dir))]), memory={}).snapshot
+    assert [published_name(skill) for skill in snapshot.everything] == [None, None]
+    assert skill_paths(snapshot) == {}
+
+
+def test_skills_of_one_name_have_uris_of_their_own_that_stay_when_the_other_goes(
+    tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    places = [(Source.PROJECT, tmp_path / "p"), (Source.USER, tmp_path / "u"), (Source.HUB, tmp_path / "h")]
+    twins = [write_skill("twin", root=path) for _, path in places]
+    together = [uri_in(places, twin) for twin in twins]
+    assert together == ["skill://project/twin", "skill://user/twin", "skill://hub/twin"]
+    for number, twin in enumerate(twins):
+        (twin / "SKILL.md").rename(twin / "GONE.md")
+        rest = [uri_in(places, other) for other in twins]
+        assert rest == [None if at == number else uri for at, uri in enumerate(together)]
+        (twin / "GONE.md").rename(twin / "SKILL.md")
+
+
+def test_the_roots_of_one_source_are_told_apart_whatever_lies_in_them(
+    tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    places = [(Source.HUB, tmp_path / name) for name in ("one", "two", "three")]
+    first = write_skill("git", root=tmp_path / "one")
+    second = write_skill("git", root=tmp_path / "two")
+    # Below a directory that is a skill in another root: its files must not pass for that skill's.
+    below = write_skill("rebase", root=tmp_path / "three", directory="git/rebase")
+    together = uris(places)
+    assert [together[str(one)] for one in (first, second, below)] == [
+        "skill://hub/git",
+        "skill://hub-2/git",
+        "skill://hub-3/git/rebase",
+    ]
+    (first / "SKILL.md").unlink()
+    assert uris(places) == {directory: uri for directory, uri in together.items() if directory != str(first)}
+
+
+def test_a_linked_skill_has_a_uri_that_no_directory_of_the_root_can_have(
+    tmp_path: Path, skills_dir: Path, hub: Places, write_skill: SkillWriter
+) -> None:
+    outside, other = tmp_path / "outside", tmp_path / "other"
+    linked = [
+        write_skill("a", root=outside, directory="a"),
+        write_skill("b", root=outside, directory="x/a"),
+        write_skill("a", root=other, directory="a"),
+    ]
+    for number, target in enumerate(linked):
+        os.symlink(target, skills_dir / f"link-{number}")
+    plain = write_skill("a")
+    found = uris(hub)
+    assert found[str(plain)] == "skill://hub/a"
+    told = [found[str(one)] for one in linked]
+    assert all(uri.startswith("skill://hub-other/") for uri in told)
+    assert [uri.rpartition("/")[2] for uri in told] == ["a", "b", "a"]
+    assert len(set(told)) == 3
+    # Nothing but where it lies makes its URI: neither the link's name nor other skills.
+    for number in range(3):
+        (skills_dir / f"link-{number}").unlink()
+    os.symlink(linked[0], skills_dir / "renamed")
+    assert uri_in(hub, linked[0]) == told[0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a backslash separates there")
+def test_a_directory_whose_name_hosts_take_for_two_does_not_hide_its_skills(
+    skills_dir: Path, hub: Places, write_skill: SkillWriter
+) -> None:
+    uri = uri_in(hub, write_skill("pdf", directory="a\\b/pdf"))
+    assert uri is not None
+    assert uri.startswith("skill://hub-other/")
+    assert segments_of(uri) is not None
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "skill:",
+        "skill://",
+        "skill:///pdf",
+        "SKILL://hub/pdf",
+        "file:///etc/passwd",
+        "skill://hub/pdf/",
+        "skill://hub//pdf",
+        "skill://hub/./pdf",
+        "skill://hub/../pdf",
+        "skill://hub/%2e%2e/pdf",
+        "skill://hub/%2E/pdf",
+        "skill://hub/a%2fb",
+        "skill://hub/a%5cb",
+        "skill://hub/a\\b",
+        "skill://hub/pdf?x=1",
+        "skill://hub/pdf#top",
+        "skill://hub/\ud800",
+        "skill://hub/" + "x" * MAX_URI_CHARACTERS,
+        "skill://hub/" + "x/" * MAX_URI_CHARACTERS + "y",
+    ],
+    ids=lambda uri: repr(uri[:40]),
+)
+def test_what_is_no_uri_of_ours_has_no_segments(uri: str) -> None:
+    assert segments_of(uri) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "last"),
+    [
+        ("skill://hub/a%20b", "a b"),
+        ("skill://hub/a b", "a b"),
+        ("skill://hub/Ü", "Ü"),
+        ("skill://hub/%252e%252e", "%2e%2e"),
+        ("skill://hub/%00", "\0"),
+        ("skill://hub/%zz", "%zz"),
+        ("skill://hub/...", "..."),
+    ],
+)
+def test_segments_are_decoded_once(uri: str, last: str) -> None:
+    assert segments_of(uri) == ("hub", last)

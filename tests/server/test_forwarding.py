@@ -1,0 +1,56 @@
+"""What a proxy says of its client counts where the proxy is trusted, and a stranger's word changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from tests.server.bearers import knock
+from tests.server.eras import listening
+
+HOST = {"host": "skills.example.com"}
+ORIGIN = {**HOST, "origin": "https://skills.example.com"}
+TRUSTING = [{}, {"SKILLHUB_TRUSTED_PROXIES": "10.0.0.0/8,127.0.0.0/8"}]
+DISTRUSTING = [{"SKILLHUB_TRUSTED_PROXIES": "none"}, {"SKILLHUB_TRUSTED_PROXIES": "10.0.0.0/8,::1"}]
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str]) -> dict[str, str]:
+    return {**hub_environment, "SKILLHUB_ALLOWED_HOSTS": "skills.example.com"}
+
+
+@pytest.mark.parametrize("proxies", TRUSTING, ids=["this machine", "a network"])
+def test_behind_a_proxy_with_tls_the_servers_own_pages_may_call(
+    environment: dict[str, str], proxies: dict[str, str]
+) -> None:
+    with listening({**environment, **proxies}) as url:
+        assert knock(url, **HOST).status_code == 200
+        assert knock(url, **ORIGIN).status_code == 403
+        tls = {"x-forwarded-proto": "https"}
+        assert knock(url, **ORIGIN, **tls).status_code == 200
+        assert knock(url, **{**ORIGIN, "origin": "https://evil.example.com"}, **tls).status_code == 403
+        assert knock(url, **{**ORIGIN, "origin": "http://skills.example.com"}, **tls).status_code == 403
+        # Which host it is, no header says but the one that is checked.
+        assert knock(url, host="evil.example.com", **{"x-forwarded-host": "skills.example.com"}).status_code == 421
+
+
+@pytest.mark.parametrize("proxies", DISTRUSTING, ids=["nobody", "others"])
+def test_a_strangers_headers_change_nothing(environment: dict[str, str], proxies: dict[str, str]) -> None:
+    with listening({**environment, **proxies, "SKILLHUB_RATE_LIMIT": "3"}) as url:
+        assert knock(url, **ORIGIN, **{"x-forwarded-proto": "https"}).status_code == 403
+        # Three requests are one client's, whoever it says that it is.
+        said = [
+            {"x-forwarded-for": f"198.51.100.{number}", "forwarded": f"for=198.51.100.{number}"} for number in range(4)
+        ]
+        assert [knock(url, **HOST, **headers).status_code for headers in said] == [200, 200, 200, 429]
+
+
+def test_a_trusted_proxys_clients_are_told_apart_and_cannot_pass_for_others(environment: dict[str, str]) -> None:
+    with listening({**environment, "SKILLHUB_RATE_LIMIT": "2"}) as url:
+
+        def statuses(*chains: str) -> list[int]:
+            return [knock(url, **HOST, **{"x-forwarded-for": chain}).status_code for chain in chains]
+
+        assert statuses(*["198.51.100.1"] * 3) == [200, 200, 429]
+        assert statuses("198.51.100.2") == [200]
+        # The proxy adds the address that it sees at the end; what stands before is what the client made up.
+        assert statuses("203.0.113.9, 198.51.100.1", "203.0.113.10, 198.51.100.1") == [429, 429]
+        assert statuses("198.51.100.1, 127.0.0.1") == [429]

@@ -1,0 +1,82 @@
+"""/metrics of a real server over HTTP: what a scraper reads, who may, and that several processes count as one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+import mcp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.conftest import SkillWriter
+from tests.server.eras import listening
+from tests.server.sessions import http_server
+
+Samples = dict[tuple[str, ...], float]
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
+    write_skill("pdf", "Reads and fills PDF forms.")
+    return {**hub_environment, "SKILLHUB_METRICS": "1"}
+
+
+async def use(url: str, times: int = 1) -> None:
+    for _ in range(times):
+        async with mcp.Client(url) as client:
+            await client.call_tool("load_skill", {"skill_name": "pdf"})
+            await client.call_tool("search_skills", {"query": "fill a form"})
+
+
+def ask(url: str, **headers: str) -> httpx2.Response:
+    return httpx2.get(url.removesuffix("/mcp") + "/metrics", headers=headers)
+
+
+def scraped(url: str) -> Samples:
+    """The value of each sample, by its name and the values of its labels in the order of the labels' names."""
+    answer = ask(url)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def test_what_clients_did_can_be_scraped(environment: dict[str, str]) -> None:
+    with listening(environment) as url:
+        asyncio.run(use(url))
+        found = scraped(url)
+    assert found["skillhub_requests_total", "tools/call", "ok", "load_skill"] == 1
+    # The client's own look: that MCP's SDK lists the tools for itself at every call is no request.
+    assert found["skillhub_requests_total", "tools/list", "ok", ""] == 1
+    assert found["skillhub_request_duration_seconds_count", "tools/call", "search_skills"] == 1
+    assert found["skillhub_loads_total", "ok"] == 1
+    assert found["skillhub_search_duration_seconds_count", "fts", "ok"] == 1
+    assert found[("skillhub_index_skills",)] == 1
+    assert all(name.startswith("skillhub_") for name, *_ in found)
+    assert "pdf" not in repr(found)
+
+
+def test_where_tokens_are_asked_for_numbers_are_told_to_who_has_one(environment: dict[str, str]) -> None:
+    with listening({**environment, "SKILLHUB_TOKEN": "a-token-that-nobody-guesses"}) as url:
+        stranger, liar = ask(url), ask(url, authorization="Bearer another")
+        bearer = ask(url, authorization="Bearer a-token-that-nobody-guesses")
+    assert [answer.status_code for answer in (stranger, liar, bearer)] == [401, 401, 200]
+    assert stranger.content == liar.content == b""
+    assert b"skillhub_index_skills" in bearer.content
+
+
+def test_without_the_setting_there_is_no_such_path(environment: dict[str, str]) -> None:
+    with listening({**environment, "SKILLHUB_METRICS": "0"}) as url:
+        assert ask(url).status_code == 404
+
+
+def test_several_processes_count_as_one(environment: dict[str, str]) -> None:
+    with http_server({**environment, "SKILLHUB_WORKERS": "2", "SKILLHUB_STATELESS": "1"}) as url:
+        asyncio.run(use(f"{url}/mcp", times=8))
+        # Whichever answers tells what both did.
+        found = [scraped(url) for _ in range(4)]
+    assert [one["skillhub_loads_total", "ok"] for one in found] == [8] * 4
+    assert [one[("skillhub_index_skills",)] for one in found] == [1] * 4

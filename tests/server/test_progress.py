@@ -1,0 +1,149 @@
+"""Who gave a token is told how far a long call is, ever further and in words; nobody else is told anything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import httpx2
+import pytest
+from filelock import FileLock
+from tests.conftest import SkillWriter
+from tests.server.eras import WAYS, listening, reached
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
+
+from skillhub_mcp.search.indexing import LOCK_FILE
+
+Environment = dict[str, str]
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+@pytest.fixture
+def environment(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
+    write_skill("pdf-reader", "Reads PDF files.")
+    Path(hub_environment["DB_PATH"]).parent.mkdir()
+    return {
+        **hub_environment,
+        "SKILLHUB_TOOLS": "core,registry",
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+    }
+
+
+class Heard:
+    """What a client was told of one call. `then` is called when it has been told so many times."""
+
+    def __init__(self, times: int = 0, then: object = None) -> None:
+        self._times, self._then = times, then
+        self.told: list[tuple[float, float | None, str | None]] = []
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        self.told.append((progress, total, message))
+        if len(self.told) == self._times and callable(self._then):
+            await asyncio.to_thread(self._then)
+
+    def is_ever_further(self) -> bool:
+        return all(before[0] < after[0] for before, after in pairwise(self.told)) and all(
+            total is not None and done <= total and message for done, total, message in self.told
+        )
+
+
+@ways
+def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
+    way: tuple[str, str], environment: Environment
+) -> None:
+    # Whoever writes the index has to wait for us.
+    lock = FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE, thread_local=False)
+    heard = Heard(1, lock.release)
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            found = await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=heard)
+            assert not found.is_error
+            assert heard.told[0][2] == "Reading the skills"
+            assert "Indexing the skills: 0 of 1" in [message for _, _, message in heard.told]
+            assert heard.is_ever_further()
+
+            again = Heard()
+            await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=again)
+            assert again.told == []
+
+    with lock:
+        asyncio.run(journey())
+
+
+@ways
+def test_the_registry_says_how_far_it_is_with_what_is_new(
+    way: tuple[str, str], environment: Environment, write_skill: SkillWriter
+) -> None:
+    heard = Heard()
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            await hub.call("search_skills", query="PDF")
+            for number in range(3):
+                write_skill(f"new-{number}", "Is new.")
+            for tool in ("refresh_index", "build_index"):
+                await hub.client.call_tool(tool, {}, progress_callback=heard)
+                assert heard.told[0] == (0.0, 3.0, "Reading the skills")
+                assert heard.is_ever_further()
+                heard.told.clear()
+
+    asyncio.run(journey())
+
+
+@ways
+def test_a_command_says_how_long_it_has_been_running(
+    way: tuple[str, str], environment: Environment, tmp_path: Path
+) -> None:
+    waiting = tmp_path / "waiting"
+    os.mkfifo(waiting)
+    # It ends when there is an end of what it reads.
+    heard = Heard(2, lambda: waiting.write_text("", encoding="utf-8"))
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            call = {"skill_name": "pdf-reader", "command": "cat", "args": [str(waiting)]}
+            ran = await hub.client.call_tool("run_skill_command", call, progress_callback=heard)
+            assert not ran.is_error
+
+    asyncio.run(journey())
+    assert heard.is_ever_further()
+    assert [message for _, _, message in heard.told[:2]] == [
+        "cat has been started",
+        "cat has been running for 1 of at most 60 seconds",
+    ]
+
+
+def test_without_a_token_nothing_is_told(environment: Environment) -> None:
+    client = RawClient(environment)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    assert client.process.stdout is not None
+    client.send(tool_call(2, "search_skills", query="PDF"))
+    assert json.loads(client.process.stdout.readline())["id"] == 2
+    client.send(tool_call(3, "run_skill_command", skill_name="pdf-reader", command="ls"))
+    assert json.loads(client.process.stdout.readline())["id"] == 3
+    client.close()
+
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "search_skills", "arguments": {"query": "PDF"}, "_meta": meta}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "search_skills",
+    }
+    with listening(environment) as url:
+        answered = httpx2.post(url, json=call, headers=headers, timeout=30)
+        # A stream would be opened for the first thing that is told.
+        assert answered.headers["content-type"] == "application/json"

@@ -1,0 +1,131 @@
+"""Several processes answer at one address: whichever gets a request can answer it, and all of them end together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import mcp
+import mcp_types
+import pytest
+from mcp.client.streamable_http import streamable_http_client
+from tests.conftest import SkillWriter
+from tests.server.eras import Caller
+from tests.server.processes import Process, serving
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc")
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
+    write_skill("alpha", "Does alpha.", body="The body of alpha.\n")
+    return {**hub_environment, "SKILLHUB_STATELESS": "1"}
+
+
+@contextmanager
+def two_workers(environment: dict[str, str]) -> Iterator[tuple[Process, int, int]]:
+    """A server with its index made, and its two workers."""
+    with serving(environment, "--workers", "2", "--reindex") as server:
+        # It has begun both when it lets in the first.
+        assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=60).status_code == 200
+        one, other = server.children
+        yield server, one, other
+
+
+@asynccontextmanager
+async def new_each_time(url: str, mode: str, **options: Any) -> AsyncIterator[Caller]:
+    """A client whose every request is a connection of its own, which either worker may take."""
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    async with (
+        httpx2.AsyncClient(limits=limits, timeout=60) as http,
+        mcp.Client(streamable_http_client(url, http_client=http), mode=mode, **options) as client,
+    ):
+        yield Caller(client)
+
+
+@contextmanager
+def held_up(pid: int) -> Iterator[None]:
+    """A process that gets nowhere meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_client(environment: dict[str, str]) -> None:
+    async def journey(url: str, mode: str, workers: tuple[int, int]) -> list[str]:
+        async with new_each_time(url, mode) as hub:
+            said = []
+            for pid in workers:
+                with held_up(pid):
+                    said.append((await hub.call("search_skills", query="alpha")).json["skills"][0]["name"])
+                    said.append((await hub.call("load_skill", skill_name="alpha")).json["instructions"])
+        return said
+
+    with two_workers(environment) as (server, *workers):
+        for mode in ("auto", "legacy"):
+            told = asyncio.run(journey(server.url, mode, (workers[0], workers[1])))
+            assert told == ["alpha", "The body of alpha.\n"] * 2
+        server.process.terminate()
+        assert server.ended() == 0
+    assert "ERROR" not in "".join(server.said)
+
+
+def test_a_question_of_one_worker_can_be_answered_to_another(environment: dict[str, str], tmp_path: Path) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "skill_load", "skill_name": "x"}]}}), "utf-8")
+    environment["SKILLHUB_PERMISSIONS"] = str(rules)
+
+    async def journey(url: str, one: int, other: int) -> str:
+        asked: list[str] = []
+
+        async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+            asked.append(params.message)
+            # Whoever asked gets nowhere from here on: the answer goes to the other.
+            os.kill(other, signal.SIGCONT)
+            os.kill(one, signal.SIGSTOP)
+            return mcp_types.ElicitResult(action="accept", content={"answer": "once"})
+
+        os.kill(other, signal.SIGSTOP)
+        try:
+            async with new_each_time(url, "auto", elicitation_callback=person) as hub:
+                said = await hub.call("load_skill", skill_name="alpha")
+        finally:
+            for pid in (one, other):
+                os.kill(pid, signal.SIGCONT)
+        assert len(asked) == 1
+        return said.text
+
+    with two_workers(environment) as (server, one, other):
+        assert "The body of alpha." in asyncio.run(journey(server.url, one, other))
+        server.process.terminate()
+        assert server.ended() == 0
+
+
+def test_a_worker_that_dies_is_replaced_and_none_stays_without_the_one_that_looks_after_it(
+    environment: dict[str, str],
+) -> None:
+    with two_workers(environment) as (server, *workers):
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        # Who calls meanwhile waits.
+        assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=120).status_code == 200
+        replaced = server.children
+        assert not set(replaced) & set(workers)
+        watched = [os.pidfd_open(pid) for pid in replaced]
+        server.process.kill()
+        for descriptor in watched:
+            # It can be read from when the process has ended.
+            assert select.select([descriptor], [], [], 120)[0]
+            os.close(descriptor)
+    assert "ended with -9: another takes its place" in "".join(server.said)

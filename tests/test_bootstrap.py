@@ -1,0 +1,99 @@
+"""A server over HTTP that would let in more than was said does not start, and says what would mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.bootstrap import http_options
+from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
+from skillhub_mcp.server.http import HttpOptions
+from skillhub_mcp.settings import read_settings
+
+TOKEN = {"SKILLHUB_TOKEN": "a token that nobody guesses"}
+RUN = {"SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1"}
+ISSUER = {"SKILLHUB_JWT_ISSUER": "https://issuer.example.com", "SKILLHUB_JWT_AUDIENCE": "skills"}
+
+
+def options(host: str = "127.0.0.1", **environment: str) -> HttpOptions:
+    settings, _ = read_settings(environment)
+    return http_options(settings, host=host, port=0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "::1"])
+def test_at_this_machines_own_addresses_no_token_is_needed(host: str) -> None:
+    assert options(host).auth is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
+def test_other_machines_are_let_in_with_a_token_or_when_told_so(host: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        options(host)
+    assert caught.value.setting == "--host"
+    assert caught.value.hint == "set SKILLHUB_TOKEN, or --allow-anonymous where something else keeps strangers out"
+    assert options(host, **TOKEN).auth is not None
+    assert options(host, **ISSUER).auth is not None
+    assert options(host, SKILLHUB_ALLOW_ANONYMOUS="1").auth is None
+
+
+def test_commands_run_over_http_for_who_has_a_token_or_when_told_so() -> None:
+    with pytest.raises(InvalidSetting, match="lets whoever reaches the server run commands"):
+        options(**RUN)
+    assert options(**RUN, **TOKEN).auth is not None
+    assert options(**RUN, SKILLHUB_ALLOW_ANONYMOUS="1").auth is None
+    assert options(SKILLHUB_ENABLE_RUN="1").auth is None
+
+
+def test_several_workers_keep_no_sessions() -> None:
+    with pytest.raises(InvalidSetting, match="needs SKILLHUB_STATELESS=1") as caught:
+        options(SKILLHUB_WORKERS="2")
+    assert caught.value.hint == "set SKILLHUB_STATELESS=1, or one worker"
+    assert options(SKILLHUB_WORKERS="2", SKILLHUB_STATELESS="1").stateless
+
+
+def test_a_file_of_tokens_that_cannot_be_used_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    for written, reason in ((None, "does not exist"), ("{", "is not JSON"), ("{}", 'with "format": 1')):
+        if written is not None:
+            path.write_text(written, encoding="utf-8")
+        with pytest.raises(TokensUnreadable, match=reason):
+            options(SKILLHUB_TOKENS_FILE=str(path), **TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("environment", "setting", "reason"),
+    [
+        ({"SKILLHUB_JWT_ISSUER": "https://i.example.com"}, "SKILLHUB_JWT_ISSUER", "needs SKILLHUB_JWT_AUDIENCE"),
+        ({"SKILLHUB_JWT_AUDIENCE": "skills"}, "SKILLHUB_JWT_AUDIENCE", "needs SKILLHUB_JWT_ISSUER"),
+        ({"SKILLHUB_JWT_JWKS": "https://i.example.com/k"}, "SKILLHUB_JWT_JWKS", "needs SKILLHUB_JWT_ISSUER"),
+        ({**ISSUER, "SKILLHUB_JWT_JWKS": "http://192.0.2.1/k"}, "SKILLHUB_JWT_JWKS", "must begin with https://"),
+        ({**ISSUER, "SKILLHUB_JWT_ISSUER": "http://192.0.2.1"}, "SKILLHUB_JWT_JWKS", "must begin with https://"),
+    ],
+)
+def test_half_of_a_trust_is_none(environment: dict[str, str], setting: str, reason: str) -> None:
+    with pytest.raises(InvalidSetting, match=reason) as caught:
+        options(**TOKEN, **environment)
+    assert caught.value.setting == setting
+
+
+def test_the_keys_are_where_the_issuer_has_them_unless_it_is_said() -> None:
+    def jwks(**environment: str) -> str:
+        auth = options(**environment).auth
+        assert auth is not None
+        assert auth.jwt is not None
+        return auth.jwt.jwks
+
+    assert jwks(**ISSUER) == "https://issuer.example.com/.well-known/jwks.json"
+    assert jwks(**ISSUER, SKILLHUB_JWT_JWKS="http://127.0.0.1:8080/keys") == "http://127.0.0.1:8080/keys"
+
+
+def test_the_public_address_is_welcome() -> None:
+    made = options(SKILLHUB_PUBLIC_URL="https://skills.example.com:8443/team/mcp", SKILLHUB_ALLOWED_HOSTS="other")
+    assert list(made.allowed_hosts) == ["other", "skills.example.com"]
+    assert list(made.allowed_origins) == ["https://skills.example.com:8443"]
+
+
+def test_no_token_shows_in_what_is_printed_of_the_options(tmp_path: Path) -> None:
+    made = options(**TOKEN)
+    assert TOKEN["SKILLHUB_TOKEN"] not in repr(made)
