@@ -181,12 +181,12 @@ def test_fastmcps_client_reads_a_large_library_to_its_end(large: Environment) ->
         assert asyncio.run(journey(url)) == [f"s-{number:03}" for number in range(253)]
 
 
-@ways
-def test_a_directory_says_what_lies_directly_in_it(environment: Environment, way: Any) -> None:
+@eras
+def test_a_directory_says_what_lies_directly_in_it(environment: Environment, mode: str) -> None:
     base = "skill://hub/demo"
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
             told = (await ask(hub, "resources/directory/read", uri=base))["resources"]
             of = {child["uri"]: child for child in told}
             assert {uri.rpartition("/")[2] for uri in of} >= {"SKILL.md", "docs", "every%20byte.bin", "nested"}
@@ -200,7 +200,8 @@ def test_a_directory_says_what_lies_directly_in_it(environment: Environment, way
                 else:
                     assert child["size"] == len(bytes_of(await read(hub, child["uri"])))
 
-    asyncio.run(journey())
+    with listening(environment) as url:
+        asyncio.run(journey(url))
 
 
 @ways
