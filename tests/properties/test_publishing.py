@@ -1,4 +1,4 @@
-"""Whatever a frontmatter holds, hosts read in what is served what its entry says; whatever the tree, a URI is one file's."""
+"""Whatever a frontmatter holds, hosts read what its entry says; whatever the tree, a URI is one skill's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,7 +30,7 @@ from skillhub_mcp.skills.snapshot import make_snapshot
 class Newer(yaml.SafeLoader):
     """YAML 1.2's core schema on PyYAML's syntax."""
 
-    yaml_implicit_resolvers: Mapping[str, Any] = {}
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - as the base class has it
 
 
 def _newer_integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
@@ -46,7 +46,10 @@ for tag, pattern in (
     ("null", r"(?:|~|null|Null|NULL)\Z"),
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z"),
     ("int", r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z"),
-    ("float", r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"),
+    (
+        "float",
+        r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z",
+    ),
 ):
     Newer.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), None)
 Newer.add_constructor("tag:yaml.org,2002:int", _newer_integer)
@@ -63,22 +66,127 @@ FRONTMATTER = re.compile(r"\A\ufeff?---\r?\n(.*?)\r?\n---(?:\r?\n|\Z)", re.DOTAL
 WORDS = st.sampled_from(
     (
         *("yes", "No", "on", "y", "tRUE", "true", "False", "null", "nUll", "~", "", "<<", "="),
-        *("0", "-0", "+1", "012", "0o17", "0x1F", "0b1", "1_0", "1,000", "1.10", "1.0", "-.5", ".5", "5.", "1e3", "1.5e+3"),
+        *(
+            "0",
+            "-0",
+            "+1",
+            "012",
+            "0o17",
+            "0x1F",
+            "0b1",
+            "1_0",
+            "1,000",
+            "1.10",
+            "1.0",
+            "-.5",
+            ".5",
+            "5.",
+            "1e3",
+            "1.5e+3",
+        ),
         *(".inf", ".NaN", "0.0000001", "9" * 20, "9" * 400 + ".5", "1:30", "190:20:30.5", "1.2.3", "v1"),
-        *("2024-01-01", "2024-1-1", "2001-12-14 21:59:43.10 -5", "a: b", "a #b", "a#b", "C#", "a |# b", "http://x.y:1/z"),
-        *("'yes'", "'it''s'", "'a\n  b'", "'a\nb'", "'a\n\n  b'", '"\\x41\\u00e9\\U0001F600"', '"\\e[2J"', '"a\\\n  b"'),
-        *('"a\n b"', '"a\nb"', '"a\tb"', "'a'#b", "a\n  b", "a\n\n  b\n  c", "|\n  a\n  b", "|-\n  a", "|+\n  a\n\n", "|2\n   a"),
-        *(">\n  a\n  b\n\n  c", ">-\n  a\n   b\n  c", ">+\n  a\n\n", "|\n  a\n \n  b", "|  # c\n  a", ">-#\n  a", "|\n\ta"),
+        *(
+            "2024-01-01",
+            "2024-1-1",
+            "2001-12-14 21:59:43.10 -5",
+            "a: b",
+            "a #b",
+            "a#b",
+            "C#",
+            "a |# b",
+            "http://x.y:1/z",
+        ),
+        *(
+            "'yes'",
+            "'it''s'",
+            "'a\n  b'",
+            "'a\nb'",
+            "'a\n\n  b'",
+            '"\\x41\\u00e9\\U0001F600"',
+            '"\\e[2J"',
+            '"a\\\n  b"',
+        ),
+        *(
+            '"a\n b"',
+            '"a\nb"',
+            '"a\tb"',
+            "'a'#b",
+            "a\n  b",
+            "a\n\n  b\n  c",
+            "|\n  a\n  b",
+            "|-\n  a",
+            "|+\n  a\n\n",
+            "|2\n   a",
+        ),
+        *(
+            ">\n  a\n  b\n\n  c",
+            ">-\n  a\n   b\n  c",
+            ">+\n  a\n\n",
+            "|\n  a\n \n  b",
+            "|  # c\n  a",
+            ">-#\n  a",
+            "|\n\ta",
+        ),
         *("[]", "{}", "[a, b]", "[a,b,]", "[yes, 1.10, 2024-01-01]", "[a: b]", "[?a]", "[a\n, b]", "[\n  a,\n  b\n]"),
         *("{a: 1, b: [c, {d: e}]}", "{a, b}", '{"a":1}', "{yes: a}", "{a: 1, a: 2}", "[http://x, a:b]", "[- a]"),
-        *("\n  - a\n  - b: c\n    d: e", "\n- a\n- b", "\n  a: b\n  c: 1.10", "\n  1: b", "\n  a:\n    b: yes", "\n  <<: {a: b}"),
-        *("&x v", "*x", "!!str 5", "! x", "!t x", "é", "日本語 🧪", "a\u2028b", "a\x85b", "a\u00a0", "a\ufeffb", "a\t", "a\r\n  b"),
+        *(
+            "\n  - a\n  - b: c\n    d: e",
+            "\n- a\n- b",
+            "\n  a: b\n  c: 1.10",
+            "\n  1: b",
+            "\n  a:\n    b: yes",
+            "\n  <<: {a: b}",
+        ),
+        *(
+            "&x v",
+            "*x",
+            "!!str 5",
+            "! x",
+            "!t x",
+            "é",
+            "日本語 🧪",
+            "a\u2028b",
+            "a\x85b",
+            "a\u00a0",
+            "a\ufeffb",
+            "a\t",
+            "a\r\n  b",
+        ),
     )
 )
 KEYS = st.sampled_from(
     (
-        *("license", "compatibility", "metadata", "allowed-tools", "version", "tags", "hooks", "x-y", "a.b", "ü", "k l"),
-        *("yes", "on", "1", "1.5", "null", "~", "<<", "=", "2024-01-01", '"q k"', "'s'", "? k", "-k", "a:b", "&x k", "!!str k"),
+        *(
+            "license",
+            "compatibility",
+            "metadata",
+            "allowed-tools",
+            "version",
+            "tags",
+            "hooks",
+            "x-y",
+            "a.b",
+            "ü",
+            "k l",
+        ),
+        *(
+            "yes",
+            "on",
+            "1",
+            "1.5",
+            "null",
+            "~",
+            "<<",
+            "=",
+            "2024-01-01",
+            '"q k"',
+            "'s'",
+            "? k",
+            "-k",
+            "a:b",
+            "&x k",
+            "!!str k",
+        ),
         *("name", "description", '"\\e]0;x\\a"', "[a]", "{a: b}", "k" * 130, "__proto__"),
     )
 )
@@ -167,7 +275,11 @@ SEGMENTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 )
 
 
-@given(st.lists(SEGMENTS | st.sampled_from(("%2e%2e", "%", "a b", "#", "?", "ü", "\0", "...", "~", "SKILL.md")), max_size=6))
+@given(
+    st.lists(
+        SEGMENTS | st.sampled_from(("%2e%2e", "%", "a b", "#", "?", "ü", "\0", "...", "~", "SKILL.md")), max_size=6
+    )
+)
 def test_a_uri_says_its_segments_again_and_stays_as_it_is_where_it_is_normalised(segments: list[str]) -> None:
     path = ("hub", *segments)
     uri = uri_of(path)
@@ -185,7 +297,9 @@ def test_a_uri_says_names_that_are_no_text(names: list[bytes]) -> None:
     assert str(AnyUrl(uri_of(path))) == uri_of(path)
 
 
-DIRECTORIES = st.lists(st.sampled_from(("a", "b", "c", "hub-2", "a b", "x\\y", "é")), min_size=1, max_size=4).map("/".join)
+DIRECTORIES = st.lists(st.sampled_from(("a", "b", "c", "hub-2", "a b", "x\\y", "é")), min_size=1, max_size=4).map(
+    "/".join
+)
 TREES = st.lists(
     st.tuples(
         st.integers(0, 3), st.booleans(), DIRECTORIES, st.sampled_from(("a", "b", "c", "hub", "Wild Name", "日本", "é"))

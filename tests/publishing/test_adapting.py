@@ -48,7 +48,9 @@ def as_a_host_reads_it(document: PublishedDocument) -> Mapping[str, Json]:
             skill_file('name: demo\ndescription: >-\n  Does\n  it.\nlicense: "MIT"\nmetadata:\n  version: "1.10"\n'),
             id="folded, quoted, mapped",
         ),
-        pytest.param(skill_file("name: demo\ndescription: Does it.\nhooks:\n  - a: 1.5\n    b: true\n"), id="more keys"),
+        pytest.param(
+            skill_file("name: demo\ndescription: Does it.\nhooks:\n  - a: 1.5\n    b: true\n"), id="more keys"
+        ),
     ],
 )
 def test_one_that_keeps_the_rules_is_published_byte_for_byte(content: bytes) -> None:
@@ -70,7 +72,12 @@ def test_one_that_keeps_the_rules_is_published_byte_for_byte(content: bytes) -> 
         ("metadata:\n  - a\n", "metadata", None, "metadata: left out, since it is no map"),
         ("metadata: words\n", "metadata", None, "metadata: left out, since it is no map"),
         ("metadata:\n  a: [{b: c}]\n", "metadata", {"a": '[{"b": "c"}]'}, "metadata: text instead of a list in a"),
-        ("allowed-tools:\n  - Read\n  - Bash(git *)\n", "allowed-tools", "Read Bash(git *)", "one text instead of a list"),
+        (
+            "allowed-tools:\n  - Read\n  - Bash(git *)\n",
+            "allowed-tools",
+            "Read Bash(git *)",
+            "one text instead of a list",
+        ),
         ("allowed-tools: []\n", "allowed-tools", None, "allowed-tools: left out, since it holds no text"),
         ("license: 2.0\n", "license", "2.0", "license: text"),
         ("license:\n", "license", None, "license: left out, since it holds no text"),

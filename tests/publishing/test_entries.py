@@ -16,6 +16,7 @@ from tests.traversal import SECRET, plant
 from skillhub_mcp.publishing import entries
 from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, Entry, PublishedFile, entry_of
 
+
 def made(skill: Path, before: Entry | None = None, *, name: str = "demo", serve_dotfiles: bool = False) -> Entry:
     return entry_of(str(skill), name, before, serve_dotfiles=serve_dotfiles)
 
@@ -54,7 +55,9 @@ def test_every_file_is_there_once_with_the_size_and_the_digest_of_its_bytes(writ
 
 def test_the_digest_of_an_adapted_skill_is_of_the_bytes_that_are_served(write_skill: SkillWriter) -> None:
     entry = made(write_skill("Wild Name", directory="demo"))
-    served = b"---\nname: \"demo\"\ndescription: \"Does one thing well. Use when that thing is wanted.\"\n---\n# How\n\nDo it.\n"
+    served = (
+        b'---\nname: "demo"\ndescription: "Does one thing well. Use when that thing is wanted."\n---\n# How\n\nDo it.\n'
+    )
     assert entry.files == (PublishedFile("SKILL.md", len(served), digest(served), is_text=True),)
     assert entry.changes == ("name: 'demo' instead of 'Wild Name'",)
     assert entry.frontmatter["name"] == "demo"
@@ -90,12 +93,13 @@ def test_a_skill_file_that_is_a_link_out_of_the_skill_is_not_read(tmp_path: Path
     skill.mkdir()
     os.symlink(outside / "SKILL.md", skill / "SKILL.md")
     entry = made(skill)
-    assert (entry.files, entry.withheld) == ((), "a file cannot be read: 'SKILL.md' leads out of the skill through a link")
+    assert (entry.files, entry.withheld) == (
+        (),
+        "a file cannot be read: 'SKILL.md' leads out of the skill through a link",
+    )
 
 
-def test_what_did_not_change_is_the_same_value_and_is_not_read_again(
-    write_skill: SkillWriter, later: Later
-) -> None:
+def test_what_did_not_change_is_the_same_value_and_is_not_read_again(write_skill: SkillWriter, later: Later) -> None:
     skill = write_skill("demo", files={"a.txt": "a", "b.txt": "b"})
     later()
     first = made(skill)
@@ -176,7 +180,7 @@ def test_a_skill_of_as_many_files_as_hosts_take_is_published_and_one_more_withho
     assert (full.withheld, len(full.files)) == (None, MAX_FILES)
     (skill / "one-more.txt").write_bytes(b"")
     over = made(skill, full)
-    assert over.withheld == f"some of its files cannot be listed, or it has more than {MAX_FILES}"
+    assert over.withheld == f"it has more than {MAX_FILES} files, or some that cannot be listed"
     assert made(skill, over) is over
     # The one that goes is none of those that were listed.
     (skill / "one-more.txt").unlink()
@@ -208,9 +212,7 @@ def test_a_skill_that_grows_beyond_what_hosts_take_by_being_written_as_utf_8_is_
     assert made(skill).withheld == f"its files have more than {MAX_BYTES:,} bytes"
 
 
-def test_a_skill_that_cannot_be_read_now_is_withheld_and_tried_again(
-    write_skill: SkillWriter, later: Later
-) -> None:
+def test_a_skill_that_cannot_be_read_now_is_withheld_and_tried_again(write_skill: SkillWriter, later: Later) -> None:
     skill = write_skill("demo", files={"a.txt": "a"})
     later()
     content = (skill / "SKILL.md").read_bytes()

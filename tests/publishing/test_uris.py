@@ -98,9 +98,7 @@ def test_skills_of_one_name_have_uris_of_their_own_that_stay_when_the_other_goes
         (twin / "GONE.md").rename(twin / "SKILL.md")
 
 
-def test_the_roots_of_one_source_are_told_apart_whatever_lies_in_them(
-    tmp_path: Path, write_skill: SkillWriter
-) -> None:
+def test_the_roots_of_one_source_are_told_apart_whatever_lies_in_them(tmp_path: Path, write_skill: SkillWriter) -> None:
     places = [(Source.HUB, tmp_path / name) for name in ("one", "two", "three")]
     first = write_skill("git", root=tmp_path / "one")
     second = write_skill("git", root=tmp_path / "two")

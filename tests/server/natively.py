@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,8 @@ async def refused(hub: Caller, method: str, **params: Any) -> Refusal:
 
 async def pages(hub: Caller, method: str, key: str) -> list[list[dict[str, Any]]]:
     """Every page of a list."""
-    found, more = [], {}
+    found: list[list[dict[str, Any]]] = []
+    more: dict[str, str] = {}
     while True:
         page = await ask(hub, method, **more)
         found.append(page[key])
@@ -73,10 +74,10 @@ async def read(hub: Caller, uri: str) -> mcp_types.TextResourceContents | mcp_ty
     return content
 
 
-async def read_code(hub: Caller, uri: str) -> str | None:
-    """The code of the error that reading ends in, or None where it does not."""
+async def code_of(asking: Awaitable[object]) -> str | None:
+    """The code of the error that a request ends in, or None where it does not."""
     try:
-        await read(hub, uri)
+        await asking
     except MCPError as error:
         return str(error.error.data["code"])
     return None

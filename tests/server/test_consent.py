@@ -11,6 +11,7 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.eras import WAYS, Caller, Said, caller, reached
+from tests.server.natively import ask, code_of, listed, read, refused
 from tests.server.sessions import http_server, shell
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
@@ -59,6 +60,23 @@ async def tries(hub: Caller, name: str) -> dict[str, Said]:
     }
 
 
+async def reads(hub: Caller, name: str) -> set[str | None]:
+    """Read a skill's files as resources and return what that ends in."""
+    return {await code_of(read(hub, f"skill://project/{name}/{file}")) for file in ("SKILL.md", "a.txt")}
+
+
+async def is_told_of(hub: Caller, name: str) -> set[bool]:
+    """Whether a skill is listed and found in the ways of hosts that read skills natively."""
+    base = f"skill://project/{name}"
+    resources = (await ask(hub, "resources/list"))["resources"]
+    told = {f"{base}/SKILL.md" in await listed(hub), f"{base}/SKILL.md" in [one["uri"] for one in resources]}
+    for method, uri in (("skills/get", f"{base}/SKILL.md"), ("resources/directory/read", base)):
+        code = await code_of(ask(hub, method, uri=uri))
+        assert code in (None, "RESOURCE_NOT_FOUND")
+        told.add(code is None)
+    return told
+
+
 def codes(said: dict[str, Said]) -> set[str | None]:
     return {one.code for one in said.values()}
 
@@ -91,6 +109,9 @@ def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
         async with reached(way, environment) as hub:
             assert codes(await tries(hub, "alpha")) == {None}
             assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
+            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
+            # To whoever asks by URI it is not even there.
+            assert (await reads(hub, "beta"), await is_told_of(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
             assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
             assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
             lists = [
@@ -140,19 +161,47 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
 
 
 @ways
+def test_reading_a_resource_asks_as_loading_does_and_the_answer_holds_as_long(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    rules(environment)
+    person = Person("once")
+
+    async def journey() -> None:
+        async with reached(way, environment, elicitation_callback=person) as hub:
+            # What it is called and which files it has is told without asking.
+            assert await is_told_of(hub, "alpha") == {True}
+            assert person.questions == []
+            assert await code_of(read(hub, "skill://project/alpha/SKILL.md")) is None
+            assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
+            assert await reads(hub, "alpha") == {None}
+            if way == ("http", "auto"):
+                # There is no session that could remember the answer.
+                assert len(person.questions) == 3
+            else:
+                assert len(person.questions) == 1
+                assert (await hub.call("load_skill", skill_name="alpha")).code is None
+                assert len(person.questions) == 1
+
+    asyncio.run(journey())
+    assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+
+
+@ways
 @pytest.mark.acceptance("S0-65")
 def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
 
-    async def journey(person: Person) -> Said:
+    async def journey(person: Person) -> tuple[Said, set[str | None]]:
         async with reached(way, environment, elicitation_callback=person) as hub:
-            return await hub.call("load_skill", skill_name="alpha")
+            return await hub.call("load_skill", skill_name="alpha"), await reads(hub, "alpha")
 
     for answer in ("no", None):
-        said = asyncio.run(journey(Person(answer)))
+        said, ends = asyncio.run(journey(Person(answer)))
         assert said.code == "PERMISSION_DENIED"
         assert "The person did not agree" in said.text
         assert "body of alpha" not in said.text
+        assert ends == {"PERMISSION_DENIED"}
 
 
 @ways
@@ -164,6 +213,7 @@ def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], e
         async with reached(way, environment) as hub:
             for name, said in (await tries(hub, "alpha")).items():
                 assert said.code == "CONFIRMATION_REQUIRED", name
+            assert await reads(hub, "alpha") == {"CONFIRMATION_REQUIRED"}
             said = await hub.call("load_skill", skill_name="alpha")
             assert "skillhub permissions allow alpha" in said.text
             # The line that it names grants it, in a server that goes on running.
@@ -272,6 +322,9 @@ def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
             for said in (await tries(hub, "alpha")).values():
                 assert said.code == "POLICY_UNREADABLE"
                 assert "skill_name must be one exact name" in said.text
+            assert await reads(hub, "alpha") == {"POLICY_UNREADABLE"}
+            assert (await refused(hub, "skills/list")).code == "POLICY_UNREADABLE"
+            assert (await ask(hub, "resources/list"))["resources"] == []
             # Mended while the server runs.
             rules(environment, deny=[about("beta")], allow=[about()])
             assert (await hub.call("load_skill", skill_name="alpha")).code is None
@@ -292,6 +345,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
             await asyncio.to_thread(shell, environment, "disable", "alpha")
             said = await tries(hub, "alpha")
             assert codes(said) == {"SKILL_DISABLED"}
+            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
             assert "skillhub enable" in said["load_skill"].text
             assert "SKILL_DISABLED" in await hub.prompt_error("skill", name="alpha")
             for tool, arguments in (
@@ -306,6 +360,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
             assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
             await asyncio.to_thread(shell, environment, "enable", "alpha")
             assert codes(await tries(hub, "alpha")) == {None}
+            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
 
     asyncio.run(journey())
 

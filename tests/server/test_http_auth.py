@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer, bearing, issuer, knock
 from tests.server.eras import Caller, listening
+from tests.server.natively import pages, refused
 
 from skillhub_mcp.server.limits import WrongTokens
 
@@ -173,6 +174,33 @@ def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
         assert "Body of X." in unhidden[way], way
 
 
+def test_hosts_that_read_skills_natively_are_told_of_a_bearers_own_only(
+    environment: dict[str, str], file: Path
+) -> None:
+    token = add_token(file, "one", skills={"alpha"})
+    place = "skill://project/{}"
+
+    async def uris(url: str, token: str) -> list[str]:
+        async with bearer(url, token) as hub:
+            listed = await pages(hub, "skills/list", "skills")
+        return [skill["uri"] for page in listed for skill in page]
+
+    async def refusals(url: str, name: str) -> list[str]:
+        async with bearer(url, token) as hub:
+            answers = [
+                await refused(hub, "skills/get", uri=f"{place.format(name)}/SKILL.md"),
+                await refused(hub, "resources/directory/read", uri=place.format(name)),
+                await refused(hub, "resources/read", uri=f"{place.format(name)}/SKILL.md"),
+            ]
+        return [answer.text.replace(name, "X") for answer in answers]
+
+    with listening(environment) as url:
+        alpha, secret = (f"{place.format(name)}/SKILL.md" for name in ("alpha", "secret-plan"))
+        assert asyncio.run(uris(url, token)) == [alpha]
+        assert asyncio.run(uris(url, environment["SKILLHUB_TOKEN"])) == [alpha, secret]
+        assert asyncio.run(refusals(url, "secret-plan")) == asyncio.run(refusals(url, "no-such-one"))
+
+
 def test_a_completion_and_a_search_by_exact_name_find_a_bearers_own_only(
     environment: dict[str, str], file: Path
 ) -> None:
@@ -184,12 +212,16 @@ def test_a_completion_and_a_search_by_exact_name_find_a_bearers_own_only(
         async with bearer(url, token) as hub:
             typed = {"name": "name", "value": ""}
             found = await hub.client.complete(mcp_types.PromptReference(name="skill"), typed)
+            template = mcp_types.ResourceTemplateReference(uri="skill://{+path}")
+            paths = await hub.client.complete(template, {"name": "path", "value": "plan"})
             named = await hub.call("search_skills", query="secret-plan")
-        return list(found.completion.values), [skill["name"] for skill in named.json["skills"]]
+        completed = [*found.completion.values, *paths.completion.values]
+        return completed, [skill["name"] for skill in named.json["skills"]]
 
     with listening(environment) as url:
         assert asyncio.run(go(url, token)) == (["alpha"], [])
-        assert asyncio.run(go(url, environment["SKILLHUB_TOKEN"])) == (["alpha", "secret-plan"], ["secret-plan"])
+        everything = asyncio.run(go(url, environment["SKILLHUB_TOKEN"]))
+        assert everything == (["alpha", "secret-plan", "project/secret-plan/SKILL.md"], ["secret-plan"])
 
 
 def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Path) -> None:

@@ -1,8 +1,9 @@
-"""To a client that knows only resources, a skill's files are resources: the same URIs and the same bytes in both eras."""
+"""To a client that knows only resources, a skill's files are resources: the same URIs and bytes in both eras."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,16 @@ def test_no_uri_leads_out_of_a_skill_or_to_what_is_withheld(
     skill = plant(tmp_path)
     os.mkfifo(skill / "fifo")
     paths = [one.path[:2_000] for one in (*REFUSED, *NEVER_DECODED, *LINKS_OUT)]
-    paths += ["fifo", "node_modules/x.js", "references", "references/", "SKILL.md/", "./SKILL.md", "SKILL.md?a=b", "%00"]
+    paths += [
+        "fifo",
+        "node_modules/x.js",
+        "references",
+        "references/",
+        "SKILL.md/",
+        "./SKILL.md",
+        "SKILL.md?a=b",
+        "%00",
+    ]
     environment = {**hub_environment, "SKILLS_DIR": str(tmp_path / "skills")}
 
     async def journey() -> None:
@@ -85,7 +95,12 @@ def test_no_uri_leads_out_of_a_skill_or_to_what_is_withheld(
             assert bytes_of(await read(hub, "skill://hub/a/references/guide.md")) == b"# Guide\n"
             for path in paths:
                 once = quote(path.encode("utf-8", "surrogatepass"), safe="")
-                for spelling in (path.encode("utf-8", "replace").decode(), once, quote(once), path[:20].replace("/", "\\")):
+                for spelling in (
+                    path.encode("utf-8", "replace").decode(),
+                    once,
+                    quote(once),
+                    path[:20].replace("/", "\\"),
+                ):
                     uri = f"skill://hub/a/{spelling}".encode("utf-8", "replace").decode()
                     refusal = await refused(hub, "resources/read", uri=uri)
                     assert refusal.number == -32602, uri
@@ -109,9 +124,7 @@ def test_an_endless_uri_is_refused_and_the_server_goes_on(environment: Environme
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_is_read_counts_as_loaded_and_read(
-    environment: Environment, tmp_path: Path, mode: str
-) -> None:
+def test_what_is_read_counts_as_loaded_and_read(environment: Environment, tmp_path: Path, mode: str) -> None:
     log = tmp_path / "usage.jsonl"
 
     async def journey(url: str) -> None:
@@ -123,6 +136,8 @@ def test_what_is_read_counts_as_loaded_and_read(
 
     with listening({**environment, "SKILLHUB_USAGE_LOG": str(log)}) as url:
         asyncio.run(journey(url))
-    lines = log.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 2, lines
-    assert "Übersicht" in lines[1] or "\\u00dc" in lines[1]
+    noted = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [(one["act"], one["skill"], one.get("file")) for one in noted] == [
+        ("load", "demo", None),
+        ("read", "demo", "docs/deep/Übersicht 概要.md"),
+    ]

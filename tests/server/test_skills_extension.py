@@ -274,13 +274,14 @@ def test_a_file_that_changed_after_it_was_listed_fits_the_entry_that_is_asked_fo
         asyncio.run(journey(url))
 
 
-async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> list[str]:
+async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
     """Ask until the list is as wanted: the server looks at its skills again by itself."""
-    async with asyncio.timeout(_LONG):
-        while True:
-            uris = await listed(hub)
-            if wanted(uris):
-                return uris
+
+    async def asked() -> None:
+        while not wanted(await listed(hub)):
+            pass
+
+    await asyncio.wait_for(asked(), _LONG)
 
 
 @eras

@@ -73,7 +73,7 @@ def entry_of(directory: str, name: str, before: Entry | None, *, serve_dotfiles:
     believed = {path: stamp if _is_believed(stamp, now) else _UNBELIEVED for path, stamp in stamps.items()}
     if more:
         # The stamps of those that are listed say nothing of the others.
-        made = Entry(name, {}, withheld=f"some of its files cannot be listed, or it has more than {MAX_FILES}")
+        made = Entry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
     elif sum(file.size for file in listed) > MAX_BYTES:
         made = Entry(name, believed, withheld=_TOO_LARGE)
     else:

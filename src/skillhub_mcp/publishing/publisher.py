@@ -13,7 +13,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, ResourceNotFound, SkillFileNotFound
+from skillhub_mcp.errors import (
+    InvalidArgument,
+    PathNotAllowed,
+    ResourceNotFound,
+    SkillDisabled,
+    SkillFileNotFound,
+    SkillNotFound,
+)
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.publishing.adapting import Withheld, published_document
@@ -204,9 +211,12 @@ class Publisher:
         return [uri_of(path).removeprefix(SCHEME) for path in offered]
 
     def base_uri(self, skill: Skill) -> str | None:
-        """Return the URI of a skill's directory, or None for one that has no name to be published under."""
+        """Return the URI of a skill's directory, or None for one that is not published, as far as that is known yet."""
         path = self._shelf(self._hub.present()[0]).places.get(skill.directory)
-        return None if path is None else uri_of(path)
+        if path is None:
+            return None
+        entry = self._kept.of([skill.directory]).get(skill.directory)
+        return None if entry is not None and entry.withheld is not None else uri_of(path)
 
     def standings(self) -> Iterator[Standing]:
         """Yield what becomes of every skill that this server offers, by its directory."""
@@ -310,6 +320,9 @@ class Publisher:
             content = self._hub.read_bytes(published.skill, file_path, max_bytes=MAX_BYTES, granted=granted)
         except (SkillFileNotFound, PathNotAllowed) as error:
             raise ResourceNotFound(uri, f"is not served: {error.message}") from error
+        except (SkillNotFound, SkillDisabled) as error:
+            # Only just, and from now on it is as unknown as any other.
+            raise ResourceNotFound(uri) from error
         if file_path != SKILL_FILE:
             return content
         document = published_document(content, published.path[-1])

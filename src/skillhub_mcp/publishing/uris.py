@@ -109,7 +109,7 @@ def segments_of(uri: str) -> Path | None:
         return None
     try:
         segments = tuple(os.fsdecode(unquote_to_bytes(part)) for part in uri[len(SCHEME) :].split("/"))
-    except UnicodeEncodeError:
+    except UnicodeError:
         return None  # half of a character
     return segments if all(map(_fits, segments)) else None
 
