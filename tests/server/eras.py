@@ -7,7 +7,6 @@ each test the second that a process takes to start. `sessions.http_server` start
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -21,9 +20,9 @@ from mcp.shared.exceptions import MCPError
 from tests.server.sessions import COMMAND
 
 from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
+from skillhub_mcp.server import http
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.boundary import ERROR_META_KEY
-from skillhub_mcp.server.http import make_http_app, make_uvicorn
 from skillhub_mcp.settings import read_settings
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
@@ -115,8 +114,9 @@ def listening(environment: Mapping[str, str]) -> Iterator[str]:
     hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
     server = make_server(hub, server_options(settings, hub, over_http=True))
     options = http_options(settings, host="127.0.0.1", port=0, metrics=metrics)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = make_uvicorn(make_http_app(server, hub, options), options)
+    # The server's own way to listen: a socket of `create_server` makes every answer wait for an acknowledgement.
+    with http.listening(options) as listener:
+        serving = http.make_uvicorn(http.make_http_app(server, hub, options), options)
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

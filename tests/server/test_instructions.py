@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from tests.hubs import hub_of
 from tests.server.bearers import add_token, bearer
 from tests.server.eras import WAYS, caller, listening, reached
 from tests.server.sessions import shell
+from tests.server.test_transports import INITIALIZE, RawClient
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap import server_options
 from skillhub_mcp.disclosure.card import FITTING, MAP, OTHERS
-from skillhub_mcp.server.app import make_server
+from skillhub_mcp.search.state import STATE_FILE
 from skillhub_mcp.server.instructing import CONTEXT, CORE, SKILL, Instructing, InstructionOptions
 from skillhub_mcp.settings import read_settings
 
@@ -198,18 +200,22 @@ def test_a_file_of_rules_that_cannot_be_read_keeps_nobody_from_connecting(
     assert told({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) == CORE
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_card_that_is_late_is_left_out_and_the_next_client_has_it(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("alpha", "Does alpha.")
-    settings, _ = read_settings(hub_environment)
-    hub = make_hub(settings)
-    server = make_server(hub, server_options(settings, hub))
-    # Whoever looks at the skills has to wait for us.
-    with hub._live._looking:
-        assert asyncio.run(instructions_of(server)) == CORE
-    server = make_server(hub, server_options(settings, hub))
-    assert "- alpha: Does alpha." in asyncio.run(instructions_of(server))
+    state = Path(hub_environment["DB_PATH"]).parent / STATE_FILE
+    state.parent.mkdir()
+    # Whoever reads what is known of the skills has to wait for us.
+    os.mkfifo(state)
+    client = RawClient(hub_environment)
+    assert client.answer(INITIALIZE)["result"]["instructions"] == CORE
+    waited_for = os.open(state, os.O_WRONLY)
+    state.unlink()
+    os.close(waited_for)
+    assert client.close() == 0
+    assert "- alpha: Does alpha." in told(hub_environment, ("stdio", "legacy"))
 
 
 def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(

@@ -131,8 +131,8 @@ def readiness(hub: SkillHub, *, to_a_stranger: bool = False) -> JSONResponse:
 
 def serve_http(server: FastMCP, hub: SkillHub, options: HttpOptions) -> None:
     """Listen until told to stop. Raises InvalidSetting when the address cannot be had."""
+    end_well_when_told()
     with listening(options) as listener:
-        end_well_when_told()
         make_uvicorn(make_http_app(server, hub, options), options).run(sockets=[listener])
 
 

@@ -42,7 +42,7 @@ def serve_by_workers(make_server: MakeServer, options: HttpOptions, count: int) 
     `make_server` travels to each and is called there. Return whether they stayed up until then. Raises InvalidSetting
     when the address cannot be had, and KeyboardInterrupt.
     """
-    with listening(options) as listener, _told_to_stop() as told:
+    with _told_to_stop() as told, listening(options) as listener:
         workers = _Workers(make_server, listener, count)
         try:
             return workers.look_after(told)

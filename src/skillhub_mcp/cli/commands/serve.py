@@ -8,8 +8,8 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -67,8 +67,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for origin in origins:
         if origin.problem is not None:
             log.warning("%s; %s is used", origin.problem, origin.setting.default)
-    # A thousand modules are loaded here and stay: looking for garbage among them takes a tenth of the time to start.
-    gc.disable()
     if args.transport == "http":
         return _over_http(args, settings, options)
     server, _ = _made(settings, reindex=args.reindex)
@@ -107,14 +105,15 @@ def _made(
     settings: Settings, *, reindex: bool, over_http: bool = False, metrics: Prometheus | None = None
 ) -> tuple[FastMCP, SkillHub]:
     """Return the server and its hub, neither of them begun, and say what a person should know of them."""
-    from skillhub_mcp.bootstrap import make_hub, make_observer, server_options
-    from skillhub_mcp.search.looking import Depth
-    from skillhub_mcp.server.app import make_server
+    with _loading():
+        from skillhub_mcp.bootstrap import make_hub, make_observer, server_options
+        from skillhub_mcp.search.looking import Depth
+        from skillhub_mcp.server.app import make_server
 
-    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+        hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+        chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
         hub.refresh(Depth.REBUILD)
-    chosen = server_options(settings, hub, over_http=over_http)
     if settings.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
     try:
@@ -123,6 +122,18 @@ def _made(
         # The hub stays up to say so to whoever calls: what it cannot understand it does not widen.
         log.warning("%s (%s): nothing is served until it is mended", error.message, error.path)
     return make_server(hub, chosen), hub
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Look for no garbage meanwhile: a thousand modules are loaded and stay, and looking takes a tenth of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        # Nor are they looked through ever again.
+        gc.freeze()
+        gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
