@@ -12,6 +12,12 @@ _TOOLS = ("pandas", "kubectl", "pytest", "ffmpeg", "terraform", "sqlite", "nginx
 _CATEGORIES = ("development", "documents", "data", "operations", "writing")
 
 
+def tasks(count: int, *, seed: int = 7) -> list[str]:
+    """Return so many tasks for such a library, each another."""
+    found = [f"{verb} {thing} with {tool}" for verb in _VERBS for thing in _THINGS for tool in _TOOLS]
+    return random.Random(seed).sample(found, count)
+
+
 def write_library(directory: Path, count: int, *, seed: int = 7) -> Path:
     """Write `count` skills below `directory`, each about 2 KB with one reference file, and return it."""
     choose = random.Random(seed)

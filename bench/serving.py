@@ -69,7 +69,9 @@ def _listening(command: Sequence[str], environment: Mapping[str, str]) -> Iterat
         process.wait(timeout=30)
 
 
-def reply_times(environment: Mapping[str, str], *, rounds: int = 60) -> tuple[float, float, float]:
+def reply_times(
+    environment: Mapping[str, str], tasks: Sequence[str] = _TASKS, *, rounds: int = 60
+) -> tuple[float, float, float]:
     """Return the median times in ms of a search and of the constant tool, asked in turn, and of their ratios."""
 
     async def asked() -> tuple[float, float, float]:
@@ -79,15 +81,17 @@ def reply_times(environment: Mapping[str, str], *, rounds: int = 60) -> tuple[fl
                 reply = (await first.call("search_skills", {"query": _TASKS[0]}))["structuredContent"]
                 with constant(reply, environment) as (theirs, _):
                     async with HttpConnection(theirs) as second:
-                        return await _in_turn(first, second, rounds)
+                        return await _in_turn(first, second, tasks, rounds)
 
     return asyncio.run(asked())
 
 
-async def _in_turn(ours: HttpConnection, theirs: HttpConnection, rounds: int) -> tuple[float, float, float]:
+async def _in_turn(
+    ours: HttpConnection, theirs: HttpConnection, tasks: Sequence[str], rounds: int
+) -> tuple[float, float, float]:
     pairs = []
     for number in range(rounds + 10):
-        task = {"query": _TASKS[number % len(_TASKS)]}
+        task = {"query": tasks[number % len(tasks)]}
         pairs.append((await _timed(ours, task), await _timed(theirs, task)))
     counted = pairs[10:]
     return (

@@ -231,7 +231,7 @@ def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
             settings, _ = read_settings(environment)
             options = server_options(settings, hub)
             server = FastMCP("test")
-            instructing = InstructionOptions(("core",), 600, None, with_paths=False, card=options.card)
+            instructing = InstructionOptions("stdio", ("core",), 600, None, with_paths=False, card=options.card)
             Instructing(server, hub, instructing, today=lambda: day)
             text = asyncio.run(instructions_of(server))
         assert MAP in text

@@ -149,6 +149,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         server,
         hub,
         InstructionOptions(
+            transport=options.transport,
             tools=options.tools,
             max_bytes=options.instructions_max_bytes,
             catalogues=catalogues,

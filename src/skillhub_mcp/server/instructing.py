@@ -24,6 +24,7 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from skillhub_mcp.disclosure.catalogue import Budget, Catalogue, Entry, Rendered, codelia, descriptions, fit
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.sessions import Transport
 from skillhub_mcp.skills.roots import Source
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call 
 _AVAILABLE = "Available:"
 _BETWEEN = "\n\n"
 
-# Reading some thousands of skills takes a part of it; a library that takes longer is told of by its tools alone.
-_PATIENCE_SECONDS = 0.5
+# Reading ten thousand skills takes a part of it; a library that takes longer is told of by its tools alone. A server
+# over HTTP is started once for many clients, and reads while it loads its index.
+_PATIENCE_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
 # Threads that nobody waits for any longer must not keep others waiting.
 _TEXTS_AT_ONCE = 4
 
@@ -65,6 +67,7 @@ class CardOptions:
 class InstructionOptions:
     """Which sets of tools the text is for, and what it may take. `catalogues` are the set `context`'s."""
 
+    transport: Transport
     tools: Sequence[str]
     max_bytes: int
     catalogues: Catalogues | None
@@ -116,7 +119,8 @@ class Instructing(Middleware):
         """Return the text for the client that is asking now, which is the rules alone where the skills are not had."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_TEXTS_AT_ONCE)
-        with anyio.move_on_after(None if self._promises_a_list else _PATIENCE_SECONDS):
+        patience = None if self._promises_a_list else _PATIENCE_SECONDS[self._options.transport]
+        with anyio.move_on_after(patience):
             try:
                 # In a thread, which has this request's context: the hub knows there who is asking.
                 return await anyio.to_thread.run_sync(self._text, abandon_on_cancel=True, limiter=self._threads)
