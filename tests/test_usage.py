@@ -18,7 +18,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.errors import QueriesUnreadable, SkillHubError
-from skillhub_mcp.usage import UsageLog, read_usage
+from skillhub_mcp.usage import UsageLog, loaded_before, read_usage
 
 THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 LONG = 60.0
@@ -389,3 +389,24 @@ def test_a_note_that_the_system_takes_in_pieces_is_whole(path: Path, monkeypatch
 def test_a_log_that_is_no_file_is_written_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
     UsageLog(os.devnull).loaded("pdf")
     assert caplog.records == []
+
+
+def test_what_was_loaded_before_a_day_is_read_from_the_end_of_a_log_of_any_size(path: Path) -> None:
+    day = THEN.date() + timedelta(days=1)
+    lines = [load(0, "old"), search(1, "q", "found"), at(2, "read", skill="read", file="a"), load(100_000, "today")]
+    path.write_text("\n".join(["no note", *lines, '{"act": "load"}', '"torn']) + "\n", encoding="utf-8")
+    assert loaded_before(str(path), day) == {"old"}
+    assert loaded_before(str(path), day + timedelta(days=1)) == {"old", "today"}
+    assert loaded_before(str(path), THEN.date()) == frozenset()
+
+    with path.open("a", encoding="utf-8") as log:
+        for number in range(20_000):
+            log.write(load(number / 1_000, f"skill-{number:05}") + "\n")
+    loaded = loaded_before(str(path), day)
+    assert "skill-19999" in loaded
+    assert "old" not in loaded
+
+
+def test_without_a_log_nothing_was_loaded(path: Path) -> None:
+    assert loaded_before(str(path), THEN.date()) == frozenset()
+    assert loaded_before(str(path.parent), THEN.date()) == frozenset()

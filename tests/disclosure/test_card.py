@@ -57,13 +57,14 @@ def test_pinned_skills_come_first_then_those_of_the_project_then_those_that_fit_
     assert next(line for line in lines if line.startswith("- d1 (")).startswith("- d1 (30): ")
 
 
-def test_the_map_has_each_domain_with_its_count_and_two_examples() -> None:
-    lines = card(library(300), NOW, max_bytes=ROOM).splitlines()
+@pytest.mark.parametrize(("room", "shown"), [(4_000, 8), (1_000, 4), (500, 2), (370, 1)])
+def test_the_map_has_each_domain_with_its_count_and_examples(room: int, shown: int) -> None:
+    lines = card(library(300), NOW, max_bytes=room).splitlines()
     assert lines[1] == MAP
     assert len(lines) == 2 + 10
     for line in lines[2:]:
         domain, _, names = line.removeprefix("- ").partition(" (30): ")
-        assert len(names.split(", ")) == 2
+        assert len(names.split(", ")) == shown
         assert {int(name.removeprefix("skill-")) % 10 for name in names.split(", ")} == {int(domain.removeprefix("d"))}
 
 

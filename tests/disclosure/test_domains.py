@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from skillhub_mcp.disclosure.domains import domains_of, examples, turned
 DAY = date(2026, 11, 21)
 
 
-def named(skills: list[str], **facts: object) -> list[tuple[str, list[str]]]:
+def named(skills: list[str], **facts: Any) -> list[tuple[str, list[str]]]:
     found = domains_of([skill(name, **facts) for name in skills])
     return [(domain.name, [one.name for one in domain.skills]) for domain in found]
 

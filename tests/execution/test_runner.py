@@ -276,6 +276,27 @@ def test_an_interrupted_call_kills_its_command(run_python: RunPython, skill: Pat
     assert_ended(int(number.read_text(encoding="utf-8")))
 
 
+def test_a_command_that_nobody_wants_any_longer_is_killed_with_all_that_it_started(skill: Path) -> None:
+    stop, environment, told = threading.Event(), reduced_environment(os.environ), skill / "pid"
+    source = (
+        "import os, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "open('pid.part', 'w').write(f'{os.getpid()} {child.pid}'); os.replace('pid.part', 'pid')\n" + WAIT
+    )
+
+    def go() -> CommandResult:
+        return run((sys.executable, "-c", source), cwd=skill, limits=LIMITS, environment=environment, stop=stop)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(go)
+        wait_for(told)
+        stop.set()
+        result = running.result(PLENTY_OF_SECONDS)
+    assert (result.exit_code, result.timeout) == (-signal.SIGKILL, False)
+    for pid in told.read_text(encoding="utf-8").split():
+        assert_ended(int(pid))
+
+
 def test_ending_one_run_leaves_another_alone(run_python: RunPython, skill: Path) -> None:
     patient = """
 import pathlib, time

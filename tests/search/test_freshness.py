@@ -507,3 +507,29 @@ def test_servers_of_different_strictness_share_an_index_without_undoing_each_oth
     with hub_of(hub_environment) as lenient:
         assert lenient.refresh().report is None
         assert {found.skill.name for found in lenient.search("paint walls").hits} == {"conforming", "Wild Name"}
+
+
+def test_a_skill_that_is_missed_is_looked_for_at_once_before_the_server_has_begun(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one")
+    with live_index(db, skills_dir) as live:
+        assert [skill.name for skill in live.skills_alone().skills] == ["one"]
+        write_skill("two")
+        assert [skill.name for skill in live.skills_alone(anew=True).skills] == ["one", "two"]
+        assert live.peek() is None
+
+
+def test_it_says_without_waiting_whether_a_search_would_be_answered(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert not live.answers()
+        heard = threading.Event()
+        with live.steps.heard(lambda: heard.set() if live.answers() else None):
+            live.start()
+            assert heard.wait(LONG)
+        assert found(live, "walruses") == ["one"]
+    with live_index(db, skills_dir, background=False) as live:
+        assert live.answers()

@@ -9,8 +9,9 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
-from fastmcp import Client, FastMCP
+from fastmcp import FastMCP
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.server.bearers import add_token, bearer
@@ -30,9 +31,8 @@ ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 async def instructions_of(server: FastMCP) -> str:
-    async with Client(server) as client:
-        assert client.initialize_result is not None
-        return client.initialize_result.instructions or ""
+    async with mcp.Client(server._mcp_server) as client:
+        return client.instructions or ""
 
 
 def told(environment: Environment, way: tuple[str, str] = ("http", "auto")) -> str:
@@ -65,7 +65,7 @@ def test_what_is_switched_off_denied_or_filtered_is_not_told(
         write_skill(name, f"Does {name}.")
     rules = tmp_path / "permissions.json"
     rules.write_text(
-        json.dumps({"allow": [{"tool": "load_skill"}], "deny": [{"tool": "load_skill", "skill_name": "beta"}]}),
+        json.dumps({"permissions": {"deny": [{"tool": "load_skill", "skill_name": "beta"}]}}),
         encoding="utf-8",
     )
     environment = {
@@ -117,7 +117,7 @@ def test_the_text_keeps_its_bytes_in_any_script(
         write_skill(f"技能-{number:02}", "会議の議事録を作成する。" * 20, category=f"領域{number % 7}")
     text = told({**hub_environment, "SKILLHUB_INSTRUCTIONS_MAX_BYTES": str(most)})
     assert text.startswith(CORE)
-    assert most // 2 < len(text.encode()) <= most
+    assert len(CORE) + 100 < len(text.encode()) <= most
     assert "技能-" in text
 
 
@@ -161,7 +161,7 @@ def test_the_text_of_a_client_stays_and_the_next_client_has_its_own(
             before = first.client.instructions
             assert "- alpha: Does alpha." in (before or "")
             write_skill("beta", "Does beta.")
-            assert (await first.call("load_skill", skill_name="beta")).code is None
+            await first.call("search_skills", query="alpha")
             assert first.client.instructions == before
 
     asyncio.run(journey())
@@ -231,7 +231,7 @@ def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
             settings, _ = read_settings(environment)
             options = server_options(settings, hub)
             server = FastMCP("test")
-            instructing = InstructionOptions("stdio", ("core",), 600, None, with_paths=False, card=options.card)
+            instructing = InstructionOptions("stdio", ("core",), 400, None, with_paths=False, card=options.card)
             Instructing(server, hub, instructing, today=lambda: day)
             text = asyncio.run(instructions_of(server))
         assert MAP in text

@@ -33,6 +33,10 @@ _MOST_NAME = 64
 _MOST_DOMAIN_NAME = 32
 # The share of the room that described skills may take from the map, where there is not enough for both.
 _DESCRIBED = 0.6
+# How many examples each domain has: as many as all of them can have.
+_EXAMPLES = (8, 4, 2, 1)
+# What the line of a domain takes at the least: of thousands not all need be tried.
+_LEAST_LINE = 10
 # So many more domains are told of by their names alone.
 _NAMED_DOMAINS = 3
 _UNNAMED = "other"
@@ -154,7 +158,9 @@ def _map(skills: Sequence[Skill], room: int, shown: dict[str, str], now: Circums
         return f"\n- {_domain_name(domain)} ({len(domain.skills):,}): {names}"
 
     lines: list[str] = []
-    for count in (2, 1):
+    for count in _EXAMPLES:
+        if count > 1 and len(domains) * _LEAST_LINE > room:
+            continue
         lines = [line(domain, count) for domain in domains]
         if _size(heading) + sum(map(_size, lines)) <= room:
             return heading + "".join(lines)
@@ -168,8 +174,7 @@ def _map(skills: Sequence[Skill], room: int, shown: dict[str, str], now: Circums
         more = f"\n- {len(domains) - kept:,} more domains: {names}…"
         return heading + "".join(lines[at] for at in places) + more
 
-    # No line takes less than ten bytes.
-    kept = greatest(min(len(domains) - 1, max(0, room // 10)), lambda kept: _size(tried(kept)) <= room)
+    kept = greatest(min(len(domains) - 1, max(0, room // _LEAST_LINE)), lambda kept: _size(tried(kept)) <= room)
     return "" if kept is None else tried(kept)
 
 

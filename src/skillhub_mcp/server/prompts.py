@@ -12,6 +12,7 @@ from typing import Any
 
 from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
 from fastmcp.server.providers.base import Provider
+from fastmcp.utilities.components import FastMCPComponent
 from fastmcp.utilities.versions import VersionSpec
 from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
@@ -53,6 +54,10 @@ class SkillPrompts(Provider):
             return self._by_name()
         skill = (await asyncio.to_thread(self._callable)).get(name)
         return None if skill is None else self._prompt(name, skill)
+
+    async def get_tasks(self) -> Sequence[FastMCPComponent]:
+        """Return none, without reading every skill for it before the first client is answered."""
+        return []
 
     def render(self, name: str, arguments: str) -> str:
         """Return a skill as a person calls it. Raises what `SkillHub.load` raises."""

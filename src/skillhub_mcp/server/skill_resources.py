@@ -11,6 +11,7 @@ import mcp_types
 from fastmcp.resources.base import Resource, ResourceContent, ResourceResult
 from fastmcp.resources.template import ResourceTemplate
 from fastmcp.server.providers.base import Provider
+from fastmcp.utilities.components import FastMCPComponent
 from fastmcp.utilities.versions import VersionSpec
 from pydantic import AnyUrl, PrivateAttr
 
@@ -62,6 +63,10 @@ class SkillResources(Provider):
         version: VersionSpec | None = None,  # noqa: ARG002 - as above
     ) -> ResourceTemplate | None:
         return None
+
+    async def get_tasks(self) -> Sequence[FastMCPComponent]:
+        """Return none, without reading every skill for it before the first client is answered."""
+        return []
 
     def read(self, uri: str) -> ResourceResult:
         """Return the file at `uri`, its bytes unchanged. Raises what `Publisher.content` raises."""

@@ -1,0 +1,31 @@
+"""Who waits for an index hears how far it is, while it waits and no longer."""
+
+from __future__ import annotations
+
+from skillhub_mcp.search.steps import Step, Steps
+
+
+def test_each_step_is_told_to_all_who_listen_and_to_the_one_that_asked_at_first() -> None:
+    told: list[tuple[str, int, int]] = []
+    heard: list[Step | None] = []
+    steps = Steps(lambda *step: told.append(step))
+    steps.tell("embedding", 0, 2)
+    with steps.heard(lambda: heard.append(steps.latest)):
+        steps.tell("indexing", 1, 2)
+        with steps.heard(lambda: heard.append(None)):
+            steps.tell("indexing", 2, 2)
+        steps.over()
+    steps.tell("indexing", 0, 1)
+    assert told == [("embedding", 0, 2), ("indexing", 1, 2), ("indexing", 2, 2), ("indexing", 0, 1)]
+    assert heard == [Step("indexing", 1, 2), Step("indexing", 2, 2), None, None]
+    assert steps.listeners == 0
+
+
+def test_whoever_fails_while_listening_listens_no_longer() -> None:
+    steps = Steps()
+    try:
+        with steps.heard(lambda: None):
+            assert steps.listeners == 1
+            raise KeyError
+    except KeyError:
+        assert steps.listeners == 0
