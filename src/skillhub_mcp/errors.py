@@ -83,7 +83,7 @@ class InvalidArgument(SkillHubError):
 
 
 class ToolNotFound(SkillHubError):
-    """No tool of that name is offered; `tools` are those that are. A `known` one is of a set that is not switched on."""
+    """No tool of that name is offered; `tools` are those that are. A `known` one is of a set that is switched off."""
 
     code = "TOOL_NOT_FOUND"
 

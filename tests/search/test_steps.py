@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from skillhub_mcp.search.steps import Step, Steps
 
 
@@ -23,9 +25,6 @@ def test_each_step_is_told_to_all_who_listen_and_to_the_one_that_asked_at_first(
 
 def test_whoever_fails_while_listening_listens_no_longer() -> None:
     steps = Steps()
-    try:
-        with steps.heard(lambda: None):
-            assert steps.listeners == 1
-            raise KeyError
-    except KeyError:
-        assert steps.listeners == 0
+    with pytest.raises(KeyError), steps.heard(lambda: None):
+        raise KeyError
+    assert steps.listeners == 0
