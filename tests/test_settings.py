@@ -56,6 +56,7 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_EXPOSE_PATHS": False,
     "SKILLHUB_SERVE_DOTFILES": False,
     "SKILLHUB_ERROR_STYLE": "result",
+    "SKILLHUB_CARD": "full",
     "SKILLHUB_ALLOWED_HOSTS": (),
     "SKILLHUB_ALLOWED_ORIGINS": (),
     "SKILLHUB_ALLOW_ANONYMOUS": False,
@@ -123,6 +124,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_EXPOSE_PATHS": ("1", True),
     "SKILLHUB_SERVE_DOTFILES": ("1", True),
     "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
+    "SKILLHUB_CARD": ("names", "names"),
     "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
     "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
     "SKILLHUB_ALLOW_ANONYMOUS": ("1", True),
@@ -214,6 +216,12 @@ BAD = [
     ("SKILLHUB_TRUSTED_PROXIES", "proxy.internal", "must be addresses or networks, such as 10.0.0.0/8"),
     ("SKILLHUB_STATELESS", "2", SWITCH),
     ("SKILLHUB_WORKERS", "0", "must be a whole number from 1 to 64"),
+    ("SKILLHUB_ALLOWED_HOSTS", "*", "must be names of hosts, such as skills.example.com, separated by commas"),
+    ("SKILLHUB_ALLOWED_HOSTS", "https://a.example", "must be names of hosts"),
+    ("SKILLHUB_ALLOWED_ORIGINS", "a.example", "must be origins, such as https://app.example.com, separated by commas"),
+    ("SKILLHUB_ALLOWED_ORIGINS", "https://*", "must be origins"),
+    ("SKILLHUB_ALLOWED_ORIGINS", "https://a.example/x", "must be origins"),
+    ("SKILLHUB_CARD", "loud", "must be one of off, names, full"),
 ]
 # A bad value of these is told, and the default is used (seed 000 §9).
 FORGIVEN = [
@@ -238,8 +246,6 @@ FREE = {
     "GEMINI_API_KEY",
     "SKILLHUB_ENABLED_SKILLS",
     "SKILLHUB_ENABLED_CATEGORIES",
-    "SKILLHUB_ALLOWED_HOSTS",
-    "SKILLHUB_ALLOWED_ORIGINS",
     "SKILLHUB_TOKEN",
     "SKILLHUB_JWT_AUDIENCE",
     "SKILLHUB_CWD",

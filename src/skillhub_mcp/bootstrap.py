@@ -268,9 +268,8 @@ def _jwt_options(settings: Settings) -> JwtOptions:
     jwks = settings.jwt_jwks or f"{settings.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
     address = urlsplit(jwks)
     if address.scheme != "https" and not _is_this_machine(address.hostname or ""):
-        raise InvalidSetting(
-            "SKILLHUB_JWT_JWKS", jwks, "must begin with https://: who changes keys on their way can sign anything"
-        )
+        written = ("SKILLHUB_JWT_JWKS", jwks) if settings.jwt_jwks else ("SKILLHUB_JWT_ISSUER", settings.jwt_issuer)
+        raise InvalidSetting(*written, "must begin with https://: who changes keys on their way can sign anything")
     return JwtOptions(settings.jwt_issuer, settings.jwt_audience, jwks)
 
 

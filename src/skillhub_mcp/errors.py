@@ -92,7 +92,7 @@ class ToolNotFound(SkillHubError):
         offered = ", ".join(tools) or "none"
         super().__init__(
             f"{name} is not switched on at this server" if known else f"No tool is named {name!r}",
-            hint=f"{guess}the tools here: {offered}",
+            hint=f"{guess}{'T' if guess else 't'}he tools here: {offered}",
         )
         self.name = name
         self.tools = tuple(tools)

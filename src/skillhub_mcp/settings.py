@@ -243,6 +243,20 @@ def _list(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in written.split(",") if part.strip()))
 
 
+def _hosts(written: str) -> tuple[str, ...]:
+    names = _list(written)
+    if any("/" in name or name == "*" for name in names):
+        raise ValueError("must be names of hosts, such as skills.example.com, separated by commas")
+    return names
+
+
+def _origins(written: str) -> tuple[str, ...]:
+    origins = _list(written)
+    if not all(re.fullmatch(r"https?://[^\s/*]+", origin) for origin in origins):
+        raise ValueError("must be origins, such as https://app.example.com, separated by commas")
+    return origins
+
+
 def _commands(written: str) -> tuple[str, ...]:
     names = _list(written)
     if any(re.search(r"[\s/\\]", name) for name in names):
@@ -484,14 +498,14 @@ SETTINGS: tuple[Setting[object], ...] = (
         "allowed_hosts",
         "",
         "Host names, besides those of this machine, that HTTP requests may be addressed to, separated by commas",
-        _list,
+        _hosts,
     ),
     _setting(
         "SKILLHUB_ALLOWED_ORIGINS",
         "allowed_origins",
         "",
         "Origins, besides those of this machine, whose pages may call over HTTP, separated by commas",
-        _list,
+        _origins,
     ),
     _setting(
         "SKILLHUB_ALLOW_ANONYMOUS",
@@ -648,7 +662,7 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_INSTRUCTIONS_MAX_BYTES",
         "instructions_max_bytes",
         "2048",
-        "Bytes that the server's instructions take at most; what the tools need comes first, then the names of skills",
+        "Bytes that the server's instructions take at most; what the tools need comes first, then the skills",
         _whole(512, _MEBIBYTES_64),
     ),
     _setting(
@@ -656,7 +670,7 @@ SETTINGS: tuple[Setting[object], ...] = (
         "card",
         "full",
         "What the server's instructions tell of the skills: full describes those that always apply or fit the project "
-        "and names the domains of the rest, names only names them, off tells nothing",
+        "and maps the domains of the rest, names only names them, off tells nothing, in the lists of other sets too",
         _choice("off", "names", "full"),
     ),
     _setting(

@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fastmcp import Client
@@ -62,18 +63,25 @@ async def over_stdio(environment: Mapping[str, str], *arguments: str) -> AsyncIt
 
 
 @contextmanager
-def http_server(environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[str]:
-    """The address of a server process over HTTP, on a port of its own."""
+def http_server(
+    environment: Mapping[str, str],
+    *arguments: str,
+    command: Sequence[str] = COMMAND,
+    cwd: Path | None = None,
+    said: list[str] | None = None,
+) -> Iterator[str]:
+    """The address of a server process over HTTP, on a port of its own; `said` takes the lines of its stderr."""
     process = subprocess.Popen(
         [*command, "--transport", "http", "--port", "0", *arguments],
         env={**environment, "LOG_LEVEL": "INFO"},
+        cwd=cwd,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
     )
     assert process.stderr is not None
-    said: list[str] = []
+    said = [] if said is None else said
     # A server whose words nobody reads stops when the pipe is full.
     hearing = threading.Thread(target=said.extend, args=(process.stderr,))
     try:

@@ -222,6 +222,19 @@ def test_a_dotenv_file_where_the_server_starts_has_no_effect(
     assert len(tools) == 3
 
 
+def test_over_http_neither_a_dotenv_file_nor_a_wrong_token_brings_words_of_a_library_into_the_log(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one")
+    (tmp_path / ".env").write_text("FASTMCP_PORT=none\nFASTMCP_LOG_LEVEL=DEBUG\n", encoding="utf-8")
+    environment = {**hub_environment, "SKILLHUB_LOG_FORMAT": "json", "SKILLHUB_TOKEN": "a" * 40}
+    said: list[str] = []
+    with http_server(environment, cwd=tmp_path, said=said) as url:
+        refused = httpx2.post(f"{url}/mcp", json={}, headers={"Authorization": "Bearer wrong"})
+        assert refused.status_code == 401
+    assert {json.loads(line)["logger"].partition(".")[0] for line in said} == {"skillhub_mcp"}
+
+
 def test_it_ends_with_its_input_even_while_the_first_index_is_built(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -279,6 +292,16 @@ def test_http_refuses_strange_hosts_and_origins_unless_told(hub_environment: Env
         assert status(origin="null") == 403
         assert status(host="skills.example.com") == 200
         assert status(host="skills.example.com", origin="https://app.example.com") == 200
+
+        def preflight(origin: str) -> httpx2.Response:
+            asked = {"method": "POST", "headers": "authorization,mcp-method"}
+            wishes = {f"access-control-request-{what}": wish for what, wish in asked.items()}
+            return http.options(f"{url}/mcp", headers={"origin": origin, **wishes})
+
+        allowed = preflight("https://app.example.com")
+        assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"
+        assert "authorization" in allowed.headers["access-control-allow-headers"]
+        assert "access-control-allow-origin" not in preflight("https://evil.example.com").headers
 
 
 def test_a_path_of_the_server_is_told_only_to_a_client_that_can_use_it(

@@ -6,6 +6,7 @@ Most skills in the wild have neither a category nor tags; a word that many names
 from __future__ import annotations
 
 import heapq
+import math
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from skillhub_mcp.skills.model import Skill
 T = TypeVar("T")
 
 _SHORTEST_WORD = 3
+_STEPS = (7, 5, 3, 2, 1)
 # What so many names have that it tells nothing of what a skill is about.
 _SAY_NOTHING = frozenset(
     (
@@ -82,9 +84,13 @@ def _shared(skills: Iterable[Skill]) -> Iterable[tuple[str, list[Skill]]]:
             heapq.heappush(queue, (-len(left), word))
 
 
-def turned(items: Sequence[T], day: date, *, by: int) -> list[T]:
-    """Return `items` beginning `by` further on each day, so that in turn every one of them comes to stand first."""
-    at = day.toordinal() * by % len(items) if items else 0
+def turned(items: Sequence[T], day: date) -> list[T]:
+    """Return `items` beginning elsewhere on each day: on as many days as there are items each stands first on one."""
+    if not items:
+        return []
+    # A step that has no factor in common with their number leaves none out, however few of them are shown.
+    step = next(step for step in _STEPS if math.gcd(step, len(items)) == 1)
+    at = day.toordinal() * step % len(items)
     return [*items[at:], *items[:at]]
 
 
@@ -96,4 +102,4 @@ def examples(skills: Sequence[Skill], count: int, day: date, *, used: Collection
     mixed = sorted(skills, key=lambda skill: (zlib.crc32(skill.name.encode("utf-8", "replace")), skill.name))
     unused = [skill for skill in mixed if skill.name not in used]
     known = [skill for skill in mixed if skill.name in used]
-    return [*turned(unused, day, by=count), *turned(known, day, by=count)][:count]
+    return [*turned(unused, day), *turned(known, day)][:count]

@@ -39,6 +39,7 @@ def _problem(
 ) -> tuple[str, str]:
     """Return the name of an argument, or of a part of one, and what is wrong with it."""
     first = str(place[0])[:_SHOWN_VALUE] if place else "the arguments"
+    first = first if first.isprintable() else repr(first)
     if kind in _MISSING:
         return first, "is missing"
     if kind == _NOT_TAKEN:

@@ -13,9 +13,11 @@ import uvicorn
 from fastmcp import FastMCP
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
@@ -81,7 +83,17 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Stopp
     probes = _probes(server, hub)
     if options.metrics is not None:
         probes.append(metrics_route(server, options.metrics))
-    whole = Starlette(routes=[*probes, Mount("/", app=guarded)], lifespan=lifespan)
+    reached: ASGIApp = guarded
+    if options.allowed_origins:
+        # A browser asks beforehand, without a token, and shows a page only what it is told it may.
+        reached = CORSMiddleware(
+            guarded,
+            allow_origins=options.allowed_origins,
+            allow_methods=("GET", "POST", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("Mcp-Session-Id", "WWW-Authenticate", "Retry-After"),
+        )
+    whole = Starlette(routes=[*probes, Mount("/", app=reached)], lifespan=lifespan)
 
     def stop_listening() -> None:
         for announcer in server.middleware:

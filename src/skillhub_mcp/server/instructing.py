@@ -1,7 +1,7 @@
 """What does a client's model hear before its first call? The server's instructions, within a budget of bytes.
 
-1. What the tools need comes first. The lists that the sets `skill` and `context` promise take what is left, else the
-   card does: no skill is told of twice.
+1. What the tools need comes first. What is left is shared by the lists that the sets `skill` and `context` promise and
+   by the card, which leaves out what a list has.
 2. Each client has a text of its own, made when it connects, of the skills that it may have. It is never changed for it
    afterwards, so that its prompt cache holds (seed 004, seed 001 §7).
 3. A card that is late is left out: no client waits for it longer than a moment.

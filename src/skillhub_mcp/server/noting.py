@@ -35,6 +35,7 @@ _SCHEME = "skill://"
 # The arguments that name a skill, of whichever tool.
 _NAMING = ("skill_name", "skill", "path", "name")
 _SESSION_CHARACTERS = 12
+_SHOWN_URI = 300
 
 
 class Noting(Middleware):
@@ -106,7 +107,7 @@ def _tool(context: MiddlewareContext[Any]) -> str:
 def _use_asked_for(context: MiddlewareContext[Any]) -> Use | None:
     """Return what a request would have used that did not get as far as the hub."""
     if context.method == "resources/read":
-        uri = str(_field(context.message, "uri"))
+        uri = str(_field(context.message, "uri"))[:_SHOWN_URI]
         return Use(act="read", skill=uri) if uri.startswith(_SCHEME) else None
     arguments = _field(context.message, "arguments")
     if not isinstance(arguments, Mapping):

@@ -39,7 +39,7 @@ def not_found(wanted: str, names: Iterable[str], *, search_tool: str) -> SkillNo
     more = len(there) - _LISTED_NAMES
     listed = ", ".join(there[:_LISTED_NAMES]) or "(none)"
     rest = f" and {more:,} more, which {search_tool} finds" if more > 0 else ""
-    return SkillNotFound(wanted, near=near, hint=f"{guess}available skills: {listed}{rest}")
+    return SkillNotFound(wanted, near=near, hint=f"{guess}{'A' if guess else 'a'}vailable skills: {listed}{rest}")
 
 
 def _pairs(text: str) -> set[str]:

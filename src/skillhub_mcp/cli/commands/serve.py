@@ -29,6 +29,7 @@ log = logging.getLogger("skillhub_mcp")
 
 _HIGHEST_PORT = 65_535
 _GOOD_TOKEN = 20
+_PORT = 8_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serving.add_argument("--transport", choices=("stdio", "http"), help="how clients connect (default: stdio)")
     serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serving.add_argument(
-        "--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: 8000)"
+        "--port", type=_port, default=_PORT, help="port to listen on; 0 takes a free one (default: 8000)"
     )
     serving.add_argument("--reindex", action="store_true", help="rebuild the index; without --transport, then exit")
     serving.add_argument(
@@ -69,6 +70,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             log.warning("%s; %s is used", origin.problem, origin.setting.default)
     if args.transport == "http":
         return _over_http(args, settings, options)
+    if (args.host, args.port, args.workers) != ("127.0.0.1", _PORT, None):
+        log.warning("--host, --port and --workers are for --transport http: this serves over stdio")
     server, _ = _made(settings, reindex=args.reindex)
     if sys.stdin.isatty():
         print(

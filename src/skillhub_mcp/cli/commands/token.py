@@ -83,7 +83,7 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if token is None:
         near = near_names(name, [one.name for one in known.tokens])
         hint = f"did you mean {near[0]!r}?" if near else "`skillhub token list` prints those there are"
-        raise InvalidArgument("NAME", f"no token is named {name!r}", hint=hint)
+        raise InvalidArgument("NAME", f"is {name!r}, and no token is named so", hint=hint)
     change_tokens(path, lambda tokens: tokens.without(name))
     if args.json:
         print_json({"revoked": token.as_json()})
