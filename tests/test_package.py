@@ -60,3 +60,24 @@ def test_every_public_name_can_be_had() -> None:
         assert getattr(skillhub_mcp, name).__name__ == name
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = skillhub_mcp.no_such_name
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("Project-URL: Homepage, https://skills.example.com\n", "https://skills.example.com"),
+        ("Project-URL: Changelog, https://skills.example.com/changes\n", "None"),
+    ],
+)
+def test_the_homepage_is_the_one_that_the_distribution_names(tmp_path: Path, written: str, told: str) -> None:
+    distribution = tmp_path / "skillhub_mcp-9.9.dist-info"
+    distribution.mkdir()
+    head = "Metadata-Version: 2.4\nName: skillhub-mcp\nVersion: 9.9\n"
+    (distribution / "METADATA").write_text(head + written, encoding="utf-8")
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from skillhub_mcp.version import homepage; print(homepage())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, encoding="utf-8", check=True, timeout=60
+    )
+    assert done.stdout.strip() == told

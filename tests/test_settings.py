@@ -57,6 +57,7 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_SERVE_DOTFILES": False,
     "SKILLHUB_ERROR_STYLE": "result",
     "SKILLHUB_CARD": "full",
+    "SKILLHUB_WEBSITE_URL": "",
     "SKILLHUB_ALLOWED_HOSTS": (),
     "SKILLHUB_ALLOWED_ORIGINS": (),
     "SKILLHUB_ALLOW_ANONYMOUS": False,
@@ -125,6 +126,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_SERVE_DOTFILES": ("1", True),
     "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
     "SKILLHUB_CARD": ("names", "names"),
+    "SKILLHUB_WEBSITE_URL": ("https://a.example", "https://a.example"),
     "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
     "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
     "SKILLHUB_ALLOW_ANONYMOUS": ("1", True),
@@ -222,6 +224,7 @@ BAD = [
     ("SKILLHUB_ALLOWED_ORIGINS", "https://*", "must be origins"),
     ("SKILLHUB_ALLOWED_ORIGINS", "https://a.example/x", "must be origins"),
     ("SKILLHUB_CARD", "loud", "must be one of off, names, full"),
+    ("SKILLHUB_WEBSITE_URL", "a.example", "must be an address that begins with http:// or https://"),
 ]
 # A bad value of these is told, and the default is used (seed 000 §9).
 FORGIVEN = [

@@ -182,6 +182,7 @@ def server_options(
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
         context=context if settings.skills_enabled else None,
         make_resolver=lambda cwd: make_resolver(settings, cwd),
+        website_url=settings.website_url,
         instructions_max_bytes=settings.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=lambda act, skill_name: remember_rule(settings, act, skill_name),

@@ -111,6 +111,7 @@ class Settings:
     skill_search_max_limit: int
     instructions_max_bytes: int
     card: Card
+    website_url: str
     agents_config: str
     usage_log: str
     permissions: str
@@ -672,6 +673,13 @@ SETTINGS: tuple[Setting[object], ...] = (
         "What the server's instructions tell of the skills: full describes those that always apply or fit the project "
         "and maps the domains of the rest, names only names them, off tells nothing, in the lists of other sets too",
         _choice("off", "names", "full"),
+    ),
+    _setting(
+        "SKILLHUB_WEBSITE_URL",
+        "website_url",
+        "",
+        "The address of a page about this hub, told to clients beside its name; empty tells the project's own, if any",
+        _address,
     ),
     _setting(
         "SKILLHUB_AGENTS_CONFIG",

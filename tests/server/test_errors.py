@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.eras import Caller, caller, listening
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient
 
 Environment = dict[str, str]
 
@@ -35,6 +36,7 @@ MALFORMED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_skills", {"query": "pdf", "tags": ["pdf", 5]}),
     ("search_skills", {"query": "pdf", "tags": ["pdf"] * 21}),
     ("search_skills", {"query": "pdf", "source": "mars"}),
+    ("search_skills", {"query": "pdf", "source": "two\nlines"}),
     ("search_skills", {"query": "pdf", "explain": "perhaps"}),
     ("search_skills", {"limit": 0, "tags": 3, "colour": "red"}),
     ("load_skill", {"name": "one"}),
@@ -155,3 +157,12 @@ def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_proto
     answers = in_both_eras(everything, ask)
     assert {code for code, _ in answers} == {mcp.types.INVALID_PARAMS}
     is_golden("prompts_and_resources.txt", "".join(f"{message}\n" for _, message in answers))
+
+
+def test_an_unknown_method_is_an_error_of_the_protocol(environment: Environment) -> None:
+    client = RawClient(environment)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    answer = client.answer({"jsonrpc": "2.0", "id": 2, "method": "skills/search", "params": {}})
+    assert client.close() == 0
+    assert answer["error"]["code"] == mcp.types.METHOD_NOT_FOUND

@@ -143,12 +143,20 @@ def test_a_skill_file_that_broke_since_is_named_as_unreadable(
     ("tool", "arguments", "says"),
     [
         ("load_skill", {}, "INVALID_ARGUMENT: skill_name is missing."),
-        ("load_skill", {"skill_name": "a", "x": 1}, "INVALID_ARGUMENT: x is not an argument of this tool."),
-        ("load_skill", {"skill_name": "a" * 257}, "INVALID_ARGUMENT: skill_name cannot be used"),
-        ("search_skills", {"query": "a" * 4001}, "INVALID_ARGUMENT: query cannot be used"),
-        ("search_skills", {"query": "a", "limit": 0}, "INVALID_ARGUMENT: limit cannot be used"),
-        ("search_skills", {"query": "a", "limit": 101}, "INVALID_ARGUMENT: limit cannot be used"),
-        ("read_skill_file", {"skill_name": "a", "file_path": "a" * 1025}, "INVALID_ARGUMENT: file_path cannot"),
+        ("load_skill", {"skill_name": "a", "x": 1}, "INVALID_ARGUMENT: x is not an argument of load_skill."),
+        (
+            "load_skill",
+            {"skill_name": "a" * 257},
+            "INVALID_ARGUMENT: skill_name must be text of at most 256 characters",
+        ),
+        ("search_skills", {"query": "a" * 4001}, "INVALID_ARGUMENT: query must be text of at most 4,000 characters"),
+        ("search_skills", {"query": "a", "limit": 0}, "INVALID_ARGUMENT: limit must be a whole number from 1 to 100"),
+        ("search_skills", {"query": "a", "limit": 101}, "INVALID_ARGUMENT: limit must be a whole number from 1 to 100"),
+        (
+            "read_skill_file",
+            {"skill_name": "a", "file_path": "a" * 1025},
+            "INVALID_ARGUMENT: file_path must be text of at most 1,024 characters",
+        ),
     ],
 )
 def test_arguments_out_of_bounds_are_refused_in_plain_words(

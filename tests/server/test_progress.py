@@ -10,12 +10,16 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from fastmcp import Client
 from filelock import FileLock
 from tests.conftest import SkillWriter
 from tests.server.eras import WAYS, listening, reached
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
+from skillhub_mcp.bootstrap import make_hub, server_options
 from skillhub_mcp.search.indexing import LOCK_FILE
+from skillhub_mcp.server.app import make_server
+from skillhub_mcp.settings import read_settings
 
 Environment = dict[str, str]
 
@@ -66,7 +70,6 @@ def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
             found = await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=heard)
             assert not found.is_error
             assert heard.told[0][2] == "Reading the skills"
-            assert "Indexing the skills: 0 of 1" in [message for _, _, message in heard.told]
             assert heard.is_ever_further()
 
             again = Heard()
@@ -75,6 +78,43 @@ def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
 
     with lock:
         asyncio.run(journey())
+
+
+def test_each_step_of_an_index_is_told_and_none_goes_back(environment: Environment) -> None:
+    settings, _ = read_settings(environment)
+    hub = make_hub(settings)
+    told: list[str | None] = []
+
+    async def journey() -> None:
+        news = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            told.append(message)
+            news.set()
+
+        async def next_told() -> str | None:
+            await news.wait()
+            news.clear()
+            return told[-1]
+
+        async with Client(make_server(hub, server_options(settings, hub))) as client:
+            # Whoever writes the index has to wait for us, so that no step but ours is told.
+            with FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE):
+                call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=hear)
+                calling = asyncio.ensure_future(call)
+                assert await next_told() == "Reading the skills"
+                hub.steps.tell("embedding", 2_000, 4_000)
+                assert await next_told() == "Embedding the skills: 2,000 of 4,000"
+                hub.steps.tell("indexing", 30, 40)
+                assert await next_told() == "Indexing the skills: 30 of 40"
+                # Another look may begin meanwhile.
+                hub.steps.tell("indexing", 10, 40)
+                hub.steps.tell("indexing", 31, 40)
+                assert await next_told() == "Indexing the skills: 31 of 40"
+            await calling
+
+    asyncio.run(journey())
+    assert "Indexing the skills: 10 of 40" not in told
 
 
 @ways

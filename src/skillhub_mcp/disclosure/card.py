@@ -34,7 +34,7 @@ _MOST_DOMAIN_NAME = 32
 # The share of the room that described skills may take from the map, where there is not enough for both.
 _DESCRIBED = 0.6
 # How many examples each domain has: as many as all of them can have.
-_EXAMPLES = (8, 4, 2, 1)
+_EXAMPLES = (128, 64, 32, 16, 8, 4, 2, 1)
 # What the line of a domain takes at the least: of thousands not all need be tried.
 _LEAST_LINE = 10
 # So many more domains are told of by their names alone.

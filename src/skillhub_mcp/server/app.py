@@ -81,6 +81,7 @@ class ServerOptions:
     make_resolver: Callable[[str], AgentsResolver]
     instructions_max_bytes: int
     card: CardOptions
+    website_url: str
     remember: Callable[[Act, str], None]
     hooks: Sequence[Hook]
     cwd: str
@@ -122,7 +123,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             Consent(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
             announcer,
-            Presenting(),
+            Presenting(options.website_url),
         ],
         request_state_security=RequestStateSecurity(keys=[options.state_key]) if options.state_key else None,
         mask_error_details=True,

@@ -80,7 +80,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 def _shown(given: object) -> str:
     if isinstance(given, str):
-        return f"'{given}'" if len(given) <= _SHOWN_VALUE else f"text of {len(given):,} characters"
+        return repr(given) if len(given) <= _SHOWN_VALUE else f"text of {len(given):,} characters"
     if isinstance(given, Sequence):
         return f"a list of {len(given):,}"
     return "an object" if isinstance(given, Mapping) else json.dumps(given)
