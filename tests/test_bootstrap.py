@@ -68,7 +68,7 @@ def test_a_file_of_tokens_that_cannot_be_used_is_told_at_once(tmp_path: Path) ->
         ({"SKILLHUB_JWT_AUDIENCE": "skills"}, "SKILLHUB_JWT_AUDIENCE", "needs SKILLHUB_JWT_ISSUER"),
         ({"SKILLHUB_JWT_JWKS": "https://i.example.com/k"}, "SKILLHUB_JWT_JWKS", "needs SKILLHUB_JWT_ISSUER"),
         ({**ISSUER, "SKILLHUB_JWT_JWKS": "http://192.0.2.1/k"}, "SKILLHUB_JWT_JWKS", "must begin with https://"),
-        ({**ISSUER, "SKILLHUB_JWT_ISSUER": "http://192.0.2.1"}, "SKILLHUB_JWT_JWKS", "must begin with https://"),
+        ({**ISSUER, "SKILLHUB_JWT_ISSUER": "http://192.0.2.1"}, "SKILLHUB_JWT_ISSUER", "must begin with https://"),
     ],
 )
 def test_half_of_a_trust_is_none(environment: dict[str, str], setting: str, reason: str) -> None:

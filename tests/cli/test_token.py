@@ -60,7 +60,7 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, fi
         (["new", "c i"], "NAME cannot be used: 'c i' is not a name of 1 to 64"),
         (["new", "x", "--skills", ","], "--skills or --categories cannot be used: skills must be a list"),
         (["new", "x", "--categories", ""], "--skills or --categories cannot be used: categories must be a list"),
-        (["revoke", "cii"], "NAME no token is named 'cii'"),
+        (["revoke", "cii"], "NAME is 'cii', and no token is named so"),
     ):
         done = skillhub("token", *arguments, "--file", file, "--json")
         assert (done.code, done.out) == (2, "")

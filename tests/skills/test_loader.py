@@ -145,7 +145,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(skills_dir: Path, write
         SkillLoader(skills_dir).get_skill_content("reviw")
     said = str(caught.value)
     assert "reviw" in said
-    assert caught.value.hint == "did you mean 'review'? available skills: release, review"
+    assert caught.value.hint == "did you mean 'review'? Available skills: release, review"
 
 
 @pytest.mark.acceptance("S4-17")
