@@ -334,6 +334,8 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
         observers.append(RequestLog())
     if serving or settings.audit_log:
         file = Journal(settings.audit_log, what="The audit log") if settings.audit_log else None
+        if serving and file is not None:
+            file.begin()
         observers.append(Audit(owner=owner_of_this_process(), file=file))
     return Several(observers) if observers else SILENT
 

@@ -23,9 +23,15 @@ class Journal:
         self._lock = threading.Lock()
         self._failed = False
 
+    def begin(self) -> None:
+        """Make the file now, so that whoever starts what is accounted for is told at once that it cannot be."""
+        self._write(b"")
+
     def note(self, noted: Mapping[str, object]) -> None:
         """Append one line."""
-        line = json.dumps(noted)
+        self._write(f"{json.dumps(noted)}\n".encode())
+
+    def _write(self, line: bytes) -> None:
         try:
             with self._lock:
                 os.makedirs(os.path.dirname(self._path) or ".", exist_ok=True)
@@ -42,9 +48,9 @@ class Journal:
             self._failed = True
 
 
-def _append(end: int, line: str) -> None:
+def _append(end: int, line: bytes) -> None:
     # A line that another process left half written is ended, or it would spoil this one too.
-    left = (b"\n" if _is_torn(end) else b"") + f"{line}\n".encode()
+    left = (b"\n" if _is_torn(end) else b"") + line
     # One write as a rule, at the end whoever else writes: lines of several processes do not mix.
     while left:
         left = left[os.write(end, left) :]

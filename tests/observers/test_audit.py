@@ -13,16 +13,19 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
+from skillhub_mcp.bootstrap import make_observer
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.journal import Journal
 from skillhub_mcp.observers.audit import Audit, owner_of_this_process
 from skillhub_mcp.observing import ASKING, Asking, Observer, Search, Use, observed
+from skillhub_mcp.settings import read_settings
 
 WRITER = """
 import sys
 from skillhub_mcp.journal import Journal
 from skillhub_mcp.observers.audit import Audit
 from skillhub_mcp.observing import Use, observed
+from skillhub_mcp.settings import read_settings
 audit = Audit(owner=sys.argv[2], file=Journal(sys.argv[1], what="The audit log"))
 print("ready", flush=True)
 sys.stdin.readline()
@@ -171,3 +174,22 @@ def test_a_disk_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, caplog
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert told == [f"The audit log {tmp_path} cannot be written: Is a directory"]
     assert len([record for record in caplog.records if record.name == "skillhub_mcp.audit"]) == 3
+
+
+def test_a_server_says_at_its_start_that_its_audit_cannot_be_kept(
+    hub_environment: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings, _ = read_settings({**hub_environment, "SKILLHUB_AUDIT_LOG": str(tmp_path)})
+    with caplog.at_level("WARNING"):
+        make_observer(settings, serving=True)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The audit log {tmp_path} cannot be written: Is a directory"
+    ]
+
+
+def test_a_server_makes_its_audit_file_before_there_is_anything_to_note(
+    hub_environment: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "audit" / "log.jsonl"
+    make_observer(read_settings({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path)})[0], serving=True)
+    assert path.read_bytes() == b""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from skillhub_mcp.disclosure.wording import shortened
 from skillhub_mcp.publishing.verbatim import Json, read_verbatim
 from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
 from skillhub_mcp.skills.reading import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
@@ -119,7 +120,7 @@ def _description(frontmatter: dict[str, Json], written: Value) -> Iterator[str]:
         yield from _replaced(frontmatter, "description", _as_text(written), "text")
     description = frontmatter.get("description")
     if isinstance(description, str) and len(description) > MAX_SPECIFIED_DESCRIPTION:
-        frontmatter["description"] = _cut(description, MAX_SPECIFIED_DESCRIPTION)
+        frontmatter["description"] = shortened(description, MAX_SPECIFIED_DESCRIPTION)
         yield f"description: the first {MAX_SPECIFIED_DESCRIPTION:,} of {len(description):,} characters"
 
 
@@ -130,7 +131,7 @@ def _text(frontmatter: dict[str, Json], key: str, written: Value) -> Iterator[st
         yield from _replaced(frontmatter, key, _as_text(written), "text")
     text = frontmatter.get(key)
     if key == "compatibility" and isinstance(text, str) and len(text) > MAX_SPECIFIED_COMPATIBILITY:
-        frontmatter[key] = _cut(text, MAX_SPECIFIED_COMPATIBILITY)
+        frontmatter[key] = shortened(text, MAX_SPECIFIED_COMPATIBILITY)
         yield f"{key}: the first {MAX_SPECIFIED_COMPATIBILITY:,} of {len(text):,} characters"
 
 
@@ -197,7 +198,7 @@ def _key_shown(key: str) -> str:
 
 def _shown(text: str) -> str:
     """Return what a skill wrote as people may be shown it: bounded, and without signs that a terminal acts on."""
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else _cut(text, _SHOWN_CHARACTERS))
+    return repr(shortened(text, _SHOWN_CHARACTERS))
 
 
 def _all_keys(value: Json) -> Iterator[str]:
@@ -208,10 +209,6 @@ def _all_keys(value: Json) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _all_keys(item)
-
-
-def _cut(text: str, most: int) -> str:
-    return text[: most - 1].rstrip() + "…"
 
 
 def _written(frontmatter: Mapping[str, Json], body: str) -> bytes:

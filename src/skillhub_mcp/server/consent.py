@@ -21,6 +21,7 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult
 from mcp.shared.exceptions import MCPError
 
+from skillhub_mcp.disclosure.wording import shortened, visible
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.rules import Act
@@ -122,9 +123,7 @@ class Consent(Middleware):
 
 def _message(asked: ConfirmationRequired) -> str:
     """Return the question, with the skill's own words on one line that cannot pass for ours."""
-    description = " ".join(asked.description.split())
-    if len(description) > _SHOWN_DESCRIPTION:
-        description = description[: _SHOWN_DESCRIPTION - 1] + "…"
+    description = shortened(visible(asked.description), _SHOWN_DESCRIPTION)
     doing = {Act.LOAD: "load the skill", Act.READ: "read files of the skill", Act.RUN: "run commands of the skill"}
     return f"The agent wants to {doing[Act(asked.tool)]} {asked.skill_name!r}. Its description: {description!r}"
 

@@ -18,6 +18,7 @@ from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
+from skillhub_mcp.disclosure.wording import shortened, visible
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.completing import BY_NAME
@@ -86,9 +87,7 @@ class SkillPrompts(Provider):
         return dict(sorted(named.items()))
 
     def _prompt(self, name: str, skill: Skill) -> Prompt:
-        description = " ".join(skill.description.split())
-        if len(description) > _SHOWN_DESCRIPTION:
-            description = description[: _SHOWN_DESCRIPTION - 1].rstrip() + "…"
+        description = shortened(visible(skill.description), _SHOWN_DESCRIPTION)
         hint = PromptArgument(name="arguments", description=skill.argument_hint or _ARGUMENTS, required=False)
         prompt = _SkillPrompt(name=name, title=f"/{skill.name}", description=description, arguments=[hint])
         return prompt.of(self, skill.name)

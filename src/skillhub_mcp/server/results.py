@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skillhub_mcp.disclosure.wording import shortened
 from skillhub_mcp.execution.runner import CommandResult
 from skillhub_mcp.hub import LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.files import FileContent
@@ -72,7 +73,7 @@ def search_result(answer: SearchAnswer) -> SearchResult:
     skills = [
         SkillSummary(
             name=hit.handle,
-            description=_shortened(hit.skill.description),
+            description=shortened(hit.skill.description, _SHOWN_DESCRIPTION),
             score=round(hit.score, 4),
             category=hit.skill.category,
             reason=hit.why or None,
@@ -142,9 +143,3 @@ def run_result(result: CommandResult) -> RunResult:
 def compact_json(value: object) -> str:
     """Return JSON without blanks that cost tokens and without escapes of what is readable."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _shortened(description: str) -> str:
-    if len(description) <= _SHOWN_DESCRIPTION:
-        return description
-    return description[: _SHOWN_DESCRIPTION - 1].rstrip() + "…"

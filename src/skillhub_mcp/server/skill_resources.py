@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
 
+import anyio.to_thread
 import mcp_types
 from fastmcp.resources.base import Resource, ResourceContent, ResourceResult
 from fastmcp.resources.template import ResourceTemplate
@@ -36,7 +36,7 @@ class SkillResources(Provider):
 
     async def _list_resources(self) -> Sequence[Resource]:
         try:
-            listed = await asyncio.to_thread(self._publisher.resources)
+            listed = await anyio.to_thread.run_sync(self._publisher.resources)
         except SkillHubError as error:
             # A list has no way to say so; whoever reads a resource or calls a tool is told.
             log.warning("No skill is offered as a resource: %s", error.message)
@@ -89,7 +89,7 @@ class _SkillFile(Resource):
 
     async def read(self) -> ResourceResult:
         # As it was asked for: an error names the URI that the client knows.
-        return await asyncio.to_thread(self._resources.read, self._asked)
+        return await anyio.to_thread.run_sync(self._resources.read, self._asked)
 
     def to_mcp_resource(self, **overrides: Any) -> mcp_types.Resource:
         """Return it without the marks that FastMCP would add to each of thousands."""

@@ -5,11 +5,11 @@ FastMCP's own extension hashes every file of every skill for each page; this one
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import anyio.to_thread
 import mcp_types
 from fastmcp.server.extensions import MethodBinding, ServerExtension
 from mcp.server.context import ServerRequestContext
@@ -81,7 +81,7 @@ class SkillsExtension(ServerExtension):
 
 async def _answered(ask: Callable[[], T]) -> T:
     try:
-        return await asyncio.to_thread(ask)
+        return await anyio.to_thread.run_sync(ask)
     except SkillHubError as error:
         raise protocol_error(error) from error
     except Exception as error:
