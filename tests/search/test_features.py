@@ -63,10 +63,10 @@ def test_the_same_text_is_alike_and_another_is_not() -> None:
     one, same = (parts_of(features_of(SKILL, text).encoded) for _ in range(2))
     nearly = parts_of(features_of(SKILL, f"{text} walrus").encoded)
     other = parts_of(features_of(make_skill("painter", "Paint the walls of a house today."), text).encoded)
-    assert alike(one, same, least=1.0)
-    assert alike(one, nearly, least=0.9)
-    assert not alike(one, nearly, least=0.99)
-    assert not alike(one, other, least=0.5)
+    skills = [one, same, nearly, other]
+    assert alike(skills, least=1.0).tolist()[0] == [True, True, False, False]
+    assert alike(skills, least=0.9).tolist()[0] == [True, True, True, False]
+    assert alike(skills, least=0.5).tolist() == [[True, True, True, False]] * 3 + [[False, False, False, True]]
 
 
 def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_alike() -> None:
@@ -74,7 +74,15 @@ def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_a
     up = make_skill("db-apply", "Apply a database migration.")
     down = make_skill("db-revert", "Revert a database migration.")
     first, second = (parts_of(features_of(skill, body).encoded) for skill in (up, down))
-    assert not alike(first, second, least=0.9)
+    assert alike([first, second], least=0.9).tolist() == [[True, False], [False, True]]
+
+
+def test_a_skill_without_any_term_is_like_no_other() -> None:
+    nothing, something = (
+        parts_of(features_of(make_skill(name, text), "").encoded) for name, text in (("-", ""), ("a", "b"))
+    )
+    assert alike([nothing, nothing, something], least=0.9)[0].tolist() == [False, False, False]
+    assert alike([], least=0.9).tolist() == []
 
 
 def test_words_are_kept_as_written_for_mending_others() -> None:

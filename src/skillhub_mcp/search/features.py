@@ -192,20 +192,32 @@ def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
     return times
 
 
-def alike(one: Parts, other: Parts, *, least: float) -> bool:
-    """Whether two skills share at least that share of their terms: of those in their short fields, and of all."""
-    if min(len(one.hashes), len(other.hashes)) < least * max(len(one.hashes), len(other.hashes)):
-        # Sets of such different sizes cannot have that much in common: no need to look inside.
-        return False
-    short = [part.hashes[part.counts & _SHORT_COUNTS > 0] for part in (one, other)]
-    return _shared(*short) >= least and _shared(one.hashes, other.hashes) >= least
+def alike(skills: Sequence[Parts], *, least: float) -> NDArray[Any]:
+    """Return which skills share at least that share of their terms: of those in their short fields, and of all.
 
-
-def _shared(one: NDArray[Any], other: NDArray[Any]) -> float:
+    A row and a column a skill.
+    """
     import numpy as np
 
-    shared = len(np.intersect1d(one, other, assume_unique=True))
-    return shared / max(1, len(one) + len(other) - shared)
+    short = _shared([one.hashes[one.counts & _SHORT_COUNTS > 0] for one in skills]) >= least
+    if np.count_nonzero(short) <= len(skills):
+        # Each is like itself alone: no need to look at bodies.
+        return short
+    both: NDArray[Any] = short & (_shared([one.hashes for one in skills]) >= least)
+    return both
+
+
+def _shared(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return which share of the elements of two sets is in both, for each two."""
+    import numpy as np
+
+    sizes = np.array([len(one) for one in sets], dtype=np.intp)
+    elements, columns = np.unique(np.concatenate([np.zeros(0, dtype="<u4"), *sets]), return_inverse=True)
+    has = np.zeros((len(sets), len(elements)), dtype=np.float32)
+    has[np.repeat(np.arange(len(sets)), sizes), columns] = 1.0
+    shared = has @ has.T
+    shares: NDArray[Any] = shared / np.maximum(1.0, sizes[:, None] + sizes - shared)
+    return shares
 
 
 def _starts(sizes: Sequence[int]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from skillhub_mcp.errors import EmbeddingError, RerankingError
@@ -245,16 +246,18 @@ class Searcher:
 
 def _copies(hits: Sequence[Hit], candidates: Mapping[str, Candidate]) -> dict[str, list[str]]:
     """Return the hits that say nearly the same as a better one. They score nearly the same: only such are compared."""
+    compared = hits[:_COMPARED]
+    if not any(after.score >= before.score * _NEARLY for before, after in pairwise(compared)):
+        return {}
+    same = alike([candidates[hit.directory].features for hit in compared], least=_THE_SAME)
     copies: dict[str, list[str]] = {}
     taken: set[str] = set()
-    for number, hit in enumerate(hits[:_COMPARED]):
+    for number, hit in enumerate(compared):
         if hit.directory in taken:
             continue
-        for other in hits[number + 1 : _COMPARED]:
-            if other.score < hit.score * _NEARLY:
-                break
-            pair = candidates[hit.directory].features, candidates[other.directory].features
-            if other.directory not in taken and alike(*pair, least=_THE_SAME):
-                copies.setdefault(hit.directory, []).append(other.directory)
-                taken.add(other.directory)
+        for other in same[number].nonzero()[0].tolist():
+            copy = compared[other]
+            if other > number and copy.score >= hit.score * _NEARLY and copy.directory not in taken:
+                copies.setdefault(hit.directory, []).append(copy.directory)
+                taken.add(copy.directory)
     return copies
