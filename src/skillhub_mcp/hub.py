@@ -548,7 +548,7 @@ class SkillHub:
                 f"The index failed to answer: {error}", hint="call again; if it fails again, run skillhub --reindex"
             ) from error
 
-    def _among(self, snapshot: Snapshot, policy: Policy, wish: _Wish) -> Collection[str]:
+    def _among(self, snapshot: Snapshot, policy: Policy, wish: _Wish) -> frozenset[str]:
         findable = self._findable(snapshot, policy)
         if wish.source is not None:
             findable = frozenset(s.directory for s in snapshot.of(wish.source) if _findable(s, policy))

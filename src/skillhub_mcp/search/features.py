@@ -13,9 +13,9 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.search.analysis import term_counts, terms, tokens
 from skillhub_mcp.search.letters import UNSPACED, fold
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 FIELDS = ("name", "description", "tags", "category", "body")
 # How many of a term's 32 bits count it in each field; more of it than that counts as that many.
 _BITS = (5, 7, 5, 3, 12)
-_SHORT_COUNTS = (1 << sum(_BITS[:-1])) - 1
+_SHIFTS = tuple(accumulate(_BITS[:-1], initial=0))
+_MASKS = tuple((1 << bits) - 1 for bits in _BITS)
+_SHORT_COUNTS = (1 << _SHIFTS[-1]) - 1
 _HEADER = len(FIELDS) + 2
 # What is short weighs so many times what the body does, where candidates are found.
 _SHORT_TIMES = 3
@@ -72,12 +74,9 @@ def features_of(skill: Skill, body: str) -> Features:
     fields = [Counter(terms(text)) for text in short]
     fields.append(term_counts(body[:_BODY_CHARACTERS]))
     packed: dict[str, int] = {}
-    shift = 0
-    for counts, bits in zip(fields, _BITS, strict=True):
-        most = (1 << bits) - 1
+    for counts, shift, most in zip(fields, _SHIFTS, _MASKS, strict=True):
         for term, times in counts.items():
             packed[term] = packed.get(term, 0) | min(times, most) << shift
-        shift += bits
     phrases = {phrase_hash(*pair) for text in short[:2] for pair in pairwise(terms(text))}
     lengths = [sum(counts.values()) for counts in fields]
     header = [*lengths, len(packed), len(phrases)]
@@ -104,12 +103,28 @@ def short_words(texts: Iterable[str]) -> frozenset[str]:
     )
 
 
+class Terms(Protocol):
+    """Which terms and phrases several skills have: what scoring asks."""
+
+    @property
+    def lengths(self) -> NDArray[Any]:
+        """The lengths of the fields in terms: a row a skill, a column a field."""
+
+    def counts_of(self, terms: Sequence[int]) -> NDArray[Any]:
+        """Return how often the terms of those hashes stand: a layer a term, a row a skill, a column a field."""
+
+    def have_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+        """Return 1.0 where a skill's name or description has the phrase of that hash, else 0.0.
+
+        A row a phrase, a column a skill.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """The features of several skills, side by side.
+class SideBySide:
+    """The Terms of skills whose features were read one by one.
 
     `hashes` and `counts` of all their terms, where `starts` says at which each skill's begin; the same of `phrases`.
-    `lengths` has a row a skill and a column a field.
     """
 
     hashes: NDArray[Any]
@@ -119,33 +134,27 @@ class Decoded:
     phrase_starts: NDArray[Any]
     lengths: NDArray[Any]
 
-    def counts_of(self, term: int) -> NDArray[Any]:
-        """Return how often the term of that hash stands in each field: a row a skill, a column a field."""
+    def counts_of(self, terms: Sequence[int]) -> NDArray[Any]:
+        """Look for each term among all."""
         import numpy as np
 
-        table = np.zeros((len(self.starts), len(FIELDS)), dtype=np.float64)
-        where = np.flatnonzero(self.hashes == term)
-        if len(where):
-            owners = np.searchsorted(self.starts, where, side="right") - 1
-            packed = self.counts[where]
-            shift = 0
-            for column, bits in enumerate(_BITS):
-                table[owners, column] = packed >> shift & ((1 << bits) - 1)
-                shift += bits
+        table = np.zeros((len(terms), len(self.starts), len(FIELDS)))
+        layers, where = _places(self.hashes, terms)
+        rows = np.searchsorted(self.starts, where, side="right") - 1
+        table[layers, rows] = by_field(self.counts[where])
         return table
 
-    def have_phrase(self, phrase: int) -> NDArray[Any]:
-        """Return 1.0 for each skill whose name or description has the phrase of that hash, else 0.0."""
+    def have_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+        """Look for each phrase among all."""
         import numpy as np
 
-        found = np.zeros(len(self.phrase_starts), dtype=np.float64)
-        where = np.flatnonzero(self.phrases == phrase)
-        if len(where):
-            found[np.searchsorted(self.phrase_starts, where, side="right") - 1] = 1.0
-        return found
+        table = np.zeros((len(phrases), len(self.phrase_starts)))
+        rows, where = _places(self.phrases, phrases)
+        table[rows, np.searchsorted(self.phrase_starts, where, side="right") - 1] = 1.0
+        return table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parts:
     """The features of one skill, apart: lengths by field, and its terms' hashes, their counts, its phrases."""
 
@@ -153,6 +162,12 @@ class Parts:
     hashes: NDArray[Any]
     counts: NDArray[Any]
     phrases: NDArray[Any]
+
+    @cached_property
+    def short(self) -> NDArray[Any]:
+        """The hashes of the terms in its short fields."""
+        found: NDArray[Any] = self.hashes[self.counts & _SHORT_COUNTS > 0]
+        return found
 
 
 def parts_of(encoded: bytes) -> Parts:
@@ -165,18 +180,26 @@ def parts_of(encoded: bytes) -> Parts:
     return Parts(numbers[: len(FIELDS)], numbers[_HEADER:middle], numbers[middle:end], numbers[end:])
 
 
-def side_by_side(skills: Sequence[Parts]) -> Decoded:
-    """Return the features of several skills."""
+def by_field(counts: NDArray[Any]) -> NDArray[Any]:
+    """Return packed counts of terms apart: a row a term, a column a field."""
+    import numpy as np
+
+    apart: NDArray[Any] = counts[:, None] >> np.array(_SHIFTS) & np.array(_MASKS)
+    return apart
+
+
+def side_by_side(skills: Sequence[Parts]) -> SideBySide:
+    """Return the terms of several skills."""
     import numpy as np
 
     empty = np.zeros(0, dtype="<u4")
-    return Decoded(
+    return SideBySide(
         hashes=np.concatenate([empty, *(one.hashes for one in skills)]),
         counts=np.concatenate([empty, *(one.counts for one in skills)]),
-        starts=_starts([len(one.hashes) for one in skills]),
+        starts=starts_of([len(one.hashes) for one in skills]),
         phrases=np.concatenate([empty, *(one.phrases for one in skills)]),
-        phrase_starts=_starts([len(one.phrases) for one in skills]),
-        lengths=np.array([one.lengths for one in skills], dtype=np.float64).reshape(len(skills), len(FIELDS)),
+        phrase_starts=starts_of([len(one.phrases) for one in skills]),
+        lengths=np.concatenate([empty, *(one.lengths for one in skills)]).astype(np.float64).reshape(-1, len(FIELDS)),
     )
 
 
@@ -184,11 +207,8 @@ def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
     """Return how often each term stands in `Features.text`, from its counts packed by field."""
     import numpy as np
 
-    times = np.zeros(len(counts), dtype=np.float64)
-    shift = 0
-    for name, bits in zip(FIELDS, _BITS, strict=True):
-        times += (counts >> shift & ((1 << bits) - 1)) * (1 if name == "body" else _SHORT_TIMES)
-        shift += bits
+    worth = np.array([1 if name == "body" else _SHORT_TIMES for name in FIELDS])
+    times: NDArray[Any] = by_field(counts) @ worth
     return times
 
 
@@ -199,7 +219,7 @@ def alike(skills: Sequence[Parts], *, least: float) -> NDArray[Any]:
     """
     import numpy as np
 
-    short = _shared([one.hashes[one.counts & _SHORT_COUNTS > 0] for one in skills]) >= least
+    short = _shared([one.short for one in skills]) >= least
     if np.count_nonzero(short) <= len(skills):
         # Each is like itself alone: no need to look at bodies.
         return short
@@ -220,10 +240,20 @@ def _shared(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return shares
 
 
-def _starts(sizes: Sequence[int]) -> NDArray[Any]:
+def _places(hashes: NDArray[Any], wanted: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return where in `hashes` each of the wanted ones stands: which of them it is, and the place."""
     import numpy as np
 
-    return np.cumsum(np.array([0, *sizes]))[:-1]
+    places = [np.flatnonzero(hashes == one) for one in wanted]
+    numbers = np.repeat(np.arange(len(places)), [len(own) for own in places])
+    return numbers, np.concatenate([np.zeros(0, dtype=np.intp), *places])
+
+
+def starts_of(sizes: Sequence[int]) -> NDArray[Any]:
+    """Return where each of several runs of those sizes begins, one after the other."""
+    import numpy as np
+
+    return np.array(list(accumulate(sizes, initial=0))[:-1], dtype=np.intp)
 
 
 def _indexed_text(fields: Sequence[Counter[str]]) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 from skillhub_mcp.search.analysis import tokens
 from skillhub_mcp.search.embedders.base import Vector
-from skillhub_mcp.search.features import Features, Parts, features_of, parts_of, short_words
+from skillhub_mcp.search.features import Features, Parts, Terms, features_of, parts_of, short_words, side_by_side
 from skillhub_mcp.search.postings import Postings
 from skillhub_mcp.search.scoring import Candidate
 from skillhub_mcp.search.spelling import Speller
@@ -194,7 +194,7 @@ class LanceIndex:
         terms: Sequence[str],
         *,
         limit: int,
-        among: Collection[str],
+        among: frozenset[str],
         vector: Vector | None = None,
         narrowing: Narrowing = NOT_NARROWED,
     ) -> list[Candidate]:
@@ -210,7 +210,7 @@ class LanceIndex:
         return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, vector, narrowing)
 
     def _with_words_in_memory(
-        self, terms: Sequence[str], limit: int, among: Collection[str], vector: Vector | None
+        self, terms: Sequence[str], limit: int, among: frozenset[str], vector: Vector | None
     ) -> list[Candidate]:
         if not among or limit < 1:
             return []
@@ -227,7 +227,13 @@ class LanceIndex:
         found = postings.find(terms, limit=limit, among=among, rarity=self.statistics.rarity)
         return self._candidates([by_directory[directory] for directory in found], vector)
 
-    def as_the_seed(self, query: str, *, limit: int, among: Collection[str]) -> list[Candidate]:
+    def terms_of(self, candidates: Sequence[Candidate]) -> Terms:
+        """Return the terms of rows of this table, for scoring."""
+        if self._held is None:
+            return side_by_side([one.features for one in candidates])
+        return self._held[1].of([one.directory for one in candidates])
+
+    def as_the_seed(self, query: str, *, limit: int, among: frozenset[str]) -> list[Candidate]:
         """Return what seed 002 §3.2 finds: the words of a query in its four fields, in LanceDB's own order.
 
         Raises IndexDamaged.
@@ -251,7 +257,7 @@ class LanceIndex:
         return self._candidates(rows, vector)
 
     def nearest(
-        self, vector: Vector, *, limit: int, among: Collection[str], narrowing: Narrowing = NOT_NARROWED
+        self, vector: Vector, *, limit: int, among: frozenset[str], narrowing: Narrowing = NOT_NARROWED
     ) -> list[Candidate]:
         """Return the `limit` rows of `among` nearest to `vector` by cosine. Raises IndexDamaged."""
         return self._collect(
@@ -281,7 +287,7 @@ class LanceIndex:
         ask: Callable[[Any], Any],
         score: str,
         limit: int,
-        among: Collection[str],
+        among: frozenset[str],
         vector: Vector | None,
         narrowing: Narrowing,
     ) -> list[Candidate]:

@@ -1,15 +1,17 @@
 """Which skills have these words? Answered from memory, for a library that is small enough to be held there.
 
 The same plain BM25 over the same text as the index has (`features.Features.text`), for finding candidates only: a fifth
-of the time that asking LanceDB takes, most of which is one thread waiting for another.
+of the time that asking LanceDB takes, most of which is one thread waiting for another. Scoring then finds the counts of
+a question's words where they stand together, and need not look at each candidate's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.search.features import Parts, hash_of, times_in_text
+from skillhub_mcp.search.features import FIELDS, Parts, Terms, by_field, hash_of, times_in_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,36 +29,127 @@ class Postings:
         import numpy as np
 
         self._directories = tuple(directories)
-        empty = np.zeros(0, dtype="<u4")
-        hashes = np.concatenate([empty, *(one.hashes for one in features)])
-        times = times_in_text(np.concatenate([empty, *(one.counts for one in features)]))
-        owners = np.repeat(np.arange(len(features), dtype=np.int32), [len(one.hashes) for one in features])
-        lengths = np.bincount(owners, weights=times, minlength=len(features)) if len(features) else np.zeros(0)
-        usual = max(1.0, float(lengths.mean())) if len(features) else 1.0
-        slowing = _K1 * (1.0 - _B + _B * lengths / usual)
-        order = np.argsort(hashes, kind="stable")
-        self._hashes: NDArray[Any] = hashes[order]
-        self._owners: NDArray[Any] = owners[order]
-        self._worth: NDArray[Any] = (times * (_K1 + 1.0) / (times + slowing[owners]))[order].astype(np.float32)
+        self._numbers = {directory: number for number, directory in enumerate(directories)}
+        self._lengths = np.array([one.lengths for one in features], dtype=np.float64).reshape(-1, len(FIELDS))
+        self._phrases = _Run.of([one.phrases for one in features], [one.phrases for one in features])
+        self._terms = _Run.of([one.hashes for one in features], [one.counts for one in features])
+        times = times_in_text(self._terms.values)
+        in_all = np.bincount(self._terms.owners, weights=times, minlength=len(features))
+        usual = max(1.0, float(in_all.mean())) if len(features) else 1.0
+        slowing = _K1 * (1.0 - _B + _B * in_all / usual)
+        self._worth = (times * (_K1 + 1.0) / (times + slowing[self._terms.owners])).astype(np.float32)
+        self._last: tuple[frozenset[str], NDArray[Any]] | None = None
 
     def find(
-        self, terms: Sequence[str], *, limit: int, among: Collection[str], rarity: Callable[[str], float]
+        self, terms: Sequence[str], *, limit: int, among: frozenset[str], rarity: Callable[[str], float]
     ) -> list[str]:
         """Return the directories of up to `limit` skills of `among` that have some of the terms, best first."""
         import numpy as np
 
-        wanted = np.array([hash_of(term) for term in terms], dtype="<u4")
-        first = self._hashes.searchsorted(wanted, side="left").tolist()
-        last = self._hashes.searchsorted(wanted, side="right").tolist()
         scores = np.zeros(len(self._directories), dtype=np.float32)
-        for term, begin, end in zip(terms, first, last, strict=True):
-            if begin < end:
-                # A skill has a term once, so that no two of these are the same.
-                scores[self._owners[begin:end]] += rarity(term) * self._worth[begin:end]
-        found: list[str] = []
-        for number in np.argsort(-scores, kind="stable").tolist():
-            if scores[number] <= 0.0 or len(found) >= limit:
-                break
-            if self._directories[number] in among:
-                found.append(self._directories[number])
-        return found
+        for term, run in zip(terms, self._terms.of_each([hash_of(term) for term in terms]), strict=True):
+            # A skill has a term once, so that no two of these are the same.
+            scores[self._terms.owners[run]] += rarity(term) * self._worth[run]
+        scores *= self._are_in(among)
+        found = scores.nonzero()[0]
+        if limit < len(found):
+            # To sort what scores less than the last that is wanted would be for nothing.
+            found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
+        best_first = found[np.argsort(-scores[found], kind="stable")]
+        return [self._directories[number] for number in best_first[:limit].tolist()]
+
+    def of(self, directories: Sequence[str]) -> Terms:
+        """Return the terms of those skills, each of which is one of these."""
+        import numpy as np
+
+        numbers = np.array([self._numbers[directory] for directory in directories], dtype=np.intp)
+        rows = np.full(len(self._directories), -1)
+        rows[numbers] = np.arange(len(numbers))
+        return _Chosen(self._terms, self._phrases, rows, self._lengths[numbers])
+
+    def _are_in(self, among: frozenset[str]) -> NDArray[Any]:
+        """Return 1 for each skill that is among those, else 0: they are mostly the same from one question to the next.
+
+        Told apart by identity, as comparing them takes as long as looking.
+        """
+        import numpy as np
+
+        known = self._last
+        if known is None or known[0] is not among:
+            there = (directory in among for directory in self._directories)
+            known = self._last = (among, np.fromiter(there, dtype=np.float32, count=len(self._directories)))
+        return known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What several skills have, each known by a hash, in the order of these.
+
+    `owners` says by number which skill has it, and `values` what it has; those of `hashes[i]` begin at `starts[i]`.
+    """
+
+    hashes: NDArray[Any]
+    starts: NDArray[Any]
+    owners: NDArray[Any]
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, hashes: Sequence[NDArray[Any]], values: Sequence[NDArray[Any]]) -> _Run:
+        """Return what each skill has, put together: its hashes, and a value for each."""
+        import numpy as np
+
+        empty = np.zeros(0, dtype="<u4")
+        every = np.concatenate([empty, *hashes])
+        order = np.argsort(every, kind="stable")
+        known, starts = np.unique(every[order], return_index=True)
+        owners = np.repeat(np.arange(len(hashes), dtype=np.int32), [len(own) for own in hashes])
+        together = np.concatenate([empty, *values])
+        return cls(known, np.append(starts, len(every)), owners[order], together[order])
+
+    def of_each(self, wanted: Sequence[int]) -> list[slice]:
+        """Return where the owners of each wanted hash stand, an empty place where nobody has it."""
+        import numpy as np
+
+        those = np.array(wanted, dtype="<u4")
+        begin = self.starts[self.hashes.searchsorted(those, side="left")]
+        end = self.starts[self.hashes.searchsorted(those, side="right")]
+        return [slice(*places) for places in zip(begin.tolist(), end.tolist(), strict=True)]
+
+    def in_rows(self, wanted: Sequence[int], rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return which of the wanted hashes stands in which row with which value; skills without a row have -1."""
+        import numpy as np
+
+        runs = self.of_each(wanted)
+        own = rows[np.concatenate([self.owners[:0], *(self.owners[run] for run in runs)])]
+        values = np.concatenate([self.values[:0], *(self.values[run] for run in runs)])
+        numbers = np.repeat(np.arange(len(runs)), [run.stop - run.start for run in runs])
+        there = own >= 0
+        return numbers[there], own[there], values[there]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The Terms of some of the skills that are held: `rows` says which row each is, or -1."""
+
+    terms: _Run
+    phrases: _Run
+    rows: NDArray[Any]
+    lengths: NDArray[Any]
+
+    def counts_of(self, terms: Sequence[int]) -> NDArray[Any]:
+        """Look at those that have each term."""
+        import numpy as np
+
+        table = np.zeros((len(terms), len(self.lengths), len(FIELDS)))
+        layers, rows, counts = self.terms.in_rows(terms, self.rows)
+        table[layers, rows] = by_field(counts)
+        return table
+
+    def have_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+        """Look at those that have each phrase."""
+        import numpy as np
+
+        table = np.zeros((len(phrases), len(self.lengths)))
+        numbers, rows, _ = self.phrases.in_rows(phrases, self.rows)
+        table[numbers, rows] = 1.0
+        return table

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from skillhub_mcp.search.scoring import Candidate, Scores
@@ -31,8 +30,7 @@ class Reason(str, Enum):
     BOTH = "text and vector"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A skill that was found: its directory (the row's key), a score in 0..1, and which way found it.
 
     A score of a half or more says that the skill fits, whatever was asked for and however large the library is.
@@ -73,8 +71,7 @@ def ranked(
     top = max(totals, default=0.0)
     fit = 1.0 if named else fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
     found = []
-    for number, one in enumerate(candidates):
-        total, words = totals[number], float(scores.words[number])
+    for one, total, words in zip(candidates, totals, scores.words.tolist(), strict=True):
         if words > 0.0 or one.nearness is not None or one.directory in named:
             reason = Reason.TEXT if one.nearness is None else Reason.BOTH if words > 0.0 else Reason.VECTOR
             found.append(Hit(one.directory, fit * max(0.0, total) / top if top > 0.0 else 0.0, reason))

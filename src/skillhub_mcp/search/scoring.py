@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from skillhub_mcp.search.features import FIELDS, Decoded, Parts, hash_of, phrase_hash, side_by_side
+from skillhub_mcp.search.features import FIELDS, Parts, Terms, hash_of, phrase_hash, starts_of
 from skillhub_mcp.search.question import Alternative, Origin, Question
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class Weights:
 WEIGHTS = Weights()
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A skill that may fit: its directory, its features, and how near its vector is (cosine), where that is known."""
 
     directory: str
@@ -56,14 +55,15 @@ class Scores:
     """The candidates' scores, in their order, each part on its own.
 
     `words` is BM25F and has no upper bound; `meaning` and `phrase` are shares in 0..1; `coverage` is the share of what
-    was asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`.
+    was asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`: a row a
+    clause, a column a candidate.
     """
 
     words: NDArray[Any]
     meaning: NDArray[Any]
     phrase: NDArray[Any]
     coverage: NDArray[Any]
-    by_clause: Sequence[NDArray[Any]]
+    by_clause: NDArray[Any]
 
     @property
     def shares(self) -> NDArray[Any]:
@@ -74,43 +74,42 @@ class Scores:
 
     def matched(self, question: Question, number: int) -> list[str]:
         """Return what was asked for that a candidate has, what counts most first."""
-        worth = [
-            (float(values[number]), clause.asked)
-            for values, clause in zip(self.by_clause, question.clauses, strict=True)
-        ]
-        return list(dict.fromkeys(asked for value, asked in sorted(worth, key=lambda one: -one[0]) if value > 0.0))
+        worth = zip(self.by_clause[:, number].tolist(), question.clauses, strict=True)
+        best_first = sorted(worth, key=lambda one: -one[0])
+        return list(dict.fromkeys(clause.asked for value, clause in best_first if value > 0.0))
 
 
 def score(
     question: Question,
-    candidates: Sequence[Candidate],
+    terms: Terms,
     statistics: Statistics,
     *,
+    nearness: Sequence[float | None] = (),
     fields: frozenset[str] = ALL_FIELDS,
     weights: Weights = WEIGHTS,
 ) -> Scores:
-    """Return how well each candidate fits; only what stands in `fields` counts.
+    """Return how well each candidate fits by its `terms` and its `nearness`; only what stands in `fields` counts.
 
     A candidate with more of a term never scores less in `words`, and what a candidate scores there depends on no other.
     """
     import numpy as np
 
-    table = _Table(side_by_side([one.features for one in candidates]), statistics, fields, weights)
-    covered = np.zeros(len(candidates))
-    by_clause = []
-    asked = 0.0
-    for clause in question.clauses:
-        rarest = max((table.rarity(choice) for choice in clause.alternatives), default=table.rarity_of_the_unknown)
-        asked += rarest
-        worth = [choice.weight * table.contribution(choice) for choice in clause.alternatives]
-        by_clause.append(np.max(worth, axis=0) if worth else np.zeros(len(candidates)))
-        if clause.alternatives:
-            covered += rarest * np.max([_certainty(c) * table.stands(c) for c in clause.alternatives], axis=0)
-    words = np.sum([np.zeros(len(candidates)), *by_clause], axis=0)
-    meaning = _spread(candidates)
-    phrase = table.phrases(question.phrases) if {"name", "description"} <= fields else np.zeros(len(candidates))
-    coverage = covered / asked if asked else covered
-    return Scores(words, meaning, phrase, coverage, by_clause)
+    table = _Table(question, terms, statistics, fields, weights)
+    candidates = len(terms.lengths)
+    by_clause = np.zeros((len(question.clauses), candidates))
+    by_clause[table.answerable] = table.best_of_clauses(table.worth)
+    # What nothing can stand for is as rare as what no skill has.
+    rarity = np.full(len(question.clauses), statistics.rarity(""))
+    rarity[table.answerable] = table.best_of_clauses(table.rarity)
+    covered = rarity[table.answerable] @ table.best_of_clauses(table.standing)
+    asked = float(rarity.sum())
+    return Scores(
+        words=by_clause.sum(axis=0),
+        meaning=_spread(nearness) if nearness else np.zeros(candidates),
+        phrase=table.phrases(question.phrases) if {"name", "description"} <= fields else np.zeros(candidates),
+        coverage=covered / asked if asked else covered,
+        by_clause=by_clause,
+    )
 
 
 def _certainty(choice: Alternative) -> float:
@@ -118,20 +117,20 @@ def _certainty(choice: Alternative) -> float:
     return choice.weight * (_GUESSED if choice.origin is Origin.SPELLING else 1.0)
 
 
-def _spread(candidates: Sequence[Candidate]) -> NDArray[Any]:
+def _spread(nearness: Sequence[float | None]) -> NDArray[Any]:
     """Return how near each candidate is, from 0 for the farthest of them to 1 for the nearest."""
     import numpy as np
 
-    known = [one.nearness for one in candidates if one.nearness is not None]
+    known = [one for one in nearness if one is not None]
     if not known or max(known) <= min(known):
-        return np.zeros(len(candidates))
+        return np.zeros(len(nearness))
     lowest, width = min(known), max(known) - min(known)
-    return np.array([0.0 if one.nearness is None else (one.nearness - lowest) / width for one in candidates])
+    return np.array([0.0 if one is None else (one - lowest) / width for one in nearness])
 
 
 def contributions(
     question: Question,
-    candidates: Sequence[Candidate],
+    terms: Terms,
     statistics: Statistics,
     *,
     fields: frozenset[str] = ALL_FIELDS,
@@ -140,18 +139,19 @@ def contributions(
     """Return for each candidate what each clause brought it in `words`, the most first; those that brought nothing
     are left out.
     """
-    table = _Table(side_by_side([one.features for one in candidates]), statistics, fields, weights)
-    found: list[list[Contribution]] = [[] for _ in candidates]
+    table = _Table(question, terms, statistics, fields, weights)
+    worth = table.worth.T.tolist()
+    found: list[list[Contribution]] = [[] for _ in worth]
+    begin = 0
     for clause in question.clauses:
-        parts = [(choice, choice.weight * table.contribution(choice)) for choice in clause.alternatives]
+        end = begin + len(clause.alternatives)
         for number, own in enumerate(found):
-            choice, worth = max(
-                ((choice, float(values[number])) for choice, values in parts),
-                key=lambda part: part[1],
-                default=(None, 0.0),
-            )
-            if choice is not None and worth > 0.0:
-                own.append(Contribution(clause.asked, choice, worth, table.where(choice, number)))
+            values = worth[number][begin:end]
+            best = max(values, default=0.0)
+            if best > 0.0:
+                choice = clause.alternatives[values.index(best)]
+                own.append(Contribution(clause.asked, choice, best, table.where(choice, number)))
+        begin = end
     for own in found:
         own.sort(key=lambda one: -one.worth)
     return found
@@ -173,65 +173,59 @@ class Contribution:
 
 
 class _Table:
-    """The candidates' terms by field, weighted."""
+    """What each alternative of a question is worth to each candidate: a row an alternative, in the clauses' order.
 
-    def __init__(self, decoded: Decoded, statistics: Statistics, fields: frozenset[str], weights: Weights) -> None:
+    `standing` is how certainly a candidate has an alternative in its short fields, `rarity` how rare its rarest term
+    is, by what it counts. `answerable` are the numbers of the clauses that have any alternative.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        terms: Terms,
+        statistics: Statistics,
+        fields: frozenset[str],
+        weights: Weights,
+    ) -> None:
         import numpy as np
 
-        self._decoded = decoded
-        self._statistics = statistics
-        self._counts: dict[str, NDArray[Any]] = {}
-        self._contributions: dict[str, NDArray[Any]] = {}
+        self._own = terms
+        self._layers = {term: layer for layer, term in enumerate(question.terms)}
         used = np.array([weights.fields[name] if name in fields else 0.0 for name in FIELDS])
         normalised = np.array([weights.normalised.get(name, 0.0) for name in FIELDS])
-        length = 1.0 - normalised + normalised * decoded.lengths / statistics.mean_lengths
-        self._shares = used / np.maximum(length, 1e-9)
-        self._in_use = used > 0.0
+        length = 1.0 - normalised + normalised * self._own.lengths / statistics.mean_lengths
+        self._counts = self._own.counts_of([hash_of(term) for term in self._layers]) * (used > 0.0)
+        weighted = (self._counts * (used / np.maximum(length, 1e-9))).sum(axis=2)
+        rarity = np.array([statistics.rarity(term) for term in self._layers])
 
-    @property
-    def rarity_of_the_unknown(self) -> float:
-        """The rarity of a term that no skill has."""
-        return self._statistics.rarity("")
+        choices = [choice for clause in question.clauses for choice in clause.alternatives]
+        layers = np.array([self._layers[term] for choice in choices for term in choice.terms], dtype=np.intp)
+        starts = starts_of([len(choice.terms) for choice in choices])
+        counted = np.array([choice.weight for choice in choices])
+        certainty = np.array([_certainty(choice) for choice in choices])
+        of_term = rarity[:, None] * weighted * (_K1 + 1.0) / (_K1 + weighted)
+        in_short = (self._counts[:, :, _SHORT] > 0.0).any(axis=2)
+        # An alternative of several terms is worth as much as its least.
+        self.worth = counted[:, None] * np.minimum.reduceat(of_term[layers], starts)
+        self.standing = certainty[:, None] * np.minimum.reduceat(in_short[layers], starts)
+        self.rarity = counted * np.maximum.reduceat(rarity[layers], starts)
+        self.answerable = [number for number, clause in enumerate(question.clauses) if clause.alternatives]
+        self._clauses = starts_of([len(question.clauses[number].alternatives) for number in self.answerable])
 
-    def rarity(self, choice: Alternative) -> float:
-        """Return the rarity of the rarest of the alternative's terms, by what it counts."""
-        return choice.weight * max(self._statistics.rarity(term) for term in choice.terms)
-
-    def contribution(self, choice: Alternative) -> NDArray[Any]:
-        """Return what an alternative is worth to each candidate: as much as its least term."""
+    def best_of_clauses(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the greatest of the alternatives' values for each answerable clause."""
         import numpy as np
 
-        least: NDArray[Any] = np.min([self._of_term(term) for term in choice.terms], axis=0)
-        return least
-
-    def stands(self, choice: Alternative) -> NDArray[Any]:
-        """Return 1.0 for each candidate that has all of the alternative's terms in its short fields, else 0.0."""
-        import numpy as np
-
-        having = [(self._in_fields(term)[:, _SHORT] > 0).any(axis=1) for term in choice.terms]
-        all_of_them: NDArray[Any] = np.all(having, axis=0).astype(np.float64)
-        return all_of_them
+        best: NDArray[Any] = np.maximum.reduceat(values, self._clauses)
+        return best
 
     def where(self, choice: Alternative, number: int) -> tuple[str, ...]:
         """Return the fields in which a candidate has any of the alternative's terms."""
-        having = sum(self._in_fields(term)[number] for term in choice.terms)
+        having = self._counts[[self._layers[term] for term in choice.terms], number].sum(axis=0)
         return tuple(name for name, count in zip(FIELDS, having, strict=True) if count > 0)
 
     def phrases(self, wanted: Sequence[tuple[str, str]]) -> NDArray[Any]:
         """Return which share of the question's pairs of terms stand side by side in name or description."""
-        import numpy as np
-
-        found = [self._decoded.have_phrase(phrase_hash(*pair)) for pair in wanted]
-        return np.mean(found, axis=0) if found else np.zeros(len(self._decoded.starts))
-
-    def _of_term(self, term: str) -> NDArray[Any]:
-        if term not in self._contributions:
-            weighted = (self._in_fields(term) * self._shares).sum(axis=1)
-            rarity = self._statistics.rarity(term)
-            self._contributions[term] = rarity * weighted * (_K1 + 1.0) / (_K1 + weighted)
-        return self._contributions[term]
-
-    def _in_fields(self, term: str) -> NDArray[Any]:
-        if term not in self._counts:
-            self._counts[term] = self._decoded.counts_of(hash_of(term)) * self._in_use
-        return self._counts[term]
+        found = self._own.have_phrases([phrase_hash(*pair) for pair in wanted])
+        shares: NDArray[Any] = found.sum(axis=0) / max(1, len(wanted))
+        return shares

@@ -129,7 +129,7 @@ class Searcher:
         query: str,
         *,
         limit: int,
-        among: Collection[str],
+        among: frozenset[str],
         narrowing: Narrowing = NOT_NARROWED,
         describe: Describe = nameless,
         named: Collection[str] = (),
@@ -154,7 +154,9 @@ class Searcher:
             found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
         candidates = [found[directory] for directory in sorted(found)]
         with observed(self._observer, Step(name="score")):
-            scores = score(question, candidates, index.statistics, fields=self._fields)
+            nearness = [one.nearness for one in candidates]
+            terms = index.terms_of(candidates)
+            scores = score(question, terms, index.statistics, nearness=nearness, fields=self._fields)
             totals = self._totals(query, candidates, scores, describe)
             hits = ranked(
                 candidates,
@@ -174,8 +176,8 @@ class Searcher:
 
     def explain(self, index: LanceIndex, found: Found, directories: Sequence[str]) -> list[list[Contribution]]:
         """Return what brought those hits their words' score, clause by clause."""
-        chosen = [found.candidates[directory] for directory in directories]
-        return contributions(found.question, chosen, index.statistics, fields=self._fields)
+        terms = index.terms_of([found.candidates[directory] for directory in directories])
+        return contributions(found.question, terms, index.statistics, fields=self._fields)
 
     @property
     def _asks_vectors(self) -> bool:
@@ -190,7 +192,7 @@ class Searcher:
         question: Question,
         vector: Vector | None,
         limit: int,
-        among: Collection[str],
+        among: frozenset[str],
         narrowing: Narrowing,
     ) -> dict[str, Candidate]:
         if not question.terms:

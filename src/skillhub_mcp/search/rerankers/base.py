@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
+class Contender(NamedTuple):
     """A candidate as rerankers see it: what it is called and for, and the parts of its score, each in 0..1.
 
     `words` is its share of the best candidate's BM25F; `meaning` how near its vector is among the candidates'; `phrase`
