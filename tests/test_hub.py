@@ -13,6 +13,8 @@ from tests.hubs import hub_of
 from tests.search.pieces import WordEmbedder
 
 from skillhub_mcp.hub import SearchAnswer, SkillHub
+from skillhub_mcp.search.rerankers import make_reranker
+from skillhub_mcp.search.searching import Searcher
 from skillhub_mcp.skills.visibility import Visibility
 
 
@@ -77,6 +79,28 @@ def test_an_answer_without_the_provider_that_failed_is_not_given_again(
         first = hub.search("walrus")
         assert names(first) == {"walrus"}
         assert hub.search("walrus") is not first
+
+
+def test_words_are_answered_at_once_when_their_index_is_in_memory(hub: SkillHub) -> None:
+    assert not hub.answers_at_once("feed")
+    hub.search("feed")
+    assert hub.answers_at_once("seal")
+    assert not hub.answers_at_once("seal " * 50)
+
+
+def test_what_a_provider_or_a_log_is_asked_for_is_not_answered_at_once(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(tmp_path / "usage.jsonl")}) as logging:
+        assert names(logging.search("feed")) == {"walrus"}
+        assert not logging.answers_at_once("feed")
+    with hub_of(hub_environment) as made:
+        searcher = Searcher(model=make_reranker("openai", model=None, api_key="sk-none", base_url=None))
+        made.search("feed")
+        _, index = made._live.searchable()
+        assert Searcher().asks_nobody(index)
+        assert not searcher.asks_nobody(index)
 
 
 def test_an_explained_search_tells_what_the_same_search_without_finds(hub: SkillHub) -> None:

@@ -51,6 +51,8 @@ _WORDS_OF_A_REASON = 3
 # Callers with filters of their own have a set of skills each, which takes a while to make of 100,000.
 _KEPT_POLICIES = 32
 _KEPT_ANSWERS = 512
+# What people ask; a program may send a page.
+_SHORT_QUERY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,15 @@ class SkillHub:
         """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
         return self._live.answers() or not tokens(normalise_query(query))
 
+    def answers_at_once(self, query: str) -> bool:
+        """Whether a search for `query` that is not narrowed waits for nobody: a thread would take longer to be asked.
+
+        A long query, in which much may have to be mended, is none of these.
+        """
+        index = self._live.at_hand()
+        at_once = index is not None and self._searcher.asks_nobody(index) and self._usage is None
+        return at_once and len(query) <= _SHORT_QUERY
+
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener`, from a thread of the hub, whenever the skills have become others."""
         self._live.on_change(listener)
@@ -348,21 +359,15 @@ class SkillHub:
     def _answer(self, wish: _Wish, policy: Policy, snapshot: Snapshot, found: Found) -> SearchAnswer:
         hits = cut(without_copies(found), threshold=self._search.threshold, limit=wish.limit)
         fits = confident(hits, threshold=self._search.confidence)
+        shown = hits if fits else hits[:NEAR_MISSES]
         answered = []
-        for hit in hits if fits else hits[:NEAR_MISSES]:
+        for hit, matched in zip(shown, found.matched([hit.directory for hit in shown]), strict=True):
             skill = snapshot.at(hit.directory)
             if skill is not None:
                 copies = (snapshot.at(directory) for directory in found.copies.get(hit.directory, ()))
-                answered.append(
-                    FoundSkill(
-                        skill,
-                        snapshot.handle(skill),
-                        hit.score,
-                        hit.reason,
-                        tuple(found.matched(hit.directory)),
-                        tuple(snapshot.handle(copy) for copy in copies if copy is not None),
-                    )
-                )
+                handles = tuple(snapshot.handle(copy) for copy in copies if copy is not None)
+                handle = snapshot.handle(skill)
+                answered.append(FoundSkill(skill, handle, hit.score, hit.reason, tuple(matched), handles))
         return SearchAnswer(
             hits=tuple(answered),
             searched=len(self._among(snapshot, policy, wish)),

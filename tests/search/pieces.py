@@ -72,7 +72,7 @@ def names(index: LanceIndex, query: str, *, among: Sequence[Skill], limit: int =
 
 def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """What words alone find, best first."""
-    return Searcher().search(index, normalise_query(query), limit=limit, among=among).hits[:limit]
+    return Searcher().search(index, normalise_query(query), limit=limit, among=frozenset(among)).hits[:limit]
 
 
 class WordEmbedder:

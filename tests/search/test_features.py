@@ -8,12 +8,10 @@ from tests.search.pieces import make_skill
 
 from skillhub_mcp.search.analysis import term_counts
 from skillhub_mcp.search.features import (
-    FIELDS,
     alike,
     features_of,
     hash_of,
     parts_of,
-    phrase_hash,
     short_words,
     side_by_side,
 )
@@ -21,33 +19,10 @@ from skillhub_mcp.search.features import (
 SKILL = make_skill("pdf-invoice", "Extract invoices from a PDF.", category="finance", tags=("billing", "pdf"))
 
 
-def test_counts_come_back_by_field() -> None:
-    one = parts_of(features_of(SKILL, "pdf pdf body").encoded)
-    other = parts_of(features_of(make_skill("painter", "Paint walls."), "").encoded)
-    found = side_by_side([one, other])
-    assert found.counts_of([hash_of("nobody"), hash_of("pdf")]).tolist() == [
-        [[0] * len(FIELDS)] * 2,
-        [[1, 1, 1, 0, 2], [0, 0, 0, 0, 0]],
-    ]
-    assert found.lengths.tolist() == [[2, 3, 2, 1, 3], [1, 2, 0, 0, 0]]
-
-
-def test_phrases_of_name_and_description_are_known() -> None:
-    found = side_by_side([parts_of(features_of(SKILL, "walk the dog").encoded)])
-    pairs = ("extract", "invoic"), ("invoic", "extract"), ("walk", "dog")
-    assert found.have_phrases([phrase_hash(*pair) for pair in pairs]).tolist() == [[1.0], [0.0], [0.0]]
-
-
-def test_no_skills_side_by_side_are_empty() -> None:
-    found = side_by_side([])
-    assert found.counts_of([1]).shape == (1, 0, len(FIELDS))
-    assert found.have_phrases([1, 2]).shape == (2, 0)
-
-
 def test_a_count_beyond_its_bits_stays_the_most_that_they_hold() -> None:
     skill = make_skill("x", "word " * 1_000)
     found = side_by_side([parts_of(features_of(skill, "word " * 20_000).encoded)])
-    assert found.counts_of([hash_of("word")]).tolist() == [[[0, 127, 0, 0, 4_095]]]
+    assert found.occurrences([hash_of("word")]).counts.T.tolist() == [[0, 127, 0, 0, 4_095]]
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
@@ -56,7 +31,7 @@ def test_every_term_of_any_text_is_counted(description: str, body: str) -> None:
     found = side_by_side([parts_of(features_of(skill, body).encoded)])
     for column, text in ((1, description), (4, body)):
         for term, count in term_counts(text).items():
-            assert found.counts_of([hash_of(term)])[0, 0, column] >= min(count, 127)
+            assert found.occurrences([hash_of(term)]).counts[column, 0] >= min(count, 127)
 
 
 def test_the_same_text_is_alike_and_another_is_not() -> None:

@@ -533,3 +533,16 @@ def test_it_says_without_waiting_whether_a_search_would_be_answered(
         assert found(live, "walruses") == ["one"]
     with live_index(db, skills_dir, background=False) as live:
         assert live.answers()
+
+
+def test_an_index_is_at_hand_until_somebody_should_look_again(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    monkeypatch.setattr(freshness, "_LOOK_AGAIN_SECONDS", LONG)
+    with live_index(db, skills_dir) as live:
+        assert live.at_hand() is None
+        assert live.searchable()[1] is live.at_hand()
+        monkeypatch.setattr(freshness, "_LOOK_AGAIN_SECONDS", 0.0)
+        monkeypatch.setattr(freshness, "_REST_FACTOR", 0)
+        assert live.at_hand() is None

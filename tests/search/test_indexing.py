@@ -151,7 +151,7 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     desk.sync()
     walrus = write_skill("walrus", "feed walrus")
     index = desk.sync().index
-    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=set(index.stored()))
+    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.stored()))
     assert [hit.directory for hit in hits] == [str(walrus)]
 
 
@@ -167,7 +167,7 @@ def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     assert published.report.embedding_failure == "the test's provider is down"
     assert published.index.dimension is None
     assert published.state.embedding == NO_EMBEDDING
-    assert len(text_hits(published.index, "walruses", among=set(published.index.stored()))) == 1
+    assert len(text_hits(published.index, "walruses", among=frozenset(published.index.stored()))) == 1
     # While it rests, nothing is stale: the provider is not asked before every answer.
     assert stale(desk) is None
 

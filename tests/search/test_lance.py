@@ -125,7 +125,7 @@ def test_name_description_tags_and_category_are_searched(tmp_path: Path, query: 
 def test_the_body_is_not_searched_where_only_the_seeds_fields_are(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
-    among = {skill.directory for skill in LIBRARY}
+    among = frozenset(skill.directory for skill in LIBRARY)
     assert names(index, "zebra", among=LIBRARY) == [PDF.name]
     assert index.as_the_seed("zebra", limit=10, among=among) == []
     assert [one.directory for one in index.as_the_seed("invoice", limit=10, among=among)] == [PDF.directory]
@@ -233,7 +233,7 @@ def test_the_best_of_many_is_found_where_the_better_ones_may_not_be_served(tmp_p
 def test_nothing_that_may_be_served_finds_nothing(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
     assert index.with_words(["invoic"], limit=10, among=frozenset()) == []
-    assert index.with_words(["invoic"], limit=0, among={PDF.directory}) == []
+    assert index.with_words(["invoic"], limit=0, among=frozenset({PDF.directory})) == []
 
 
 ODD_PATHS = [
@@ -267,13 +267,13 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
 def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
     upper, lower = (make_skill("stamps", directory=path) for path in ("/lib/A", "/lib/a"))
     index = index_of(tmp_path / "db", [upper, lower, make_skill("stamps", directory="/lib/a/b")])
-    hits = index.with_words(["stamp"], limit=10, among={"/lib/A"})
+    hits = index.with_words(["stamp"], limit=10, among=frozenset({"/lib/A"}))
     assert [hit.directory for hit in hits] == ["/lib/A"]
 
 
 def test_a_candidate_has_the_features_of_its_row_and_no_nearness_without_a_vector(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
-    (found,) = index.with_words(["invoic"], limit=10, among={PDF.directory})
+    (found,) = index.with_words(["invoic"], limit=10, among=frozenset({PDF.directory}))
     assert found.features.lengths.tolist() == [3, 7, 3, 1, 0]
     assert found.nearness is None
 
@@ -299,22 +299,22 @@ def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> N
     store = LanceStore(str(tmp_path / "db"))
     rows = [row(skill, vector=vector) for skill, vector in zip(LIBRARY, vectors, strict=True)]
     index = store.open(store.rebuild(rows, dimension=embedder.dimension))
-    hits = index.nearest(vectors[1], limit=10, among={skill.directory for skill in LIBRARY})
+    hits = index.nearest(vectors[1], limit=10, among=frozenset({skill.directory for skill in LIBRARY}))
     assert hits[0].directory == REVIEW.directory
     near = [hit.nearness for hit in hits if hit.nearness is not None]
     assert near[0] == pytest.approx(1.0)
     assert len(near) == len(LIBRARY)
     assert near == sorted(near, reverse=True)
-    (worded,) = index.with_words(["review"], limit=5, among={REVIEW.directory}, vector=vectors[1])
+    (worded,) = index.with_words(["review"], limit=5, among=frozenset({REVIEW.directory}), vector=vectors[1])
     assert worded.nearness == pytest.approx(1.0)
-    only = index.nearest(vectors[1], limit=10, among={PDF.directory})
+    only = index.nearest(vectors[1], limit=10, among=frozenset({PDF.directory}))
     assert [hit.directory for hit in only] == [PDF.directory]
 
 
 def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     index = store.open(store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2))
-    (hit,) = index.nearest([-1.0, 0.0], limit=1, among={PDF.directory})
+    (hit,) = index.nearest([-1.0, 0.0], limit=1, among=frozenset({PDF.directory}))
     assert hit.nearness == -1.0
 
 
@@ -322,7 +322,7 @@ def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Pat
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
     index = store.open(store.update([row(REVIEW)], gone=[], dimension=2, published=version))
-    everything = {PDF.directory, REVIEW.directory}
+    everything = frozenset({PDF.directory, REVIEW.directory})
     found = index.nearest([1.0, 0.0], limit=10, among=everything)
     assert [hit.directory for hit in found] == [PDF.directory]
     assert names(index, "pull request", among=LIBRARY) == [REVIEW.name]

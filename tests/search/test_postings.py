@@ -38,7 +38,9 @@ def test_of_two_with_a_word_as_often_the_shorter_comes_first() -> None:
 def test_a_rare_word_counts_more_than_a_common_one() -> None:
     postings = postings_of("Paints walls.", "Paints doors.")
     rarity = {terms("walls")[0]: 0.1, terms("doors")[0]: 3.0}
-    found = postings.find(terms("walls doors"), limit=2, among={"skill-0", "skill-1"}, rarity=rarity.__getitem__)
+    found = postings.find(
+        terms("walls doors"), limit=2, among=frozenset({"skill-0", "skill-1"}), rarity=rarity.__getitem__
+    )
     assert found == ["skill-1", "skill-0"]
 
 
@@ -97,16 +99,28 @@ def test_a_narrowed_search_finds_the_same_either_way(both: tuple[LanceIndex, Lan
 
 
 def test_a_candidate_from_memory_has_the_features_of_its_row(both: tuple[LanceIndex, LanceIndex]) -> None:
-    among = {"/library/skill-007"}
+    among = frozenset({"/library/skill-007"})
     (there,), (here,) = (index.rows_at(among) for index in both)
     found = both[1].with_words(WORDS, limit=300, among=among)
     assert all(one.features.hashes.tolist() == there.features.hashes.tolist() for one in (*found, here))
     assert not both[1].with_words(terms("stamp"), limit=0, among=among)
-    assert not both[1].with_words(terms("stamp"), limit=9, among=())
+    assert not both[1].with_words(terms("stamp"), limit=9, among=frozenset())
 
 
 def test_a_table_with_more_rows_than_are_held_is_asked_in_lancedb(tmp_path: Path) -> None:
     index = index_of(
         tmp_path / "db", [make_skill(f"skill-{number}", "Sorts stamps.") for number in range(3)], held_rows=2
     )
-    assert len(index.with_words(terms("stamps"), limit=9, among={"/library/skill-1", "/library/skill-2"})) == 2
+    two = frozenset({"/library/skill-1", "/library/skill-2"})
+    assert len(index.with_words(terms("stamps"), limit=9, among=two)) == 2
+    assert not index.is_held
+
+
+def test_among_others_than_before_others_are_found() -> None:
+    postings = postings_of("Paints walls.", "Paints walls.")
+    first, second = frozenset({"skill-0"}), frozenset({"skill-1"})
+    assert [find(postings, "walls", among=among) for among in (first, second, first)] == [
+        ["skill-0"],
+        ["skill-1"],
+        ["skill-0"],
+    ]

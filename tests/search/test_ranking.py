@@ -24,7 +24,7 @@ def candidates(*nearness: float | None) -> list[Candidate]:
 def scores(words: list[float], coverage: list[float] | None = None) -> Scores:
     nothing = np.zeros(len(words))
     covered = nothing if coverage is None else np.array(coverage)
-    return Scores(np.array(words), nothing, nothing, covered, [])
+    return Scores(np.array(words), nothing, nothing, covered, np.zeros((0, len(words))))
 
 
 @pytest.mark.acceptance("S2-15")

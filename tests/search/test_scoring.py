@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.search.pieces import make_skill
 
 from skillhub_mcp.search.analysis import normalise_query
-from skillhub_mcp.search.features import features_of, parts_of
+from skillhub_mcp.search.features import Parts, features_of, parts_of, side_by_side
 from skillhub_mcp.search.question import Question, understand
-from skillhub_mcp.search.scoring import ALL_FIELDS, Candidate, contributions, score
+from skillhub_mcp.search.scoring import ALL_FIELDS, contributions, score
 from skillhub_mcp.search.spelling import Speller
 from skillhub_mcp.search.statistics import Statistics, Tally
 from skillhub_mcp.skills.model import Skill
@@ -25,12 +23,12 @@ LIBRARY = (
 )
 
 
-def measured(library: tuple[tuple[Skill, str], ...] = LIBRARY) -> tuple[list[Candidate], Statistics]:
+def measured(library: tuple[tuple[Skill, str], ...] = LIBRARY) -> tuple[list[Parts], Statistics]:
     tally, candidates = Tally(), []
     for skill, body in library:
         found = features_of(skill, body)
         tally.add(found.encoded, found.words)
-        candidates.append(Candidate(skill.directory, parts_of(found.encoded)))
+        candidates.append(parts_of(found.encoded))
     return candidates, tally.result()
 
 
@@ -40,31 +38,33 @@ def asked(query: str, known: Statistics) -> Question:
 
 def test_the_field_decides_what_a_word_is_worth() -> None:
     candidates, known = measured()
-    found = score(asked("pdf", known), candidates, known, fields=ALL_FIELDS - {"body"}).words.tolist()
+    found = score(asked("pdf", known), side_by_side(candidates), known, fields=ALL_FIELDS - {"body"}).words.tolist()
     forms, reader, painter, charts = found
     assert forms > reader > painter > charts == 0.0
 
 
 def test_only_the_fields_that_are_asked_for_count() -> None:
     candidates, known = measured()
-    words = score(asked("pdf", known), candidates, known, fields=ALL_FIELDS - {"body"}).words.tolist()
+    words = score(asked("pdf", known), side_by_side(candidates), known, fields=ALL_FIELDS - {"body"}).words.tolist()
     assert words[3] == 0.0
     assert words[0] > 0.0
-    assert score(asked("pdf", known), candidates, known, fields=frozenset({"tags"})).words.tolist()[0] == 0.0
+    assert (
+        score(asked("pdf", known), side_by_side(candidates), known, fields=frozenset({"tags"})).words.tolist()[0] == 0.0
+    )
 
 
 def test_a_long_body_takes_away_from_what_stands_in_it() -> None:
     short = (make_skill("short"), "walrus")
     long = (make_skill("long"), "walrus " + "other words entirely " * 500)
     candidates, known = measured((short, long))
-    words = score(asked("walrus", known), candidates, known).words.tolist()
+    words = score(asked("walrus", known), side_by_side(candidates), known).words.tolist()
     assert words[0] > words[1] > 0.0
 
 
 def test_the_parts_of_a_score_are_shares() -> None:
     candidates, known = measured()
-    near = [replace(one, nearness=nearness) for one, nearness in zip(candidates, (0.9, 0.1, None, -0.2), strict=True)]
-    scores = score(asked("fill out pdf forms", known), near, known)
+    question = asked("fill out pdf forms", known)
+    scores = score(question, side_by_side(candidates), known, nearness=(0.9, 0.1, None, -0.2))
     assert scores.shares.tolist()[0] == 1.0
     assert scores.meaning.tolist() == pytest.approx([1.0, 0.3 / 1.1, 0.0, 0.0])
     assert scores.phrase.tolist()[0] == 1.0
@@ -74,8 +74,8 @@ def test_the_parts_of_a_score_are_shares() -> None:
 
 def test_what_nobody_has_lowers_the_coverage() -> None:
     candidates, known = measured()
-    alone = score(asked("pdf", known), candidates, known).coverage.tolist()[0]
-    beside = score(asked("pdf of Ouagadougou", known), candidates, known).coverage.tolist()[0]
+    alone = score(asked("pdf", known), side_by_side(candidates), known).coverage.tolist()[0]
+    beside = score(asked("pdf of Ouagadougou", known), side_by_side(candidates), known).coverage.tolist()[0]
     assert alone == pytest.approx(1.0)
     assert beside < 0.5
 
@@ -84,15 +84,15 @@ def test_synonyms_of_one_word_do_not_add_up() -> None:
     both = (make_skill("both", "Kubernetes k8s kubectl pod."), "")
     one = (make_skill("one", "Kubernetes kubernetes kubernetes kubernetes."), "")
     candidates, known = measured((both, one, *LIBRARY))
-    words = score(asked("kubernetes", known), candidates, known).words.tolist()
+    words = score(asked("kubernetes", known), side_by_side(candidates), known).words.tolist()
     assert words[1] > words[0]
 
 
 def test_contributions_say_where_the_words_stand_and_add_up_to_the_score() -> None:
     candidates, known = measured()
     question = asked("pdf forms", known)
-    found = contributions(question, candidates, known)
-    scores = score(question, candidates, known)
+    found = contributions(question, side_by_side(candidates), known)
+    scores = score(question, side_by_side(candidates), known)
     assert [sum(part.worth for part in own) for own in found] == pytest.approx(scores.words.tolist())
     assert {part.asked: part.fields for part in found[0]} == {
         "pdf": ("name", "description"),
@@ -104,9 +104,9 @@ def test_contributions_say_where_the_words_stand_and_add_up_to_the_score() -> No
 
 def test_no_candidates_and_no_clauses_are_no_error() -> None:
     candidates, known = measured()
-    assert score(asked("pdf", known), [], known).words.tolist() == []
-    assert score(asked("the of", known), candidates, known).words.tolist() == [0.0] * 4
-    assert contributions(asked("", known), candidates, known) == [[], [], [], []]
+    assert score(asked("pdf", known), side_by_side([]), known).words.tolist() == []
+    assert score(asked("the of", known), side_by_side(candidates), known).words.tolist() == [0.0] * 4
+    assert contributions(asked("", known), side_by_side(candidates), known) == [[], [], [], []]
 
 
 WORDS = st.sampled_from(["pdf", "form", "chart", "walrus", "paint", "table"])
@@ -118,7 +118,7 @@ def test_one_more_of_a_word_in_place_of_another_never_scores_less(description: s
     poorer = (make_skill("poorer", f"{description} filler"), body)
     richer = (make_skill("richer", f"{description} {word}"), body)
     candidates, known = measured((poorer, richer, *LIBRARY))
-    words = score(asked(word, known), candidates, known).words.tolist()
+    words = score(asked(word, known), side_by_side(candidates), known).words.tolist()
     assert words[1] >= words[0]
 
 
@@ -126,8 +126,8 @@ def test_one_more_of_a_word_in_place_of_another_never_scores_less(description: s
 def test_the_order_of_the_candidates_makes_no_difference(order: list[int], query: str) -> None:
     candidates, known = measured()
     question = asked(query, known)
-    straight = score(question, candidates, known)
-    turned = score(question, [candidates[place] for place in order], known)
+    straight = score(question, side_by_side(candidates), known)
+    turned = score(question, side_by_side([candidates[place] for place in order]), known)
     for part in ("words", "coverage", "phrase"):
         values = getattr(straight, part).tolist()
         assert getattr(turned, part).tolist() == pytest.approx([values[place] for place in order])
@@ -137,5 +137,5 @@ def test_the_order_of_the_candidates_makes_no_difference(order: list[int], query
 def test_what_a_candidate_scores_hangs_on_no_other(number: int) -> None:
     candidates, known = measured()
     question = asked("pdf forms and charts", known)
-    alone = score(question, [candidates[number]], known).words.tolist()
-    assert alone == pytest.approx([score(question, candidates, known).words.tolist()[number]])
+    alone = score(question, side_by_side([candidates[number]]), known).words.tolist()
+    assert alone == pytest.approx([score(question, side_by_side(candidates), known).words.tolist()[number]])

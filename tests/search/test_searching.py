@@ -11,7 +11,7 @@ from tests.search.pieces import WordEmbedder, make_skill, row
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.search.lance import LanceIndex, LanceStore
 from skillhub_mcp.search.ranking import Reason
-from skillhub_mcp.search.rerankers import Contender
+from skillhub_mcp.search.rerankers import Contenders
 from skillhub_mcp.search.searching import Found, Mode, Searcher, without_copies
 from skillhub_mcp.skills.model import Skill
 
@@ -109,12 +109,12 @@ class Judge:
         self.fails = False
         self.shown: list[list[tuple[str, str]]] = []
 
-    def rerank(self, query: str, contenders: Sequence[Contender]) -> list[float]:
+    def rerank(self, query: str, contenders: Contenders) -> list[float]:
         del query
-        self.shown.append([(one.name, one.description) for one in contenders])
+        self.shown.append(list(zip(contenders.names, contenders.descriptions, strict=True)))
         if self.fails:
             raise RerankingError("the test's model is down")
-        return [2.0 - self.names.index(one.name) / 10 if one.name in self.names else 0.0 for one in contenders]
+        return [2.0 - self.names.index(one) / 10 if one in self.names else 0.0 for one in contenders.names]
 
 
 def describe(directory: str) -> tuple[str, str]:
@@ -128,6 +128,12 @@ def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(t
     answer = searcher.search(index, "sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
     assert names(answer) == ["table-reader", "invoice-sorter"]
     assert sorted(judge.shown[0]) == [describe("/library/invoice-sorter"), describe("/library/table-reader")]
+
+
+def test_a_model_is_not_asked_about_nothing(tmp_path: Path) -> None:
+    judge = Judge("table-reader")
+    answer = Searcher(model=judge).search(stored(tmp_path), "xylophones", limit=40, among=EVERYTHING)
+    assert (names(answer), judge.shown) == ([], [])
 
 
 def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path: Path) -> None:
@@ -147,7 +153,9 @@ def test_what_says_nearly_the_same_is_one_hit_with_the_other_named(tmp_path: Pat
     text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
     skills = [make_skill("reports", text), make_skill("reports", text, directory="/library/copy"), *LIBRARY]
     index = stored(tmp_path, skills)
-    answer = Searcher().search(index, "annual reports", limit=40, among={skill.directory for skill in skills})
+    answer = Searcher().search(
+        index, "annual reports", limit=40, among=frozenset({skill.directory for skill in skills})
+    )
     assert answer.copies == {"/library/copy": ["/library/reports"]}
     assert [hit.directory for hit in without_copies(answer)] == ["/library/copy"]
 
@@ -202,7 +210,10 @@ def test_only_the_fields_that_are_chosen_are_searched(tmp_path: Path, fields: se
     index = store.open(store.rebuild([row(skill, "epsilon")], dimension=None))
     searcher = Searcher(fields=frozenset(fields))
     words = {"name": "alpha", "description": "beta", "tags": "gamma", "category": "delta", "body": "epsilon"}
-    hits = {field: searcher.search(index, word, limit=4, among={skill.directory}).hits for field, word in words.items()}
+    hits = {
+        field: searcher.search(index, word, limit=4, among=frozenset({skill.directory})).hits
+        for field, word in words.items()
+    }
     assert {field for field, found in hits.items() if found} == fields
 
 
@@ -211,5 +222,5 @@ def test_a_word_of_any_length_is_found(tmp_path: Path) -> None:
     skills = [make_skill("one", f"About {long} and {'x' * 60}."), make_skill("two", "Other.")]
     index = stored(tmp_path, skills)
     for word in (long, "x" * 60):
-        hits = Searcher().search(index, word, limit=4, among={skill.directory for skill in skills}).hits
+        hits = Searcher().search(index, word, limit=4, among=frozenset({skill.directory for skill in skills})).hits
         assert [hit.directory for hit in hits] == ["/library/one"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.sessions import ask, call, in_process
+
+from skillhub_mcp.hub import SearchAnswer, SkillHub
 
 Environment = dict[str, str]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
@@ -305,3 +309,27 @@ def test_every_mode_finds_it_with_and_without_word_vectors(
     write_skill("baker", "Bakes bread.")
     environment = {**hub_environment, "EMBEDDING_PROVIDER": provider, "SEARCH_MODE": mode}
     assert names({**environment, "SEARCH_CONFIDENCE": "0"}, "sort invoices")[0] == "invoice-sorter"
+
+
+def test_what_waits_for_nobody_is_answered_in_the_loop_and_all_else_beside_it(
+    hub_environment: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", category="animals")
+    search, in_the_loop = SkillHub.search, []
+
+    def noted(hub: SkillHub, *args: Any, **kwargs: Any) -> SearchAnswer:
+        in_the_loop.append(threading.current_thread() is threading.main_thread())
+        return search(hub, *args, **kwargs)
+
+    monkeypatch.setattr(SkillHub, "search", noted)
+    monkeypatch.setattr("skillhub_mcp.search.freshness._LOOK_AGAIN_SECONDS", 600.0)
+
+    async def scenario() -> list[Any]:
+        async with in_process(hub_environment) as client:
+            asked: list[dict[str, Any]] = [{}, {}, {"category": "animals"}, {"tags": ["none"]}]
+            return [(await call(client, "search_skills", query="feed", **more)).json for more in asked]
+
+    first, second, narrowed, nothing = asyncio.run(scenario())
+    assert first == second == narrowed
+    assert nothing["skills"] == []
+    assert in_the_loop == [False, True, False, False]

@@ -103,21 +103,30 @@ def short_words(texts: Iterable[str]) -> frozenset[str]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """Where some terms stand: for each skill that has one, which of the terms, whose row, and how often in each field.
+
+    `counts` has a row a field; all have a column for each term of each skill.
+    """
+
+    terms: NDArray[Any]
+    rows: NDArray[Any]
+    counts: NDArray[Any]
+
+
 class Terms(Protocol):
-    """Which terms and phrases several skills have: what scoring asks."""
+    """Which terms and phrases several skills have, a row a skill: what scoring asks."""
 
     @property
     def lengths(self) -> NDArray[Any]:
         """The lengths of the fields in terms: a row a skill, a column a field."""
 
-    def counts_of(self, terms: Sequence[int]) -> NDArray[Any]:
-        """Return how often the terms of those hashes stand: a layer a term, a row a skill, a column a field."""
+    def occurrences(self, terms: Sequence[int]) -> Occurrences:
+        """Return where the terms of those hashes stand."""
 
-    def have_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
-        """Return 1.0 where a skill's name or description has the phrase of that hash, else 0.0.
-
-        A row a phrase, a column a skill.
-        """
+    def having_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+        """Return the rows whose name or description has a phrase of those hashes, once for each that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,24 +143,17 @@ class SideBySide:
     phrase_starts: NDArray[Any]
     lengths: NDArray[Any]
 
-    def counts_of(self, terms: Sequence[int]) -> NDArray[Any]:
+    def occurrences(self, terms: Sequence[int]) -> Occurrences:
         """Look for each term among all."""
-        import numpy as np
+        numbers, where = _places(self.hashes, terms)
+        rows = self.starts.searchsorted(where, side="right") - 1
+        return Occurrences(numbers, rows, by_field(self.counts[where]))
 
-        table = np.zeros((len(terms), len(self.starts), len(FIELDS)))
-        layers, where = _places(self.hashes, terms)
-        rows = np.searchsorted(self.starts, where, side="right") - 1
-        table[layers, rows] = by_field(self.counts[where])
-        return table
-
-    def have_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+    def having_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
         """Look for each phrase among all."""
-        import numpy as np
-
-        table = np.zeros((len(phrases), len(self.phrase_starts)))
-        rows, where = _places(self.phrases, phrases)
-        table[rows, np.searchsorted(self.phrase_starts, where, side="right") - 1] = 1.0
-        return table
+        _, where = _places(self.phrases, phrases)
+        rows: NDArray[Any] = self.phrase_starts.searchsorted(where, side="right") - 1
+        return rows
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,10 @@ def parts_of(encoded: bytes) -> Parts:
 
 
 def by_field(counts: NDArray[Any]) -> NDArray[Any]:
-    """Return packed counts of terms apart: a row a term, a column a field."""
+    """Return packed counts of terms apart: a row a field, a column a term."""
     import numpy as np
 
-    apart: NDArray[Any] = counts[:, None] >> np.array(_SHIFTS) & np.array(_MASKS)
+    apart: NDArray[Any] = counts >> np.array(_SHIFTS)[:, None] & np.array(_MASKS)[:, None]
     return apart
 
 
@@ -208,7 +210,7 @@ def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
     worth = np.array([1 if name == "body" else _SHORT_TIMES for name in FIELDS])
-    times: NDArray[Any] = by_field(counts) @ worth
+    times: NDArray[Any] = worth @ by_field(counts)
     return times
 
 
@@ -232,8 +234,10 @@ def _shared(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
     import numpy as np
 
     sizes = np.array([len(one) for one in sets], dtype=np.intp)
-    elements, columns = np.unique(np.concatenate([np.zeros(0, dtype="<u4"), *sets]), return_inverse=True)
-    has = np.zeros((len(sets), len(elements)), dtype=np.float32)
+    every = np.concatenate([np.zeros(0, dtype="<u4"), *sets])
+    # Where an element first stands among all in their order is its column.
+    columns = np.sort(every).searchsorted(every)
+    has = np.zeros((len(sets), len(every)), dtype=np.float32)
     has[np.repeat(np.arange(len(sets)), sizes), columns] = 1.0
     shared = has @ has.T
     shares: NDArray[Any] = shared / np.maximum(1.0, sizes[:, None] + sizes - shared)

@@ -74,6 +74,11 @@ def languages() -> Iterator[str]:
     return (language for language in _all_stop_words() if language != "en")
 
 
+def stop_word_languages(word: str) -> Sequence[str]:
+    """Return the languages in which a folded word says nothing of a task."""
+    return _languages_of_stop_words().get(word, ())
+
+
 @cache
 def translations() -> Translations:
     """Return what stands for English words in other languages."""
@@ -105,6 +110,15 @@ def synonym_groups() -> Sequence[Sequence[str]]:
 def _all_stop_words() -> Mapping[str, frozenset[str]]:
     by_language = (line.split(" = ") for line in _lines("stopwords.txt"))
     return {language: frozenset(map(fold, words.split())) for language, words in by_language}
+
+
+@cache
+def _languages_of_stop_words() -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for language, words in _all_stop_words().items():
+        for word in words:
+            found.setdefault(word, []).append(language)
+    return found
 
 
 def _lines(name: str) -> Iterator[str]:

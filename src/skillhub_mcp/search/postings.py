@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.search.features import FIELDS, Parts, Terms, by_field, hash_of, times_in_text
+from skillhub_mcp.search.features import FIELDS, Occurrences, Parts, Terms, by_field, hash_of, times_in_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -115,16 +115,12 @@ class _Run:
         end = self.starts[self.hashes.searchsorted(those, side="right")]
         return [slice(*places) for places in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def in_rows(self, wanted: Sequence[int], rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return which of the wanted hashes stands in which row with which value; skills without a row have -1."""
+    def rows_of(self, runs: Sequence[slice], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows of the owners in those places, one after the other; skills without a row have -1."""
         import numpy as np
 
-        runs = self.of_each(wanted)
-        own = rows[np.concatenate([self.owners[:0], *(self.owners[run] for run in runs)])]
-        values = np.concatenate([self.values[:0], *(self.values[run] for run in runs)])
-        numbers = np.repeat(np.arange(len(runs)), [run.stop - run.start for run in runs])
-        there = own >= 0
-        return numbers[there], own[there], values[there]
+        found: NDArray[Any] = rows[np.concatenate([self.owners[:0], *(self.owners[run] for run in runs)])]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +132,18 @@ class _Chosen:
     rows: NDArray[Any]
     lengths: NDArray[Any]
 
-    def counts_of(self, terms: Sequence[int]) -> NDArray[Any]:
+    def occurrences(self, terms: Sequence[int]) -> Occurrences:
         """Look at those that have each term."""
         import numpy as np
 
-        table = np.zeros((len(terms), len(self.lengths), len(FIELDS)))
-        layers, rows, counts = self.terms.in_rows(terms, self.rows)
-        table[layers, rows] = by_field(counts)
-        return table
+        runs = self.terms.of_each(terms)
+        rows = self.terms.rows_of(runs, self.rows)
+        counts = np.concatenate([self.terms.values[:0], *(self.terms.values[run] for run in runs)])
+        numbers = np.repeat(np.arange(len(runs)), [run.stop - run.start for run in runs])
+        there = rows >= 0
+        return Occurrences(numbers[there], rows[there], by_field(counts[there]))
 
-    def have_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+    def having_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
         """Look at those that have each phrase."""
-        import numpy as np
-
-        table = np.zeros((len(phrases), len(self.lengths)))
-        numbers, rows, _ = self.phrases.in_rows(phrases, self.rows)
-        table[numbers, rows] = 1.0
-        return table
+        rows = self.phrases.rows_of(self.phrases.of_each(phrases), self.rows)
+        return rows[rows >= 0]

@@ -9,15 +9,16 @@ The rules of this module:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 
 from skillhub_mcp.search.analysis import stem, terms, token_terms, tokens
 from skillhub_mcp.search.letters import UNSPACED, fold
-from skillhub_mcp.search.lexicon import languages, stop_words, synonym_groups, translations
+from skillhub_mcp.search.lexicon import languages, stop_word_languages, stop_words, synonym_groups, translations
 from skillhub_mcp.search.spelling import Speller
 from skillhub_mcp.search.statistics import Statistics
 
@@ -68,14 +69,14 @@ class Clause:
     alternatives: tuple[Alternative, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """A query as ranking understands it: its clauses, and the terms that stand side by side in it."""
 
     clauses: tuple[Clause, ...]
     phrases: tuple[tuple[str, str], ...]
 
-    @property
+    @cached_property
     def terms(self) -> tuple[str, ...]:
         """Every term that can score, once."""
         found = (term for clause in self.clauses for choice in clause.alternatives for term in choice.terms)
@@ -131,15 +132,12 @@ def _language(words: Sequence[str], speller: Speller) -> str | None:
     One alone says little (`AI`, `per`): then another word must be listed that no skill is described with.
     """
     folded = [fold(word) for word in words if not word.isupper()]
-
-    def hits(language: str) -> int:
-        return sum(word in stop_words(language) for word in folded)
-
-    best = max(languages(), key=hits)
-    if hits(best) <= hits("en"):
+    hits = Counter(language for word in folded for language in stop_word_languages(word))
+    best = max(languages(), key=hits.__getitem__)
+    if hits[best] <= hits["en"]:
         return None
     foreign = (translations().of_word(word) and not speller.knows(word) for word in folded)
-    return best if hits(best) > 1 or any(foreign) else None
+    return best if hits[best] > 1 or any(foreign) else None
 
 
 def _translated(query: str, language: str | None, speller: Speller) -> Iterator[_Draft]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def ranked(
     usual_nearness: float | None = None,
     named: frozenset[str] = frozenset(),
 ) -> list[Hit]:
-    """Return the candidates that score at all as hits, best first; equal ones stand in the order of their keys.
+    """Return the candidates that score at all as hits, best first; equal ones stay in their order.
 
     `totals` are what a reranker says that each counts. The best shows how well it fits among that many `skills`, and
     the others keep their ratio to it. With `meaning_alone` the cosine is the score.
@@ -64,18 +65,25 @@ def ranked(
     """
     if meaning_alone:
         near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
-        return sorted(near, key=_place)
+        return sorted(near, key=_score, reverse=True)
     if named:
         first = 1.0 + max(totals, default=0.0)
         totals = [first if one.directory in named else total for one, total in zip(candidates, totals, strict=True)]
     top = max(totals, default=0.0)
     fit = 1.0 if named else fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
-    found = []
-    for one, total, words in zip(candidates, totals, scores.words.tolist(), strict=True):
-        if words > 0.0 or one.nearness is not None or one.directory in named:
-            reason = Reason.TEXT if one.nearness is None else Reason.BOTH if words > 0.0 else Reason.VECTOR
-            found.append(Hit(one.directory, fit * max(0.0, total) / top if top > 0.0 else 0.0, reason))
-    return sorted(found, key=_place)
+    share = fit / top if top > 0.0 else 0.0
+    found = [
+        Hit(one.directory, share * total if total > 0.0 else 0.0, _reason(one, words))
+        for one, total, words in zip(candidates, totals, scores.words.tolist(), strict=True)
+        if words > 0.0 or one.nearness is not None or one.directory in named
+    ]
+    return sorted(found, key=_score, reverse=True)
+
+
+def _reason(candidate: Candidate, words: float) -> Reason:
+    if candidate.nearness is None:
+        return Reason.TEXT
+    return Reason.BOTH if words > 0.0 else Reason.VECTOR
 
 
 def fitness(
@@ -123,5 +131,4 @@ def cut(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:
     return kept[:limit]
 
 
-def _place(hit: Hit) -> tuple[float, str]:
-    return -hit.score, hit.directory
+_score = attrgetter("score")

@@ -74,9 +74,9 @@ class Scores:
 
     def matched(self, question: Question, number: int) -> list[str]:
         """Return what was asked for that a candidate has, what counts most first."""
-        worth = zip(self.by_clause[:, number].tolist(), question.clauses, strict=True)
-        best_first = sorted(worth, key=lambda one: -one[0])
-        return list(dict.fromkeys(clause.asked for value, clause in best_first if value > 0.0))
+        worth = self.by_clause[:, number].tolist()
+        best_first = sorted(range(len(worth)), key=worth.__getitem__, reverse=True)
+        return list(dict.fromkeys(question.clauses[one].asked for one in best_first if worth[one] > 0.0))
 
 
 def score(
@@ -106,10 +106,18 @@ def score(
     return Scores(
         words=by_clause.sum(axis=0),
         meaning=_spread(nearness) if nearness else np.zeros(candidates),
-        phrase=table.phrases(question.phrases) if {"name", "description"} <= fields else np.zeros(candidates),
+        phrase=_phrases(question, terms) if {"name", "description"} <= fields else np.zeros(candidates),
         coverage=covered / asked if asked else covered,
         by_clause=by_clause,
     )
+
+
+def _phrases(question: Question, terms: Terms) -> NDArray[Any]:
+    """Return which share of the question's pairs of terms stand side by side in each name or description."""
+    import numpy as np
+
+    having = terms.having_phrases([phrase_hash(*pair) for pair in question.phrases])
+    return np.bincount(having, minlength=len(terms.lengths)) / max(1, len(question.phrases))
 
 
 def _certainty(choice: Alternative) -> float:
@@ -189,22 +197,25 @@ class _Table:
     ) -> None:
         import numpy as np
 
-        self._own = terms
         self._layers = {term: layer for layer, term in enumerate(question.terms)}
+        self._found = found = terms.occurrences([hash_of(term) for term in self._layers])
         used = np.array([weights.fields[name] if name in fields else 0.0 for name in FIELDS])
         normalised = np.array([weights.normalised.get(name, 0.0) for name in FIELDS])
-        length = 1.0 - normalised + normalised * self._own.lengths / statistics.mean_lengths
-        self._counts = self._own.counts_of([hash_of(term) for term in self._layers]) * (used > 0.0)
-        weighted = (self._counts * (used / np.maximum(length, 1e-9))).sum(axis=2)
+        length = 1.0 - normalised + normalised * terms.lengths / statistics.mean_lengths
+        shares = (used / np.maximum(length, 1e-9)).T
+        weighted = (found.counts * shares[:, found.rows]).sum(axis=0)
         rarity = np.array([statistics.rarity(term) for term in self._layers])
+        of_term = np.zeros((len(self._layers), len(terms.lengths)))
+        of_term[found.terms, found.rows] = rarity[found.terms] * weighted * (_K1 + 1.0) / (_K1 + weighted)
+        in_short = np.zeros(of_term.shape)
+        self._in_use = used > 0.0
+        in_short[found.terms, found.rows] = found.counts[_SHORT][self._in_use[_SHORT]].any(axis=0)
 
         choices = [choice for clause in question.clauses for choice in clause.alternatives]
         layers = np.array([self._layers[term] for choice in choices for term in choice.terms], dtype=np.intp)
         starts = starts_of([len(choice.terms) for choice in choices])
         counted = np.array([choice.weight for choice in choices])
         certainty = np.array([_certainty(choice) for choice in choices])
-        of_term = rarity[:, None] * weighted * (_K1 + 1.0) / (_K1 + weighted)
-        in_short = (self._counts[:, :, _SHORT] > 0.0).any(axis=2)
         # An alternative of several terms is worth as much as its least.
         self.worth = counted[:, None] * np.minimum.reduceat(of_term[layers], starts)
         self.standing = certainty[:, None] * np.minimum.reduceat(in_short[layers], starts)
@@ -221,11 +232,8 @@ class _Table:
 
     def where(self, choice: Alternative, number: int) -> tuple[str, ...]:
         """Return the fields in which a candidate has any of the alternative's terms."""
-        having = self._counts[[self._layers[term] for term in choice.terms], number].sum(axis=0)
-        return tuple(name for name, count in zip(FIELDS, having, strict=True) if count > 0)
+        import numpy as np
 
-    def phrases(self, wanted: Sequence[tuple[str, str]]) -> NDArray[Any]:
-        """Return which share of the question's pairs of terms stand side by side in name or description."""
-        found = self._own.have_phrases([phrase_hash(*pair) for pair in wanted])
-        shares: NDArray[Any] = found.sum(axis=0) / max(1, len(wanted))
-        return shares
+        asked = np.isin(self._found.terms, [self._layers[term] for term in choice.terms])
+        having = self._found.counts[:, asked & (self._found.rows == number)].any(axis=1) & self._in_use
+        return tuple(name for name, has in zip(FIELDS, having.tolist(), strict=True) if has)

@@ -17,7 +17,7 @@ from skillhub_mcp.search.features import alike
 from skillhub_mcp.search.lance import NOT_NARROWED, Narrowing
 from skillhub_mcp.search.question import ALL_ORIGINS, Origin, Question, understand
 from skillhub_mcp.search.ranking import Hit, ranked
-from skillhub_mcp.search.rerankers.base import Contender, Reranker
+from skillhub_mcp.search.rerankers.base import Contenders, Reranker
 from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
 from skillhub_mcp.search.scoring import (
     ALL_FIELDS,
@@ -82,10 +82,10 @@ class Found:
     mode: Way
     lasting: bool = True
 
-    def matched(self, directory: str) -> list[str]:
-        """Return what was asked for that a hit has, what counts most first."""
-        number = list(self.candidates).index(directory)
-        return self.scores.matched(self.question, number)
+    def matched(self, directories: Sequence[str]) -> list[list[str]]:
+        """Return for each of those hits what was asked for that it has, what counts most first."""
+        numbers = {directory: number for number, directory in enumerate(self.candidates)}
+        return [self.scores.matched(self.question, numbers[directory]) for directory in directories]
 
 
 def without_copies(found: Found) -> list[Hit]:
@@ -123,6 +123,10 @@ class Searcher:
         remembering = lru_cache(maxsize=_REMEMBERED_QUERIES)
         self._embed = None if self._embedder is None else remembering(self._embedder.embed_query)
 
+    def asks_nobody(self, index: LanceIndex) -> bool:
+        """Whether words that are asked of `index` are looked for in memory alone, and no provider or disk is asked."""
+        return index.is_held and index.dimension is None and self._model is None
+
     def search(
         self,
         index: LanceIndex,
@@ -151,10 +155,11 @@ class Searcher:
             if vector is not None and (self._asks_vectors or len(found) < limit):
                 near = index.nearest(vector, limit=max(limit, _CANDIDATES), among=among, narrowing=narrowing)
                 found = {one.directory: one for one in near} | found
-            found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
+            if asked_by_name:
+                found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
         candidates = [found[directory] for directory in sorted(found)]
         with observed(self._observer, Step(name="score")):
-            nearness = [one.nearness for one in candidates]
+            nearness = () if vector is None else [one.nearness for one in candidates]
             terms = index.terms_of(candidates)
             scores = score(question, terms, index.statistics, nearness=nearness, fields=self._fields)
             totals = self._totals(query, candidates, scores, describe)
@@ -203,25 +208,15 @@ class Searcher:
         worded = index.with_words(question.terms, limit=many, among=among, vector=vector, narrowing=narrowing)
         return {one.directory: one for one in worded}
 
-    def _totals(
-        self, query: str, candidates: Sequence[Candidate], scores: Scores, describe: Describe
-    ) -> Sequence[float]:
-        contenders = [
-            Contender(*(describe(one.directory) if self._model else ("", "")), *parts)
-            for one, *parts in zip(
-                candidates,
-                scores.shares.tolist(),
-                scores.meaning.tolist(),
-                scores.phrase.tolist(),
-                strict=True,
-            )
-        ]
-        totals = self._weights.rerank(query, contenders)
-        if self._model is None or self._clock() < self._model_rests_until:
+    def _totals(self, query: str, candidates: Sequence[Candidate], scores: Scores, describe: Describe) -> list[float]:
+        totals = self._weights.rerank(query, Contenders(scores.shares, scores.meaning, scores.phrase))
+        if self._model is None or not candidates or self._clock() < self._model_rests_until:
             return totals
         best = sorted(range(len(totals)), key=lambda number: -totals[number])[:_SHOWN_TO_A_MODEL]
+        names, descriptions = zip(*(describe(candidates[number].directory) for number in best), strict=True)
+        shown = Contenders(scores.shares[best], scores.meaning[best], scores.phrase[best], names, descriptions)
         try:
-            chosen = self._model.rerank(query, [contenders[number] for number in best])
+            chosen = self._model.rerank(query, shown)
         except RerankingError as error:
             self._model_rests_until = self._clock() + _REST_AFTER_FAILURE_SECONDS
             log.warning("Hits stand in the order of fixed weights for a while: %s", error.message)
@@ -254,12 +249,9 @@ def _copies(hits: Sequence[Hit], candidates: Mapping[str, Candidate]) -> dict[st
     same = alike([candidates[hit.directory].features for hit in compared], least=_THE_SAME)
     copies: dict[str, list[str]] = {}
     taken: set[str] = set()
-    for number, hit in enumerate(compared):
-        if hit.directory in taken:
-            continue
-        for other in same[number].nonzero()[0].tolist():
-            copy = compared[other]
-            if other > number and copy.score >= hit.score * _NEARLY and copy.directory not in taken:
-                copies.setdefault(hit.directory, []).append(copy.directory)
-                taken.add(copy.directory)
+    for number, other in zip(*(axis.tolist() for axis in same.nonzero()), strict=True):
+        hit, copy = compared[number], compared[other]
+        if number < other and copy.score >= hit.score * _NEARLY and not {hit.directory, copy.directory} & taken:
+            copies.setdefault(hit.directory, []).append(copy.directory)
+            taken.add(copy.directory)
     return copies

@@ -35,7 +35,7 @@ class Statistics:
     hashes: NDArray[Any]
     counts: NDArray[Any]
     words: Mapping[str, int]
-    _looked_up: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    _looked_up: dict[str, tuple[int, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def mean_lengths(self) -> NDArray[Any]:
@@ -46,19 +46,22 @@ class Statistics:
 
     def frequency(self, term: str) -> int:
         """Return how many skills have `term`, anywhere."""
+        return self._look_up(term)[0]
+
+    def rarity(self, term: str) -> float:
+        """Return the term's inverse document frequency: 0 for what every skill has, more for what few have."""
+        return self._look_up(term)[1]
+
+    def _look_up(self, term: str) -> tuple[int, float]:
         known = self._looked_up.get(term)
         if known is None:
             wanted = hash_of(term)
             at = int(self.hashes.searchsorted(wanted))
-            known = int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == wanted else 0
+            having = int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == wanted else 0
+            known = having, math.log1p((self.skills - having + 0.5) / (having + 0.5))
             if len(self._looked_up) < _REMEMBERED_TERMS:
                 self._looked_up[term] = known
         return known
-
-    def rarity(self, term: str) -> float:
-        """Return the term's inverse document frequency: 0 for what every skill has, more for what few have."""
-        having = self.frequency(term)
-        return math.log1p((self.skills - having + 0.5) / (having + 0.5))
 
 
 @dataclass

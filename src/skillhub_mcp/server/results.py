@@ -4,47 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from skillhub_mcp.disclosure.wording import shortened
 from skillhub_mcp.execution.runner import CommandResult
-from skillhub_mcp.hub import LoadedSkill, SearchAnswer
+from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.files import FileContent
 
 _SHOWN_DESCRIPTION = 1_024
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 NO_SKILLS_NOTE = "This hub has no skills yet. Its owner adds one by putting a folder with a SKILL.md into SKILLS_DIR."
 NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
 NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
 LISTING_NOTE = "Nothing was asked for: {shown} of {there} skills by name. Ask with a few words of the task."
-
-
-class SkillSummary(BaseModel):
-    """One hit of a search."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str
-    description: str
-    score: Annotated[float, Field(ge=0, le=1)]
-    category: str | None = None
-    reason: str | None = None
-    copies: list[str] | None = None
-    explanation: list[str] | None = None
-
-
-class SearchResult(BaseModel):
-    """The hits of a search, best first; `note` says what to do when none fits, and then `confident` is false."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    skills: list[SkillSummary]
-    confident: bool | None = None
-    note: str | None = None
-    facets: dict[str, dict[str, int]] | None = None
-    explained: dict[str, int] | None = None
 
 
 class Truncated(BaseModel):
@@ -68,31 +42,41 @@ class RunResult(BaseModel):
     truncated: Truncated
 
 
-def search_result(answer: SearchAnswer) -> SearchResult:
-    """Return the wire form of `answer`; a description beyond the specification's 1,024 characters is shortened."""
-    skills = [
-        SkillSummary(
-            name=hit.handle,
-            description=shortened(hit.skill.description, _SHOWN_DESCRIPTION),
-            score=round(hit.score, 4),
-            category=hit.skill.category,
-            reason=hit.why or None,
-            copies=list(hit.copies) or None,
-            explanation=[part.told() for part in hit.contributions] or None,
-        )
-        for hit in answer.hits
-    ]
+def search_result(answer: SearchAnswer) -> dict[str, object]:
+    """Return seed 002 §3.2's result, hits best first, without what would say nothing.
+
+    A description beyond the specification's 1,024 characters is shortened. Where none fits, `confident` is false, and
+    `note` says what to do.
+    """
+    skills = [_hit(hit) for hit in answer.hits]
+    result: dict[str, object] = {"skills": skills}
     if answer.facets is not None:
-        note = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else NO_SKILLS_NOTE
-        return SearchResult(skills=skills, note=note, facets=asdict(answer.facets) if skills else None)
-    explained = None
+        result["note"] = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else NO_SKILLS_NOTE
+        return result | ({"facets": asdict(answer.facets)} if skills else {})
+    if not answer.confident:
+        nothing = NO_HITS_NOTE if answer.served else NO_SKILLS_NOTE
+        result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
     if any(hit.contributions for hit in answer.hits):
-        explained = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
-    if answer.confident:
-        return SearchResult(skills=skills, explained=explained)
-    if skills:
-        return SearchResult(skills=skills, confident=False, note=NEAR_MISSES_NOTE, explained=explained)
-    return SearchResult(skills=[], confident=False, note=NO_HITS_NOTE if answer.served else NO_SKILLS_NOTE)
+        counts = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
+        result["explained"] = counts
+    return result
+
+
+def _hit(hit: FoundSkill) -> dict[str, object]:
+    told: dict[str, object] = {
+        "name": hit.handle,
+        "description": shortened(hit.skill.description, _SHOWN_DESCRIPTION),
+        "score": round(hit.score, 4),
+    }
+    if hit.skill.category is not None:
+        told["category"] = hit.skill.category
+    if hit.why:
+        told["reason"] = hit.why
+    if hit.copies:
+        told["copies"] = list(hit.copies)
+    if hit.contributions:
+        told["explanation"] = [part.told() for part in hit.contributions]
+    return told
 
 
 def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str:
@@ -142,4 +126,4 @@ def run_result(result: CommandResult) -> RunResult:
 
 def compact_json(value: object) -> str:
     """Return JSON without blanks that cost tokens and without escapes of what is readable."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT.encode(value)

@@ -6,23 +6,34 @@ import random
 from collections.abc import Iterator
 from typing import Literal
 
+import numpy as np
 import pytest
 from tests.fakes.embedding_api import EmbeddingApi, chat_answer, generated_answer
 
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.search.rerankers import Contender, Reranker, make_reranker
+from skillhub_mcp.search.rerankers import Contenders, Reranker, make_reranker
 from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
 from skillhub_mcp.search.rerankers.model import ModelReranker
 
 KEY = "sk-secret-key-of-a-person"
 Provider = Literal["openai", "gemini"]
 
-CONTENDERS = (
-    Contender("bread", "Bake bread at home.", 1.0, 0.1, 0.0),
-    Contender("walrus", "Feed the walrus.", 0.4, 0.9, 0.5),
-    Contender("seal", "Feed the seal.", 0.7, 0.2, 0.0),
-    Contender("seal", "Another text of that name.", 0.7, 0.2, 0.0),
+ROWS = (
+    ("bread", "Bake bread at home.", 1.0, 0.1, 0.0),
+    ("walrus", "Feed the walrus.", 0.4, 0.9, 0.5),
+    ("seal", "Feed the seal.", 0.7, 0.2, 0.0),
+    ("seal", "Another text of that name.", 0.7, 0.2, 0.0),
 )
+
+
+def contenders(*numbers: int) -> Contenders:
+    """Those of the rows, in that order."""
+    rows = [ROWS[number] for number in numbers]
+    words, meaning, phrase = (np.array([row[part] for row in rows], dtype=float) for part in (2, 3, 4))
+    return Contenders(words, meaning, phrase, [row[0] for row in rows], [row[1] for row in rows])
+
+
+CONTENDERS = contenders(*range(len(ROWS)))
 
 
 @pytest.fixture
@@ -46,7 +57,7 @@ def reranker(request: pytest.FixtureRequest, api: EmbeddingApi) -> Reranker:
 
 def test_each_contender_gets_one_number_of_at_least_zero(reranker: Reranker) -> None:
     totals = reranker.rerank("feed the walrus", CONTENDERS)
-    assert len(totals) == len(CONTENDERS)
+    assert len(totals) == len(ROWS)
     assert all(total >= 0.0 for total in totals)
 
 
@@ -54,19 +65,19 @@ def test_the_order_in_which_they_come_makes_no_difference(reranker: Reranker) ->
     totals = reranker.rerank("feed the walrus", CONTENDERS)
     chance = random.Random(7)
     for _ in range(3):
-        order = chance.sample(range(len(CONTENDERS)), k=len(CONTENDERS))
-        again = reranker.rerank("feed the walrus", [CONTENDERS[place] for place in order])
+        order = chance.sample(range(len(ROWS)), k=len(ROWS))
+        again = reranker.rerank("feed the walrus", contenders(*order))
         assert again == [totals[place] for place in order]
 
 
 def test_no_contenders_are_no_numbers(reranker: Reranker) -> None:
-    assert reranker.rerank("feed the walrus", []) == []
+    assert reranker.rerank("feed the walrus", contenders()) == []
 
 
 def test_fixed_weights_add_up_the_parts() -> None:
     plain = FixedWeights(meaning=0.0, phrase=0.0)
     assert plain.rerank("", CONTENDERS) == [1.0, 0.4, 0.7, 0.7]
-    assert FixedWeights(0.5, 0.25).rerank("", CONTENDERS[1:2]) == [pytest.approx(0.4 + 0.45 + 0.125)]
+    assert FixedWeights(0.5, 0.25).rerank("", contenders(1)) == [pytest.approx(0.4 + 0.45 + 0.125)]
     assert WITH_A_PROVIDER.meaning > WITH_WORD_VECTORS.meaning
 
 
@@ -82,7 +93,7 @@ def test_only_the_task_names_and_descriptions_are_sent(provider: Provider, api: 
     asking(provider, api).rerank("feed \ud800 it", CONTENDERS)
     (request,) = api.requests
     assert '"task": "feed ? it"' in api.texts[-1]
-    assert all(one.description in api.texts[-1] for one in CONTENDERS)
+    assert all(text in api.texts[-1] for text in CONTENDERS.descriptions)
     assert KEY not in str(request.body)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from skillhub_mcp.search.rerankers.base import Contender, Reranker
+from skillhub_mcp.search.rerankers.base import Contenders, Reranker
 
 if TYPE_CHECKING:
     from skillhub_mcp.search.rerankers.model import ModelReranker
 
-__all__ = ["Contender", "Reranker", "make_reranker"]
+__all__ = ["Contenders", "Reranker", "make_reranker"]
 
 
 def make_reranker(

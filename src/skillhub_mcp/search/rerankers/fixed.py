@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillhub_mcp.search.rerankers.base import Contender
+    from skillhub_mcp.search.rerankers.base import Contenders
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +16,12 @@ class FixedWeights:
     meaning: float = 0.2
     phrase: float = 0.1
 
-    def rerank(self, query: str, contenders: Sequence[Contender]) -> list[float]:
+    def rerank(self, query: str, contenders: Contenders) -> list[float]:
         """Return the weighted sums: 1 and a little more for the best. Looks at no text."""
         del query
-        return [one.words + self.meaning * one.meaning + self.phrase * one.phrase for one in contenders]
+        total = contenders.words + self.meaning * contenders.meaning + self.phrase * contenders.phrase
+        totals: list[float] = total.tolist()
+        return totals
 
 
 WITH_WORD_VECTORS = FixedWeights()

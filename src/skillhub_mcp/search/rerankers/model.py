@@ -6,14 +6,13 @@ What a skill's author wrote may try to talk to the model. It can at most move sk
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.search.embedders.remote import RequestFailed, answered_within, sendable
 
 if TYPE_CHECKING:
-    from skillhub_mcp.search.rerankers.base import Contender
+    from skillhub_mcp.search.rerankers.base import Contenders
 
 _DESCRIPTION_CHARACTERS = 400
 # Some models think before they answer; a person waits.
@@ -41,15 +40,16 @@ class ModelReranker:
         self._ask = ask
         self._seconds = seconds
 
-    def rerank(self, query: str, contenders: Sequence[Contender]) -> list[float]:
+    def rerank(self, query: str, contenders: Contenders) -> list[float]:
         """Return from 2 down to 1 for what the model calls fitting, and below 1 for the rest, by their words.
 
         Raises RerankingError where the provider fails or answers with something else.
         """
         # By name, so that the order in which they come says nothing and changes nothing.
-        shown = sorted(contenders, key=lambda one: (one.name, one.description))
+        names, descriptions = contenders.names, contenders.descriptions
+        shown = sorted(range(len(names)), key=lambda one: (names[one], descriptions[one]))
         skills = [
-            {"number": number, "name": one.name, "description": one.description[:_DESCRIPTION_CHARACTERS]}
+            {"number": number, "name": names[one], "description": descriptions[one][:_DESCRIPTION_CHARACTERS]}
             for number, one in enumerate(shown, start=1)
         ]
         text = json.dumps({"task": sendable(query), "skills": skills})
@@ -57,10 +57,10 @@ class ModelReranker:
             answer = answered_within(self._seconds, lambda: self._ask(_ASK, text, timeout=self._seconds))
         except RequestFailed as error:
             raise self._failure(error.reason) from None
-        places = {id(shown[number - 1]): place for place, number in enumerate(self._numbers(answer, len(shown)))}
+        places = {shown[number - 1]: place for place, number in enumerate(self._numbers(answer, len(shown)))}
         return [
-            2.0 - places[id(one)] / len(shown) if id(one) in places else min(max(one.words, 0.0), 0.999)
-            for one in contenders
+            2.0 - places[one] / len(shown) if one in places else min(max(words, 0.0), 0.999)
+            for one, words in enumerate(contenders.words.tolist())
         ]
 
     def _numbers(self, answer: str, there: int) -> list[int]:

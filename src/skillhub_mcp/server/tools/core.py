@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal
 
 import anyio.to_thread
@@ -64,19 +65,21 @@ def add_core_tools(
         explain: bool = False,
     ) -> ToolResult:
         await until_searchable(hub, query, Progress())
-        answer = await anyio.to_thread.run_sync(
-            lambda: hub.search(
-                query,
-                limit=limit,
-                category=category,
-                tags=tags or (),
-                source=Source(source) if source else None,
-                explain=explain,
-            ),
-            # What it waits for then is a provider, which has a deadline of its own.
-            abandon_on_cancel=True,
+        search = partial(
+            hub.search,
+            query,
+            limit=limit,
+            category=category,
+            tags=tags or (),
+            source=Source(source) if source else None,
+            explain=explain,
         )
-        wire = search_result(answer).model_dump(exclude_none=True)
+        if hub.answers_at_once(query) and not (category or tags):
+            answer = search()
+        else:
+            # What it waits for then is a provider, which has a deadline of its own.
+            answer = await anyio.to_thread.run_sync(search, abandon_on_cancel=True)
+        wire = search_result(answer)
         return ToolResult(content=compact_json(wire), structured_content=wire)
 
     @offered(server, title="Load skill", description=_LOAD)
