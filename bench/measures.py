@@ -406,7 +406,7 @@ def serving(scratch: Path) -> list[Outcome]:
             "the same where each question is one that was never asked before",
             f"{ours_new:.1f} ms / {theirs_new:.1f} ms",
             ratio_new,
-            3.0,
+            1.5,
         ),
         Outcome(
             "skills/list of 1,000 skills, all pages, against FastMCP's own provider",
