@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -12,6 +13,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skillhub_mcp.hub import SearchAnswer
 
 _RUNS = 2
 _THREADS = 16
@@ -36,8 +41,11 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     index = view.index
     sqlite, sqlite_built = _sqlite(library)
 
-    def ours(text: str) -> object:
-        return hub.search(text)
+    asked = itertools.count()
+
+    def ours(text: str) -> SearchAnswer:
+        # Each time another question that means the same: what was just asked would be answered from memory.
+        return hub.search(f"{text} {'?' * next(asked)}")
 
     table = index._table  # noqa: SLF001 - what is measured is what lies below
 
@@ -57,10 +65,10 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     for _ in range(_RUNS - 1):
         for name, ask in (("ours", ours), ("bare", bare), ("fts5", fts5)):
             times[name] = [min(pair) for pair in zip(times[name], _times(ask, texts), strict=True)]
-    alone = [tuple(hit.handle for hit in hub.search(text).hits) for text in texts]
+    alone = [tuple(hit.handle for hit in ours(text).hits) for text in texts]
     start = time.perf_counter()
     with ThreadPoolExecutor(_THREADS) as pool:
-        together = list(pool.map(lambda text: tuple(hit.handle for hit in hub.search(text).hits), texts))
+        together = list(pool.map(lambda text: tuple(hit.handle for hit in ours(text).hits), texts))
     rate = len(texts) / (time.perf_counter() - start)
     assert together == alone
     hub.close()

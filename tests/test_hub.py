@@ -82,25 +82,59 @@ def test_an_answer_without_the_provider_that_failed_is_not_given_again(
 
 
 def test_words_are_answered_at_once_when_their_index_is_in_memory(hub: SkillHub) -> None:
-    assert not hub.answers_at_once("feed")
+    assert hub.search_at_once("feed") is None
+    found = hub.search("feed")
+    assert hub.search_at_once("feed") is found
+    fresh = hub.search_at_once("seal", limit=1)
+    assert fresh is not None
+    assert names(fresh) == {"seal"}
+    assert hub.search("seal", limit=1) is fresh
+
+
+@pytest.mark.parametrize(("query", "limit"), [("", 10), ("!?", 10), ("seal " * 50, 10), ("seal", 0), ("seal", 101)])
+def test_what_may_take_longer_or_is_refused_is_not_answered_at_once(hub: SkillHub, query: str, limit: int) -> None:
     hub.search("feed")
-    assert hub.answers_at_once("seal")
-    assert not hub.answers_at_once("seal " * 50)
+    assert hub.search_at_once("seal") is not None
+    assert hub.search_at_once(query, limit=limit) is None
+
+
+def test_an_answer_at_once_asks_no_table_not_even_for_a_skill_by_its_name(hub: SkillHub) -> None:
+    hub.search("feed")
+    _, index = hub._live.searchable()
+    index._table = None
+    answer = hub.search_at_once("walrus")
+    assert answer is not None
+    assert names(answer) == {"walrus"}
+
+
+def test_a_caller_whose_skills_were_not_sorted_out_yet_is_not_answered_at_once(hub: SkillHub) -> None:
+    hub.search("feed")
+    hub.access.narrow_by(lambda: Visibility(frozenset({"seal"})))
+    assert hub.search_at_once("feed") is None
+    assert names(hub.search("feed")) == {"seal"}
+    answer = hub.search_at_once("feeds")
+    assert answer is not None
+    assert names(answer) == {"seal"}
 
 
 def test_what_a_provider_or_a_log_is_asked_for_is_not_answered_at_once(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
     with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(tmp_path / "usage.jsonl")}) as logging:
         assert names(logging.search("feed")) == {"walrus"}
-        assert not logging.answers_at_once("feed")
+        assert logging.search_at_once("feed") is None
     with hub_of(hub_environment) as made:
-        searcher = Searcher(model=make_reranker("openai", model=None, api_key="sk-none", base_url=None))
         made.search("feed")
         _, index = made._live.searchable()
+        model = make_reranker("openai", model=None, api_key="sk-none", base_url=None)
         assert Searcher().asks_nobody(index)
-        assert not searcher.asks_nobody(index)
+        assert not Searcher(model=model).asks_nobody(index)
+    monkeypatch.setattr("skillhub_mcp.bootstrap.choose_embedder", lambda _: WordEmbedder(dimension=64))
+    with hub_of(hub_environment) as near:
+        near.refresh()
+        assert names(near.search("walrus")) == {"walrus"}
+        assert near.search_at_once("walrus") is None
 
 
 def test_an_explained_search_tells_what_the_same_search_without_finds(hub: SkillHub) -> None:

@@ -26,7 +26,7 @@ from skillhub_mcp.policy.rules import Act
 from skillhub_mcp.search.analysis import normalise_query, tokens
 from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.freshness import LiveIndex
-from skillhub_mcp.search.lance import IndexDamaged, LanceIndex, Narrowing
+from skillhub_mcp.search.lance import NOT_NARROWED, IndexDamaged, LanceIndex, Narrowing
 from skillhub_mcp.search.looking import Depth, View
 from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut
 from skillhub_mcp.search.recent import RecentAnswers
@@ -94,8 +94,8 @@ class _Wish:
 
     text: str
     limit: int
-    narrowing: Narrowing
-    source: Source | None
+    narrowing: Narrowing = NOT_NARROWED
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +209,6 @@ class SkillHub:
         """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
         return self._live.answers() or not tokens(normalise_query(query))
 
-    def answers_at_once(self, query: str) -> bool:
-        """Whether a search for `query` that is not narrowed waits for nobody: a thread would take longer to be asked.
-
-        A long query, in which much may have to be mended, is none of these.
-        """
-        index = self._live.at_hand()
-        at_once = index is not None and self._searcher.asks_nobody(index) and self._usage is None
-        return at_once and len(query) <= _SHORT_QUERY
-
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener`, from a thread of the hub, whenever the skills have become others."""
         self._live.on_change(listener)
@@ -320,30 +311,51 @@ class SkillHub:
         a limit outside 1..100, and IndexUnavailable when no index can answer. An embedding provider that fails is not
         an error: full text answers instead.
         """
-        text = normalise_query(query)
         wanted = self._search.limit if limit is None else limit
+        wish = _Wish(normalise_query(query), wanted, Narrowing.to(category, tags), source)
         with observed(self._observer, Search()) as search:
             if not 1 <= wanted <= MAX_LIMIT:
                 raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
-            wish = _Wish(text, wanted, Narrowing.to(category, tags), source)
             policy = self._access.now()
-            if not tokens(text):
+            if not tokens(wish.text):
                 answer = self._listing(wish, policy)
             else:
                 answer, search.mode = self._explained(wish, policy) if explain else self._answered(wish, policy)
                 if self._usage is not None:
-                    self._usage.searched(text, [one.handle for one in answer.hits], confident=answer.confident)
-            search.searched, search.candidates = answer.searched, answer.considered
-            search.hits, search.confident = len(answer.hits), answer.confident
+                    self._usage.searched(wish.text, [one.handle for one in answer.hits], confident=answer.confident)
+            _tell(search, answer)
         return answer
 
-    def _answered(self, wish: _Wish, policy: Policy) -> tuple[SearchAnswer, Way]:
-        """Return the answer, the one that was given before where nothing it depends on has changed since."""
-        view, index = self._live.searchable()
+    def search_at_once(self, query: str, *, limit: int | None = None) -> SearchAnswer | None:
+        """Return what `search` would, where it waits for no look, provider or log; else None.
+
+        Such a search takes less time than handing it to a thread does. Raises PolicyUnreadable.
+        """
+        hand = self._live.at_hand()
+        wish = _Wish(normalise_query(query), self._search.limit if limit is None else limit)
+        usual = 1 <= wish.limit <= MAX_LIMIT and len(query) <= _SHORT_QUERY and tokens(wish.text)
+        if hand is None or not usual or self._usage is not None or not self._searcher.asks_nobody(hand[1]):
+            return None
+        policy = self._access.now()
+        if not self._has_findable(hand[0].snapshot, policy):
+            return None
+        with observed(self._observer, Search()) as search:
+            answer, search.mode = self._answered(wish, policy, hand)
+            _tell(search, answer)
+        return answer
+
+    def _answered(
+        self, wish: _Wish, policy: Policy, hand: tuple[View, LanceIndex] | None = None
+    ) -> tuple[SearchAnswer, Way]:
+        """Return the answer, the one that was given before where nothing it depends on has changed since.
+
+        It comes from what is at `hand`, where anything is.
+        """
+        view, index = hand or self._live.searchable()
         known = self._recent.get((view.snapshot, index), policy, wish)
         if known is not None:
             return known
-        view, index, found = self._ask(wish, policy)
+        view, index, found = self._ask(wish, policy, hand)
         answer = (self._answer(wish, policy, view.snapshot, found), found.mode)
         if found.lasting:
             self._recent.keep((view.snapshot, index), policy, wish, answer)
@@ -517,9 +529,11 @@ class SkillHub:
             raise self._not_found(name, snapshot)
         return snapshot, skill
 
-    def _ask(self, wish: _Wish, policy: Policy) -> tuple[View, LanceIndex, Found]:
-        def asked() -> tuple[View, LanceIndex, Found]:
-            view, index = self._live.searchable()
+    def _ask(
+        self, wish: _Wish, policy: Policy, hand: tuple[View, LanceIndex] | None = None
+    ) -> tuple[View, LanceIndex, Found]:
+        def asked(hand: tuple[View, LanceIndex] | None = None) -> tuple[View, LanceIndex, Found]:
+            view, index = hand or self._live.searchable()
             among = self._among(view.snapshot, policy, wish)
 
             def described(directory: str) -> tuple[str, str]:
@@ -543,7 +557,7 @@ class SkillHub:
             return view, index, found
 
         try:
-            return asked()
+            return asked(hand)
         except IndexDamaged:
             log.info("The index failed to answer and is opened anew")
         try:
@@ -575,9 +589,19 @@ class SkillHub:
                 kept.popitem(last=False)
             return kept[id(policy)][1]
 
+    def _has_findable(self, snapshot: Snapshot, policy: Policy) -> bool:
+        """Whether `_findable` need not look at every skill."""
+        with self._lock:
+            return self._served is not None and self._served[0] is snapshot and id(policy) in self._served[1]
+
     def _not_found(self, name: str, snapshot: Snapshot) -> SkillNotFound:
         policy = self._access.now()
         return not_found(name, [s.name for s in snapshot.skills if _findable(s, policy)], search_tool="search_skills")
+
+
+def _tell(search: Search, answer: SearchAnswer) -> None:
+    search.searched, search.candidates = answer.searched, answer.considered
+    search.hits, search.confident = len(answer.hits), answer.confident
 
 
 def _named_like(text: str, snapshot: Snapshot) -> list[str]:

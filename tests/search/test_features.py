@@ -59,6 +59,13 @@ def test_a_skill_without_any_term_is_like_no_other() -> None:
     )
     assert alike([nothing, nothing, something], least=0.9)[0].tolist() == [False, False, False]
     assert alike([], least=0.9).tolist() == []
+    # Nor does it keep others from being looked at.
+    tools = (make_skill("db-tool", "Migrate the database."), make_skill("db-tool", "Migrate the database."))
+    first, second = (
+        parts_of(features_of(skill, body).encoded)
+        for skill, body in zip(tools, ("walk " * 50, " ".join(f"word{n}" for n in range(50))), strict=True)
+    )
+    assert not alike([first, second, nothing, nothing], least=0.9)[0, 1]
 
 
 def test_words_are_kept_as_written_for_mending_others() -> None:

@@ -41,6 +41,11 @@ def test_scores_lie_between_0_and_1_and_keep_the_ratios_of_the_totals(skills: in
     assert found[1].score == pytest.approx(found[0].score / 4)
 
 
+def test_the_best_of_those_that_fit_fully_shows_a_whole() -> None:
+    for total in (0.1 + 0.2, 1.1, 1.2345678901, 7 / 3):
+        assert ranked(candidates(None, None), scores([400.0, 1.0]), [total, 0.1], skills=10)[0].score == 1.0
+
+
 def test_a_score_means_the_same_whatever_the_size_of_the_library() -> None:
     # A word's weight grows with the logarithm of the library's size.
     small = ranked(candidates(None), scores([20.0]), [1.0], skills=99)

@@ -9,7 +9,7 @@ from tests.search.pieces import make_skill
 
 from skillhub_mcp.search.analysis import normalise_query
 from skillhub_mcp.search.features import Parts, features_of, parts_of, side_by_side
-from skillhub_mcp.search.question import Question, understand
+from skillhub_mcp.search.question import Alternative, Clause, Origin, Question, understand
 from skillhub_mcp.search.scoring import ALL_FIELDS, contributions, score
 from skillhub_mcp.search.spelling import Speller
 from skillhub_mcp.search.statistics import Statistics, Tally
@@ -86,6 +86,56 @@ def test_synonyms_of_one_word_do_not_add_up() -> None:
     candidates, known = measured((both, one, *LIBRARY))
     words = score(asked("kubernetes", known), side_by_side(candidates), known).words.tolist()
     assert words[1] > words[0]
+
+
+def test_of_a_synonym_in_two_words_both_are_needed() -> None:
+    whole = (make_skill("whole", "Writes a pull request."), "")
+    half = (make_skill("half", "Sends a request."), "")
+    parts, known = measured((whole, half, *LIBRARY))
+    alternative = Alternative(("pull", "request"), 0.6, Origin.SYNONYM, "pull request")
+    question = Question((Clause("merge", (alternative,)),), ())
+    scores = score(question, side_by_side(parts), known)
+    assert scores.words.tolist()[0] == pytest.approx(
+        0.6 * min(_alone(term, parts, known) for term in alternative.terms)
+    )
+    assert scores.words.tolist()[1:] == [0.0] * 5
+    assert scores.coverage.tolist() == [pytest.approx(0.6), 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert [len(own) for own in contributions(question, side_by_side(parts), known)] == [1, 0, 0, 0, 0, 0]
+
+
+def _alone(term: str, parts: list[Parts], known: Statistics) -> float:
+    question = Question((Clause(term, (Alternative((term,), 1.0, Origin.ASKED, term),)),), ())
+    return float(score(question, side_by_side(parts), known).words[0])
+
+
+def test_a_clause_is_as_rare_as_the_rarest_that_can_stand_for_it() -> None:
+    parts, known = measured()
+    common, rare, other = (Alternative((term,), 0.5, Origin.SYNONYM, term) for term in ("pdf", "wall", "chart"))
+    question = Question((Clause("either", (common, rare)), Clause("chart", (other,))), ())
+    covered = score(question, side_by_side(parts), known).coverage.tolist()[0]
+    pdf, wall, chart = (known.rarity(term) for term in ("pdf", "wall", "chart"))
+    assert pdf < wall
+    assert covered == pytest.approx(0.5 * wall / (wall + chart))
+
+
+def test_fields_that_do_not_count_neither_cover_nor_explain() -> None:
+    parts, known = measured()
+    tags = frozenset({"tags"})
+    question = asked("pdf reader", known)
+    scores = score(question, side_by_side(parts), known, fields=tags)
+    assert scores.coverage.tolist()[0] == 0.0
+    assert 0.0 < scores.coverage.tolist()[1] < 1.0
+    found = contributions(question, side_by_side(parts), known, fields=tags)
+    assert [[part.fields for part in own] for own in found] == [[], [("tags",)], [], []]
+
+
+def test_what_is_all_there_is_covered_whole() -> None:
+    words = [f"word{number}" for number in range(12)]
+    library = tuple((make_skill(f"skill-{many}", " ".join(words[:many])), "") for many in range(1, 13))
+    parts, known = measured(library)
+    for many in range(1, 13):
+        coverage = score(asked(" ".join(words[:many]), known), side_by_side(parts), known).coverage.tolist()
+        assert coverage[many - 1 :] == [1.0] * (13 - many)
 
 
 def test_contributions_say_where_the_words_stand_and_add_up_to_the_score() -> None:

@@ -114,7 +114,10 @@ class Judge:
         self.shown.append(list(zip(contenders.names, contenders.descriptions, strict=True)))
         if self.fails:
             raise RerankingError("the test's model is down")
-        return [2.0 - self.names.index(one) / 10 if one in self.names else 0.0 for one in contenders.names]
+        return [
+            2.0 - self.names.index(one) / 10 if one in self.names else words / 2
+            for one, words in zip(contenders.names, contenders.words.tolist(), strict=True)
+        ]
 
 
 def describe(directory: str) -> tuple[str, str]:
@@ -158,6 +161,18 @@ def test_what_says_nearly_the_same_is_one_hit_with_the_other_named(tmp_path: Pat
     )
     assert answer.copies == {"/library/copy": ["/library/reports"]}
     assert [hit.directory for hit in without_copies(answer)] == ["/library/copy"]
+
+
+def test_each_copy_is_named_once_and_only_beside_one_that_scores_as_much(tmp_path: Path) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    same = [make_skill("reports", text, directory=f"/library/{place}") for place in "abc"]
+    everything = frozenset(skill.directory for skill in (*same, *LIBRARY))
+    index = stored(tmp_path, [*same, *LIBRARY])
+    answer = Searcher().search(index, "annual reports", limit=40, among=everything)
+    assert answer.copies == {"/library/a": ["/library/b", "/library/c"]}
+    # Named like the question one comes far before the others: they are no copies of it any more.
+    named = Searcher().search(index, "annual reports", limit=40, among=everything, named=["/library/c"])
+    assert named.copies == {"/library/a": ["/library/b"]}
 
 
 @pytest.mark.acceptance("S2-21")

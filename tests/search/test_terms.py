@@ -36,7 +36,7 @@ def terms_of(request: pytest.FixtureRequest) -> Has:
 def found(terms: Terms, *asked: str) -> dict[tuple[str, int], list[int]]:
     """The counts by field of each of the terms that are asked for in each row that has it."""
     there = terms.occurrences([hash_of(term) for term in asked])
-    places = zip(there.terms.tolist(), there.rows.tolist(), there.counts.T.tolist(), strict=True)
+    places = zip(there.asked.tolist(), there.rows.tolist(), there.counts.T.tolist(), strict=True)
     return {(asked[term], row): counts for term, row, counts in places}
 
 

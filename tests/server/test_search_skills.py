@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -315,21 +316,27 @@ def test_what_waits_for_nobody_is_answered_in_the_loop_and_all_else_beside_it(
     hub_environment: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", category="animals")
-    search, in_the_loop = SkillHub.search, []
+    in_the_loop = []
 
-    def noted(hub: SkillHub, *args: Any, **kwargs: Any) -> SearchAnswer:
-        in_the_loop.append(threading.current_thread() is threading.main_thread())
-        return search(hub, *args, **kwargs)
+    def noting(search: Callable[..., SearchAnswer | None]) -> Callable[..., SearchAnswer | None]:
+        def noted(*args: Any, **kwargs: Any) -> SearchAnswer | None:
+            answer = search(*args, **kwargs)
+            if answer is not None:
+                in_the_loop.append(threading.current_thread() is threading.main_thread())
+            return answer
 
-    monkeypatch.setattr(SkillHub, "search", noted)
+        return noted
+
+    monkeypatch.setattr(SkillHub, "search", noting(SkillHub.search))
+    monkeypatch.setattr(SkillHub, "search_at_once", noting(SkillHub.search_at_once))
     monkeypatch.setattr("skillhub_mcp.search.freshness._LOOK_AGAIN_SECONDS", 600.0)
 
     async def scenario() -> list[Any]:
         async with in_process(hub_environment) as client:
-            asked: list[dict[str, Any]] = [{}, {}, {"category": "animals"}, {"tags": ["none"]}]
+            asked: list[dict[str, Any]] = [{}, {}, {"category": "animals"}, {"source": "hub"}, {"tags": ["none"]}]
             return [(await call(client, "search_skills", query="feed", **more)).json for more in asked]
 
-    first, second, narrowed, nothing = asyncio.run(scenario())
-    assert first == second == narrowed
+    first, *others, nothing = asyncio.run(scenario())
+    assert all(other == first for other in others)
     assert nothing["skills"] == []
-    assert in_the_loop == [False, True, False, False]
+    assert in_the_loop == [False, True, False, False, False]

@@ -105,12 +105,12 @@ def short_words(texts: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Where some terms stand: for each skill that has one, which of the terms, whose row, and how often in each field.
+    """Where terms that were asked for stand: which of them it is, by number, in whose row, and how often in each field.
 
-    `counts` has a row a field; all have a column for each term of each skill.
+    `counts` has a row a field; all have a column for each of the terms that each skill has.
     """
 
-    terms: NDArray[Any]
+    asked: NDArray[Any]
     rows: NDArray[Any]
     counts: NDArray[Any]
 
@@ -122,10 +122,10 @@ class Terms(Protocol):
     def lengths(self) -> NDArray[Any]:
         """The lengths of the fields in terms: a row a skill, a column a field."""
 
-    def occurrences(self, terms: Sequence[int]) -> Occurrences:
+    def occurrences(self, hashes: Sequence[int]) -> Occurrences:
         """Return where the terms of those hashes stand."""
 
-    def having_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+    def having_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
         """Return the rows whose name or description has a phrase of those hashes, once for each that it has."""
 
 
@@ -143,15 +143,15 @@ class SideBySide:
     phrase_starts: NDArray[Any]
     lengths: NDArray[Any]
 
-    def occurrences(self, terms: Sequence[int]) -> Occurrences:
+    def occurrences(self, hashes: Sequence[int]) -> Occurrences:
         """Look for each term among all."""
-        numbers, where = _places(self.hashes, terms)
+        asked, where = _places(self.hashes, hashes)
         rows = self.starts.searchsorted(where, side="right") - 1
-        return Occurrences(numbers, rows, by_field(self.counts[where]))
+        return Occurrences(asked, rows, by_field(self.counts[where]))
 
-    def having_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+    def having_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
         """Look for each phrase among all."""
-        _, where = _places(self.phrases, phrases)
+        _, where = _places(self.phrases, hashes)
         rows: NDArray[Any] = self.phrase_starts.searchsorted(where, side="right") - 1
         return rows
 
@@ -186,7 +186,7 @@ def by_field(counts: NDArray[Any]) -> NDArray[Any]:
     """Return packed counts of terms apart: a row a field, a column a term."""
     import numpy as np
 
-    apart: NDArray[Any] = counts >> np.array(_SHIFTS)[:, None] & np.array(_MASKS)[:, None]
+    apart: NDArray[Any] = counts >> np.array(_SHIFTS, dtype="<u4")[:, None] & np.array(_MASKS, dtype="<u4")[:, None]
     return apart
 
 
@@ -209,7 +209,7 @@ def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
     """Return how often each term stands in `Features.text`, from its counts packed by field."""
     import numpy as np
 
-    worth = np.array([1 if name == "body" else _SHORT_TIMES for name in FIELDS])
+    worth = np.array([1 if name == "body" else _SHORT_TIMES for name in FIELDS], dtype="<u4")
     times: NDArray[Any] = worth @ by_field(counts)
     return times
 
@@ -222,8 +222,8 @@ def alike(skills: Sequence[Parts], *, least: float) -> NDArray[Any]:
     import numpy as np
 
     short = _shared([one.short for one in skills]) >= least
-    if np.count_nonzero(short) <= len(skills):
-        # Each is like itself alone: no need to look at bodies.
+    if not np.triu(short, 1).any():
+        # None is like another: no need to look at bodies.
         return short
     both: NDArray[Any] = short & (_shared([one.hashes for one in skills]) >= least)
     return both

@@ -133,10 +133,12 @@ class LiveIndex:
         """Whether a search would be answered, or refused, without waiting for the first index."""
         return not self._background or self._settled(_searchable)
 
-    def at_hand(self) -> LanceIndex | None:
-        """Return the index that `searchable` would answer with, if it would without waiting for anything."""
+    def at_hand(self) -> tuple[View, LanceIndex] | None:
+        """Return what `searchable` would, if it would without waiting for anything."""
         view = self._view
-        return None if view is None or (self._background and self._is_old()) else view.index
+        if view is None or view.index is None or (self._background and self._is_old()):
+            return None
+        return view, view.index
 
     def look_now(self, depth: Depth = Depth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Look in the caller's thread, as asked, and return the view. With `only`, at those paths and nowhere else."""

@@ -6,8 +6,9 @@ The rules of this module:
 3. Writers hold the lock of `search.indexing`; LanceDB has no unique keys, so two writers could make one row two.
 4. LanceDB raises RuntimeError, OSError and ValueError for a damaged or unwritable table: they become
    `IndexDamaged` here, and the caller rebuilds.
-5. Candidates come from LanceDB's full text over the analysed terms of every field; how well each fits is computed
-   elsewhere, from the features that its row holds and from statistics in a file for each version of the table.
+5. Candidates come from LanceDB's full text over the analysed terms of every field, or for a small library from the
+   `postings` that are made of its rows; how well each fits is computed elsewhere, from the features of the same rows
+   and from statistics in a file for each version of the table.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _KEYS_A_STATEMENT = 500
 _SPARE = 8
 # About 3 KB each.
 _REMEMBERED_ROWS = 20_000
-# A library of so many skills is held in memory and asked there, for words: 1 KB of postings a skill besides its row.
+# A library of so many skills is held in memory and asked there, for words: some 4 KB a skill, besides its row.
 _HELD_ROWS = 5_000
 # Rows not yet in the full-text index are found by a scan: cheap for a few, so merging waits until there are more.
 _MERGE_AFTER_ROWS = 200

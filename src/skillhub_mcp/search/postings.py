@@ -31,9 +31,10 @@ class Postings:
         self._directories = tuple(directories)
         self._numbers = {directory: number for number, directory in enumerate(directories)}
         self._lengths = np.array([one.lengths for one in features], dtype=np.float64).reshape(-1, len(FIELDS))
-        self._phrases = _Run.of([one.phrases for one in features], [one.phrases for one in features])
-        self._terms = _Run.of([one.hashes for one in features], [one.counts for one in features])
-        times = times_in_text(self._terms.values)
+        self._phrases, _ = _Inverted.of([one.phrases for one in features])
+        self._terms, order = _Inverted.of([one.hashes for one in features])
+        self._counts = np.concatenate([np.zeros(0, dtype="<u4"), *(one.counts for one in features)])[order]
+        times = times_in_text(self._counts)
         in_all = np.bincount(self._terms.owners, weights=times, minlength=len(features))
         usual = max(1.0, float(in_all.mean())) if len(features) else 1.0
         slowing = _K1 * (1.0 - _B + _B * in_all / usual)
@@ -47,7 +48,7 @@ class Postings:
         import numpy as np
 
         scores = np.zeros(len(self._directories), dtype=np.float32)
-        for term, run in zip(terms, self._terms.of_each([hash_of(term) for term in terms]), strict=True):
+        for term, run in zip(terms, self._terms.runs([hash_of(term) for term in terms]), strict=True):
             # A skill has a term once, so that no two of these are the same.
             scores[self._terms.owners[run]] += rarity(term) * self._worth[run]
         scores *= self._are_in(among)
@@ -65,7 +66,7 @@ class Postings:
         numbers = np.array([self._numbers[directory] for directory in directories], dtype=np.intp)
         rows = np.full(len(self._directories), -1)
         rows[numbers] = np.arange(len(numbers))
-        return _Chosen(self._terms, self._phrases, rows, self._lengths[numbers])
+        return _Chosen(self._terms, self._counts, self._phrases, rows, self._lengths[numbers])
 
     def _are_in(self, among: frozenset[str]) -> NDArray[Any]:
         """Return 1 for each skill that is among those, else 0: they are mostly the same from one question to the next.
@@ -82,31 +83,25 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """What several skills have, each known by a hash, in the order of these.
-
-    `owners` says by number which skill has it, and `values` what it has; those of `hashes[i]` begin at `starts[i]`.
-    """
+class _Inverted:
+    """Which of several skills have what: `owners` are their numbers, those of `hashes[i]` begin at `starts[i]`."""
 
     hashes: NDArray[Any]
     starts: NDArray[Any]
     owners: NDArray[Any]
-    values: NDArray[Any]
 
     @classmethod
-    def of(cls, hashes: Sequence[NDArray[Any]], values: Sequence[NDArray[Any]]) -> _Run:
-        """Return what each skill has, put together: its hashes, and a value for each."""
+    def of(cls, hashes: Sequence[NDArray[Any]]) -> tuple[_Inverted, NDArray[Any]]:
+        """Return the hashes of each skill inverted, and for each owner the place that it had among them before."""
         import numpy as np
 
-        empty = np.zeros(0, dtype="<u4")
-        every = np.concatenate([empty, *hashes])
+        every = np.concatenate([np.zeros(0, dtype="<u4"), *hashes])
         order = np.argsort(every, kind="stable")
         known, starts = np.unique(every[order], return_index=True)
         owners = np.repeat(np.arange(len(hashes), dtype=np.int32), [len(own) for own in hashes])
-        together = np.concatenate([empty, *values])
-        return cls(known, np.append(starts, len(every)), owners[order], together[order])
+        return cls(known, np.append(starts, len(every)), owners[order]), order
 
-    def of_each(self, wanted: Sequence[int]) -> list[slice]:
+    def runs(self, wanted: Sequence[int]) -> list[slice]:
         """Return where the owners of each wanted hash stand, an empty place where nobody has it."""
         import numpy as np
 
@@ -115,35 +110,35 @@ class _Run:
         end = self.starts[self.hashes.searchsorted(those, side="right")]
         return [slice(*places) for places in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def rows_of(self, runs: Sequence[slice], rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of the owners in those places, one after the other; skills without a row have -1."""
-        import numpy as np
-
-        found: NDArray[Any] = rows[np.concatenate([self.owners[:0], *(self.owners[run] for run in runs)])]
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     """The Terms of some of the skills that are held: `rows` says which row each is, or -1."""
 
-    terms: _Run
-    phrases: _Run
+    terms: _Inverted
+    counts: NDArray[Any]
+    phrases: _Inverted
     rows: NDArray[Any]
     lengths: NDArray[Any]
 
-    def occurrences(self, terms: Sequence[int]) -> Occurrences:
+    def occurrences(self, hashes: Sequence[int]) -> Occurrences:
         """Look at those that have each term."""
         import numpy as np
 
-        runs = self.terms.of_each(terms)
-        rows = self.terms.rows_of(runs, self.rows)
-        counts = np.concatenate([self.terms.values[:0], *(self.terms.values[run] for run in runs)])
-        numbers = np.repeat(np.arange(len(runs)), [run.stop - run.start for run in runs])
+        runs = self.terms.runs(hashes)
+        rows = self.rows[_together(self.terms.owners, runs)]
         there = rows >= 0
-        return Occurrences(numbers[there], rows[there], by_field(counts[there]))
+        asked = np.repeat(np.arange(len(runs)), [run.stop - run.start for run in runs])
+        return Occurrences(asked[there], rows[there], by_field(_together(self.counts, runs)[there]))
 
-    def having_phrases(self, phrases: Sequence[int]) -> NDArray[Any]:
+    def having_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
         """Look at those that have each phrase."""
-        rows = self.phrases.rows_of(self.phrases.of_each(phrases), self.rows)
-        return rows[rows >= 0]
+        rows = self.rows[_together(self.phrases.owners, self.phrases.runs(hashes))]
+        found: NDArray[Any] = rows[rows >= 0]
+        return found
+
+
+def _together(values: NDArray[Any], runs: Sequence[slice]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.concatenate([values[:0], *(values[run] for run in runs)])

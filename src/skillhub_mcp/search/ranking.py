@@ -71,9 +71,8 @@ def ranked(
         totals = [first if one.directory in named else total for one, total in zip(candidates, totals, strict=True)]
     top = max(totals, default=0.0)
     fit = 1.0 if named else fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
-    share = fit / top if top > 0.0 else 0.0
     found = [
-        Hit(one.directory, share * total if total > 0.0 else 0.0, _reason(one, words))
+        Hit(one.directory, fit * total / top if total > 0.0 else 0.0, _reason(one, words))
         for one, total, words in zip(candidates, totals, scores.words.tolist(), strict=True)
         if words > 0.0 or one.nearness is not None or one.directory in named
     ]

@@ -101,8 +101,9 @@ def score(
     # What nothing can stand for is as rare as what no skill has.
     rarity = np.full(len(question.clauses), statistics.rarity(""))
     rarity[table.answerable] = table.best_of_clauses(table.rarity)
-    covered = rarity[table.answerable] @ table.best_of_clauses(table.standing)
-    asked = float(rarity.sum())
+    # Added up in the same order as what was asked for, so that all of it is a share of exactly 1.
+    covered = (rarity[table.answerable][:, None] * table.best_of_clauses(table.standing)).sum(axis=0)
+    asked = sum(rarity.tolist())
     return Scores(
         words=by_clause.sum(axis=0),
         meaning=_spread(nearness) if nearness else np.zeros(candidates),
@@ -197,29 +198,29 @@ class _Table:
     ) -> None:
         import numpy as np
 
-        self._layers = {term: layer for layer, term in enumerate(question.terms)}
-        self._found = found = terms.occurrences([hash_of(term) for term in self._layers])
+        self._numbers = {term: number for number, term in enumerate(question.terms)}
+        self._found = found = terms.occurrences([hash_of(term) for term in self._numbers])
+        rarity = np.array([statistics.rarity(term) for term in self._numbers])
         used = np.array([weights.fields[name] if name in fields else 0.0 for name in FIELDS])
         normalised = np.array([weights.normalised.get(name, 0.0) for name in FIELDS])
         length = 1.0 - normalised + normalised * terms.lengths / statistics.mean_lengths
         shares = (used / np.maximum(length, 1e-9)).T
         weighted = (found.counts * shares[:, found.rows]).sum(axis=0)
-        rarity = np.array([statistics.rarity(term) for term in self._layers])
-        of_term = np.zeros((len(self._layers), len(terms.lengths)))
-        of_term[found.terms, found.rows] = rarity[found.terms] * weighted * (_K1 + 1.0) / (_K1 + weighted)
-        in_short = np.zeros(of_term.shape)
+        # A row a term, a column a candidate.
+        of_term, in_short = np.zeros((2, len(self._numbers), len(terms.lengths)))
+        of_term[found.asked, found.rows] = rarity[found.asked] * weighted * (_K1 + 1.0) / (_K1 + weighted)
         self._in_use = used > 0.0
-        in_short[found.terms, found.rows] = found.counts[_SHORT][self._in_use[_SHORT]].any(axis=0)
+        in_short[found.asked, found.rows] = found.counts[_SHORT][self._in_use[_SHORT]].any(axis=0)
 
         choices = [choice for clause in question.clauses for choice in clause.alternatives]
-        layers = np.array([self._layers[term] for choice in choices for term in choice.terms], dtype=np.intp)
+        numbers = np.array([self._numbers[term] for choice in choices for term in choice.terms], dtype=np.intp)
         starts = starts_of([len(choice.terms) for choice in choices])
         counted = np.array([choice.weight for choice in choices])
         certainty = np.array([_certainty(choice) for choice in choices])
         # An alternative of several terms is worth as much as its least.
-        self.worth = counted[:, None] * np.minimum.reduceat(of_term[layers], starts)
-        self.standing = certainty[:, None] * np.minimum.reduceat(in_short[layers], starts)
-        self.rarity = counted * np.maximum.reduceat(rarity[layers], starts)
+        self.worth = counted[:, None] * np.minimum.reduceat(of_term[numbers], starts)
+        self.standing = certainty[:, None] * np.minimum.reduceat(in_short[numbers], starts)
+        self.rarity = counted * np.maximum.reduceat(rarity[numbers], starts)
         self.answerable = [number for number, clause in enumerate(question.clauses) if clause.alternatives]
         self._clauses = starts_of([len(question.clauses[number].alternatives) for number in self.answerable])
 
@@ -234,6 +235,6 @@ class _Table:
         """Return the fields in which a candidate has any of the alternative's terms."""
         import numpy as np
 
-        asked = np.isin(self._found.terms, [self._layers[term] for term in choice.terms])
+        asked = np.isin(self._found.asked, [self._numbers[term] for term in choice.terms])
         having = self._found.counts[:, asked & (self._found.rows == number)].any(axis=1) & self._in_use
         return tuple(name for name, has in zip(FIELDS, having.tolist(), strict=True) if has)

@@ -113,13 +113,13 @@ class Tally:
             self._counts = np.zeros(0, dtype=np.int64)
             self._lengths = np.zeros(len(FIELDS))
         for sign in (1, -1):
-            decoded = side_by_side([parts_of(encoded) for encoded, times in self._waiting if times == sign])
-            hashes, counts = np.unique(decoded.hashes, return_counts=True)
+            several = side_by_side([parts_of(encoded) for encoded, times in self._waiting if times == sign])
+            hashes, counts = np.unique(several.hashes, return_counts=True)
             merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
             totals = np.zeros(len(merged), dtype=np.int64)
             np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
             self._hashes, self._counts = merged, totals
-            self._lengths = self._lengths + sign * decoded.lengths.sum(axis=0)
+            self._lengths = self._lengths + sign * several.lengths.sum(axis=0)
         self._waiting = []
 
 

@@ -51,7 +51,8 @@ class Consent(Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
-        # Whether a few small files are still the same is known sooner than a thread could be asked.
+        # Whether a few small files are still the same is known sooner than a thread could be asked. Where the disk that
+        # they are on stands still, so does every answer, whichever way it asks.
         self._access.now().check_tool(context.message.name)
         return await self._agreed(context, call_next, InputRequiredToolResult)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Literal
 
 import anyio.to_thread
@@ -65,20 +64,21 @@ def add_core_tools(
         explain: bool = False,
     ) -> ToolResult:
         await until_searchable(hub, query, Progress())
-        search = partial(
-            hub.search,
-            query,
-            limit=limit,
-            category=category,
-            tags=tags or (),
-            source=Source(source) if source else None,
-            explain=explain,
-        )
-        if hub.answers_at_once(query) and not (category or tags):
-            answer = search()
-        else:
-            # What it waits for then is a provider, which has a deadline of its own.
-            answer = await anyio.to_thread.run_sync(search, abandon_on_cancel=True)
+        plain = not (category or tags or source or explain)
+        answer = hub.search_at_once(query, limit=limit) if plain else None
+        if answer is None:
+            answer = await anyio.to_thread.run_sync(
+                lambda: hub.search(
+                    query,
+                    limit=limit,
+                    category=category,
+                    tags=tags or (),
+                    source=Source(source) if source else None,
+                    explain=explain,
+                ),
+                # What it waits for then is a provider, which has a deadline of its own.
+                abandon_on_cancel=True,
+            )
         wire = search_result(answer)
         return ToolResult(content=compact_json(wire), structured_content=wire)
 
