@@ -213,6 +213,10 @@ class SkillHub:
         """Call `listener`, from a thread of the hub, whenever the skills have become others."""
         self._live.on_change(listener)
 
+    def on_look(self, listener: Callable[[], None]) -> None:
+        """Call `listener`, from a thread of the hub, after each look: some file of a skill may have become another."""
+        self._live.on_look(listener)
+
     @property
     def access(self) -> Access:
         """Who may load what."""

@@ -98,8 +98,8 @@ FIXTURES = {
         "resources-read-text": 2,
         "resources-read-binary": 2,
         "resources-templates-read": 2,
-        "resources-subscribe": 1,
-        "resources-unsubscribe": 1,
+        "resources-subscribe": 2,
+        "resources-unsubscribe": 2,
         "prompts-get-simple": 2,
         "prompts-get-with-args": 2,
         "prompts-get-embedded-resource": 2,
@@ -117,7 +117,6 @@ EXTENSION = {
 _NEEDS_TOOL = "only a tool of the suite's own can show it; see the same check on `fixtures`"
 _NO_HOOK = "the suite has no hook to change the lists of this server; tests/server/test_announcing.py shows the word"
 _INLINED = "FastMCP puts references in place for clients that follow none; the hub's own schemas have none"
-_NO_SUBSCRIPTION = "the hub tells that its skills have changed by list_changed, and of no single resource"
 _NO_RESUMPTION = "streams cannot be resumed: answers are short, and a client that lost one asks again"
 _TWINS = (
     "two sources hold a skill of one name, and both are served: their URIs tell them apart; `fixtures` has one source"
@@ -146,8 +145,6 @@ GAPS: Mapping[tuple[str, str, str], Mapping[str, str]] = {
         "json-schema-2020-12-$defs": _INLINED,
         "sep-2106-anchor-keyword-preserved": _INLINED,
     },
-    ("fixtures", LEGACY, "resources-subscribe"): {"resources-subscribe": _NO_SUBSCRIPTION},
-    ("fixtures", LEGACY, "resources-unsubscribe"): {"resources-unsubscribe": _NO_SUBSCRIPTION},
     ("fixtures", LEGACY, "server-sse-polling"): {
         "server-sse-priming-event": _NO_RESUMPTION,
         "server-sse-retry-field": _NO_RESUMPTION,

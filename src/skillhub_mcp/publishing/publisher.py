@@ -9,7 +9,7 @@ import base64
 import binascii
 import threading
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -165,6 +165,22 @@ class Publisher:
             published = self._made_anew(published, uri)
         resource = _resource(published, file)
         return Content(resource, content, file.is_text and not resource.media_type.startswith(_NEVER_TEXT))
+
+    def digests(self, uris: Iterable[str]) -> dict[str, str | None]:
+        """Return the digest of the file at each URI as it is now, or None where none is served to whoever asks.
+
+        Asking is no reading: nobody hears of it. Raises PolicyUnreadable.
+        """
+        shelf, policy = self._present()
+        places: dict[str, tuple[Path, Path] | None] = {}
+        for uri in uris:
+            try:
+                places[uri] = self._find(shelf, policy, uri)
+            except ResourceNotFound:
+                places[uri] = None
+        paths = list(dict.fromkeys(place[0] for place in places.values() if place is not None))
+        entries = {one.path: one.entry for one in self._published(shelf, paths)}
+        return {uri: None if place is None else _digest(entries[place[0]], place[1]) for uri, place in places.items()}
 
     def children(self, uri: str) -> Sequence[Resource]:
         """Return what lies directly in the directory at `uri`: a skill, or a directory of one.
@@ -358,6 +374,11 @@ def _is_known(skill: Skill, name: str, kept: dict[str, Entry]) -> bool:
     entry = kept.get(skill.directory)
     stamp = None if entry is None else entry.stamps.get(SKILL_FILE)
     return entry is not None and entry.name == name and stamp is not None and stamp[0] == skill.stamp.mtime_ns
+
+
+def _digest(entry: Entry, rest: Path) -> str | None:
+    file = None if entry.withheld is not None else entry.file("/".join(rest))
+    return None if file is None else file.digest
 
 
 def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:

@@ -76,6 +76,7 @@ class LiveIndex:
         # What changed between a look and the first notice is seen by one more look, a moment later.
         self._fresh_watch = False
         self._listeners: list[Callable[[], None]] = []
+        self._onlookers: list[Callable[[], None]] = []
         self._watcher = RootWatcher(roots, self._ask)
 
     def start(self) -> None:
@@ -154,6 +155,10 @@ class LiveIndex:
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener`, from the thread that looks, after each look that found other skills than the one before."""
         self._listeners.append(listener)
+
+    def on_look(self, listener: Callable[[], None]) -> None:
+        """Call `listener`, from the thread that looks, after each look: some file below the roots may have changed."""
+        self._onlookers.append(listener)
 
     def forget_index(self, failed: LanceIndex) -> None:
         """Give up an index that failed to answer; the next question waits for another."""
@@ -248,6 +253,8 @@ class LiveIndex:
         if before is not None and before.everything != view.snapshot.everything:
             for listener in self._listeners:
                 listener()
+        for onlooker in self._onlookers:
+            onlooker()
 
     def _show(self, view: View) -> None:
         with self._changed:

@@ -13,7 +13,6 @@ import logging
 
 import anyio
 import mcp_types
-from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ResourcesListChanged
@@ -30,25 +29,21 @@ _PATIENCE_SECONDS = 5.0
 
 
 class Announcer(Middleware):
-    """Sends the word for one hub, of which the skills are `prompts` too. `serve` and `close` belong to the lifespan."""
+    """Sends the word for one hub, of which the skills are `prompts` too. `open` and `close` belong to the lifespan.
+
+    `listening` is what answers those who listen, with what is published on `bus`.
+    """
 
     def __init__(self, hub: SkillHub, *, prompts: bool) -> None:
         self._prompts = prompts
         self._connections: set[Connection] = set()
-        self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus)
+        self.bus = InMemorySubscriptionBus()
+        self.listening = ListenHandler(self.bus)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due: float | None = None
         self._sending: asyncio.Task[None] | None = None
         hub.on_change(self._changed)
-
-    def serve(self, server: FastMCP) -> None:
-        """Let clients of the newer era listen to `server`."""
-        # FastMCP serves no subscriptions of its own and its extensions may not bind a method of the specification.
-        server._mcp_server.add_request_handler(  # noqa: SLF001 - see above
-            "subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, self._listening
-        )
 
     def open(self) -> None:
         """Begin to send, from the running loop."""
@@ -67,7 +62,7 @@ class Announcer(Middleware):
 
     def end_streams(self) -> None:
         """End every stream that is being listened to: its client is told that it ended on purpose."""
-        self._listening.close()
+        self.listening.close()
 
     async def on_initialize(
         self,
@@ -101,9 +96,9 @@ class Announcer(Middleware):
 
     async def _announce(self) -> None:
         log.debug("Telling %d clients that the skills have changed", len(self._connections))
-        await self._bus.publish(ResourcesListChanged())
+        await self.bus.publish(ResourcesListChanged())
         if self._prompts:
-            await self._bus.publish(PromptsListChanged())
+            await self.bus.publish(PromptsListChanged())
         async with anyio.create_task_group() as telling:
             for connection in list(self._connections):
                 telling.start_soon(self._tell, connection)

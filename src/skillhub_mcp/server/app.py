@@ -33,6 +33,7 @@ from skillhub_mcp.server.presenting import Presenting
 from skillhub_mcp.server.sessions import Sessions, Transport
 from skillhub_mcp.server.skill_resources import SkillResources
 from skillhub_mcp.server.skills_extension import SkillsExtension
+from skillhub_mcp.server.subscribing import Subscribing
 from skillhub_mcp.server.tools.core import add_core_tools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
@@ -95,6 +96,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     preparing = Preparing(hub, options.publisher)
     start = _LateStart([hub.start, preparing.start])
     announcer = Announcer(hub, prompts="skill" in options.tools)
+    subscribing = Subscribing(hub, options.publisher, announcer.bus, announcer.listening)
     over_stdio = options.transport == "stdio"
     sessions = Sessions(options.transport, tools=SESSION_TOOLS, stateless=options.stateless)
     context = options.context if "context" in options.tools else None
@@ -105,11 +107,13 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         # Over HTTP nobody waits for this process to start, and /readyz should turn ready by itself.
         start.after(_START_AFTER_SILENCE_SECONDS if over_stdio else 0)
         announcer.open()
+        subscribing.open()
         try:
             yield
         finally:
             start.cancel()
             await announcer.close()
+            await subscribing.close()
             await asyncio.to_thread(preparing.close)
             await asyncio.to_thread(hub.close)
 
@@ -135,7 +139,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     )
     # No tool takes an argument from a header. Unless it is told so, the SDK lists all tools at each call to find out.
     server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP does not pass it on
-    announcer.serve(server)
+    subscribing.serve(server, stateless=options.stateless)
     server.completion(Completing(hub, options.publisher).complete)
     server.add_provider(SkillResources(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))

@@ -1,0 +1,256 @@
+"""Whoever subscribed to a file of a skill hears that it has changed, in both eras; of what is hidden nobody hears."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp
+import mcp_types
+import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
+from tests.conftest import SkillWriter
+from tests.server.bearers import add_token, bearer
+from tests.server.eras import WAYS, listening
+from tests.server.sessions import COMMAND, http_server
+
+_LONG = 30
+BODY, GUIDE, OTHER = (f"skill://hub/{file}" for file in ("pdf/SKILL.md", "pdf/references/guide.md", "csv/SKILL.md"))
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+class Subscriber:
+    """A client, the URIs that it hears of, and those that the server agreed to tell of."""
+
+    def __init__(self, client: mcp.Client) -> None:
+        self.client = client
+        self.heard: asyncio.Queue[str] = asyncio.Queue()
+        self.agreed: list[str] = []
+
+    async def next(self) -> str:
+        return await asyncio.wait_for(self.heard.get(), _LONG)
+
+    async def subscribe(self, uri: str, *, no_more: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the older era's way is deprecated, and still there
+            await (self.client.unsubscribe_resource if no_more else self.client.subscribe_resource)(uri)
+
+
+@asynccontextmanager
+async def subscribed(target: Any, mode: str, *uris: str) -> AsyncIterator[Subscriber]:
+    made: list[Subscriber] = []
+
+    async def hear(message: object) -> None:
+        if isinstance(message, mcp_types.ResourceUpdatedNotification):
+            made[0].heard.put_nowait(str(message.params.uri))
+
+    async with mcp.Client(target, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+        made.append(Subscriber(client))
+        if mode == "legacy":
+            for uri in uris:
+                await made[0].subscribe(uri)
+            yield made[0]
+            return
+        async with client.listen(resource_subscriptions=uris) as subscription:
+            made[0].agreed = list(subscription.honored.resource_subscriptions or ())
+
+            async def relay() -> None:
+                async for event in subscription:
+                    assert isinstance(event, ResourceUpdated)
+                    made[0].heard.put_nowait(event.uri)
+
+            relaying = asyncio.create_task(relay())
+            try:
+                yield made[0]
+            finally:
+                relaying.cancel()
+                await asyncio.gather(relaying, return_exceptions=True)
+
+
+async def text_of(client: mcp.Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    assert isinstance(content, mcp_types.TextResourceContents)
+    return content.text
+
+
+@ways
+def test_each_change_of_a_file_is_told_to_whoever_subscribed_to_it(
+    way: tuple[str, str], hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    transport, mode = way
+    write_skill("pdf", "Reads PDF files.", files={"references/guide.md": "One."})
+    write_skill("csv", "Reads tables.")
+
+    async def journey(target: Any) -> None:
+        async with subscribed(target, mode, BODY, GUIDE) as subscriber:
+            client = subscriber.client
+            capabilities = client.server_capabilities.resources
+            assert capabilities is not None
+            assert capabilities.subscribe
+            assert await text_of(client, GUIDE) == "One."
+            # A file that the index does not hold, so that no list has changed.
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            assert await subscriber.next() == GUIDE
+            assert await text_of(client, GUIDE) == "Two."
+            write_skill("csv", "Reads other tables.")
+            write_skill("pdf", "Reads PDF files aloud.", files={"references/guide.md": "Two."})
+            assert await subscriber.next() == BODY
+            shutil.rmtree(skills_dir / "pdf")
+            assert {await subscriber.next(), await subscriber.next()} == {BODY, GUIDE}
+            with pytest.raises(MCPError):
+                await client.read_resource(GUIDE)
+            assert subscriber.heard.empty()
+
+    if transport == "stdio":
+        asyncio.run(
+            journey(stdio_client(StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:]], env=hub_environment)))
+        )
+    else:
+        with listening(hub_environment) as url:
+            asyncio.run(journey(url))
+
+
+def test_who_subscribes_no_more_hears_no_more(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE, GUIDE, BODY) as subscriber, subscribed(url, "auto", GUIDE) as other:
+            await subscriber.subscribe(GUIDE, no_more=True)
+            # What was never asked for, or no longer, is no error to end.
+            await subscriber.subscribe(GUIDE, no_more=True)
+            await subscriber.subscribe(OTHER, no_more=True)
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            assert await other.next() == GUIDE
+            write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
+            assert await subscriber.next() == BODY
+            assert subscriber.heard.empty()
+
+    with listening(hub_environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    nothing = (
+        "skill://hub/none/SKILL.md",
+        "skill://hub/pdf",
+        "skill://hub/pdf/.env",
+        "file:///etc/passwd",
+        "skill://%",
+    )
+
+    async def journey(url: str) -> list[int]:
+        codes = []
+        async with subscribed(url, "legacy") as subscriber:
+            for uri in nothing:
+                with pytest.raises(MCPError) as refused:
+                    await subscriber.subscribe(uri)
+                codes.append(refused.value.error.code)
+        async with subscribed(url, "auto", *nothing, GUIDE) as subscriber:
+            assert subscriber.agreed == [GUIDE]
+        return codes
+
+    with listening(hub_environment) as url:
+        assert asyncio.run(journey(url)) == [-32602] * len(nothing)
+
+
+def test_rules_that_cannot_be_read_are_told_and_nothing_has_changed_by_that(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    skills_dir: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"permissions": {}}', encoding="utf-8")
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE) as subscriber:
+            rules.write_text("{", encoding="utf-8")
+            with pytest.raises(MCPError, match="POLICY_UNREADABLE"):
+                await subscriber.subscribe(BODY)
+            write_skill("pdf", "Another.", files={"references/guide.md": "One."})
+            while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
+                await asyncio.sleep(0.05)
+            rules.write_text('{"permissions": {}}', encoding="utf-8")
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            assert await subscriber.next() == GUIDE
+            assert subscriber.heard.empty()
+
+    with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+
+
+def test_nobody_hears_of_a_skill_that_their_token_does_not_show(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill("pdf")
+    write_skill("csv")
+    file = tmp_path / "tokens.json"
+    for_all, for_csv = add_token(file, "all"), add_token(file, "csv", skills=["csv"])
+
+    async def journey(url: str) -> None:
+        async with (
+            bearer(url, for_csv) as narrow,
+            bearer(url, for_all) as wide,
+            narrow.client.listen(resource_subscriptions=[BODY, OTHER]) as some,
+            wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
+        ):
+            assert some.honored.resource_subscriptions == [OTHER]
+            assert every.honored.resource_subscriptions == [BODY, OTHER]
+            write_skill("pdf", "Another.")
+            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=BODY)
+            write_skill("csv", "Another.")
+            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
+            assert await asyncio.wait_for(anext(some), _LONG) == ResourceUpdated(uri=OTHER)
+        async with bearer(url, for_csv, "legacy") as narrow:
+            with pytest.raises(MCPError):
+                await Subscriber(narrow.client).subscribe(BODY)
+
+    with listening({**hub_environment, "SKILLHUB_TOKENS_FILE": str(file)}) as url:
+        asyncio.run(journey(url))
+
+
+def test_subscriptions_have_a_bound(
+    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.server.subscribing.MAX_SUBSCRIPTIONS", 2)
+    write_skill("pdf", files={"a.md": "", "b.md": "", "c.md": ""})
+    uris = [f"skill://hub/pdf/{name}.md" for name in "abc"]
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", *uris[:2]) as subscriber:
+            with pytest.raises(MCPError, match="one more than 2 subscriptions"):
+                await subscriber.subscribe(uris[2])
+            await subscriber.subscribe(uris[0], no_more=True)
+            await subscriber.subscribe(uris[2])
+        async with subscribed(url, "auto", *uris) as subscriber:
+            assert subscriber.agreed == uris[:2]
+
+    with listening(hub_environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_a_stateless_server_says_that_clients_of_the_older_era_cannot_subscribe(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("pdf")
+
+    async def journey(url: str) -> None:
+        async with mcp.Client(url, mode="legacy") as client:
+            assert client.server_capabilities.resources is not None
+            assert not client.server_capabilities.resources.subscribe
+
+    with http_server({**hub_environment, "SKILLHUB_STATELESS": "1"}) as url:
+        asyncio.run(journey(f"{url}/mcp"))
