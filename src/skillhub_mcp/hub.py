@@ -214,7 +214,7 @@ class SkillHub:
         self._live.on_change(listener)
 
     def on_look(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, from a thread of the hub, after each look: some file of a skill may have become another."""
+        """Call `listener` after each look, from whichever thread looked: some file of a skill may be another now."""
         self._live.on_look(listener)
 
     @property
@@ -227,9 +227,13 @@ class SkillHub:
         """Who hears of what it does."""
         return self._observer
 
-    def present(self) -> tuple[Snapshot, Policy]:
-        """Return the skills that are there, and what may be done with each now."""
-        return self._live.skills_alone(), self._access.now()
+    def present(self, *, as_last_seen: bool = False) -> tuple[Snapshot, Policy]:
+        """Return the skills that are there, and what may be done with each now.
+
+        As they were `as_last_seen`, nobody is asked to look again.
+        """
+        view = self._live.peek() if as_last_seen else None
+        return self._live.skills_alone() if view is None else view.snapshot, self._access.now()
 
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
+import threading
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,18 @@ from typing import Any
 import mcp
 import mcp_types
 import pytest
+from fastmcp import FastMCP
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer
 from tests.server.eras import WAYS, listening
-from tests.server.sessions import COMMAND, http_server
+from tests.server.sessions import COMMAND, http_server, shell
+
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.server.subscribing import Subscribing
 
 _LONG = 30
 BODY, GUIDE, OTHER = (f"skill://hub/{file}" for file in ("pdf/SKILL.md", "pdf/references/guide.md", "csv/SKILL.md"))
@@ -192,6 +199,178 @@ def test_rules_that_cannot_be_read_are_told_and_nothing_has_changed_by_that(
         asyncio.run(asyncio.wait_for(journey(url), _LONG))
 
 
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Subscribing]:
+    """What keeps the subscriptions of each server that is made in this process."""
+    instances: list[Subscribing] = []
+    serve = Subscribing.serve
+
+    def noted(self: Subscribing, server: FastMCP, *, stateless: bool) -> None:
+        instances.append(self)
+        serve(self, server, stateless=stateless)
+
+    monkeypatch.setattr(Subscribing, "serve", noted)
+    return instances
+
+
+def test_when_all_are_gone_nothing_is_watched(
+    hub_environment: dict[str, str], write_skill: SkillWriter, made: list[Subscribing]
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+
+    async def journey(url: str) -> None:
+        async with (
+            subscribed(url, "legacy", GUIDE, BODY),
+            subscribed(url, "auto", GUIDE),
+            subscribed(url, "auto", GUIDE),
+        ):
+            assert made[0]._watched == {GUIDE: 3, BODY: 1}
+
+    with listening(hub_environment) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+    assert (dict(made[0]._watched), made[0]._digests, made[0]._subscribed) == ({}, {}, {})
+
+
+def test_a_change_just_before_another_subscribes_is_told_all_the_same(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    shell(hub_environment, "index")
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE) as first:
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            async with subscribed(url, "auto", GUIDE):
+                # Nobody looks but where somebody asks something.
+                while first.heard.empty():
+                    await first.client.call_tool("search_skills", {"query": "pdf"})
+                    await asyncio.sleep(0.2)
+                assert await first.next() == GUIDE
+
+    with listening({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+
+
+def test_a_caller_with_few_skills_who_has_the_files_looked_at_tells_nobody_that_the_others_are_gone(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("pdf")
+    write_skill("csv")
+    file = tmp_path / "tokens.json"
+    for_all, for_csv = add_token(file, "all"), add_token(file, "csv", skills=["csv"])
+
+    async def journey(url: str) -> None:
+        async with (
+            bearer(url, for_csv) as narrow,
+            bearer(url, for_all) as wide,
+            wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
+        ):
+            assert (await narrow.call("refresh_index")).code is None
+            write_skill("csv", "Another.")
+            # The first word is of what has changed.
+            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
+
+    environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(file), "SKILLHUB_TOOLS": "core,registry"}
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_who_stops_reading_keeps_the_word_from_nobody(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, made: list[Subscribing]
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+
+    class Stuck:
+        async def send_resource_updated(self, _: str) -> None:
+            await asyncio.sleep(3_600)
+
+    async def journey(url: str) -> None:
+        async with (
+            subscribed(url, "auto", BODY, GUIDE) as listener,
+            subscribed(url, "legacy", BODY, GUIDE) as subscriber,
+        ):
+            made[0]._subscribed[Stuck()] = {BODY, GUIDE}  # type: ignore[index]
+            write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
+            for one in (listener, subscriber):
+                assert {await one.next(), await one.next()} == {BODY, GUIDE}
+
+    with listening(hub_environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_what_changes_while_others_are_told_is_told_too(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    skills_dir: Path,
+    made: list[Subscribing],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    guide = skills_dir / "pdf" / "references" / "guide.md"
+    begun, looked, go_on = (threading.Event() for _ in range(3))
+    digests = Publisher.digests
+
+    def slow(self: Publisher, uris: Iterable[str]) -> dict[str, str | None]:
+        found = digests(self, uris)
+        begun.set()
+        assert go_on.wait(_LONG)
+        return found
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE, BODY) as subscriber:
+            monkeypatch.setattr(Publisher, "digests", slow)
+            guide.write_text("Two.", encoding="utf-8")
+            assert await asyncio.to_thread(begun.wait, _LONG)
+            made[0]._hub.on_look(looked.set)
+            guide.write_text("Three.", encoding="utf-8")
+            await subscriber.subscribe(BODY, no_more=True)
+            assert await asyncio.to_thread(looked.wait, _LONG)
+            go_on.set()
+            told = f"sha256:{hashlib.sha256(b'Three.').hexdigest()}"
+            while made[0]._digests[GUIDE] != told:
+                assert await subscriber.next() == GUIDE
+
+    with listening(hub_environment) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+    assert "Nobody can be told" not in caplog.text
+
+
+def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothing(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("pdf")
+    close, closed = SkillHub.close, threading.Event()
+
+    def noted(self: SkillHub) -> None:
+        closed.set()
+        close(self)
+
+    monkeypatch.setattr(SkillHub, "close", noted)
+
+    def broken(_: Publisher, __: Iterable[str]) -> dict[str, str | None]:
+        raise OSError("/a/path/of/this/machine")
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", BODY) as subscriber:
+            with monkeypatch.context() as patch:
+                patch.setattr(Publisher, "digests", broken)
+                with pytest.raises(MCPError, match="Internal server error"):
+                    await subscriber.subscribe(OTHER)
+                write_skill("pdf", "Another.")
+                while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
+                    await asyncio.sleep(0.05)
+            write_skill("pdf", "Yet another.")
+            assert await subscriber.next() == BODY
+
+    with listening(hub_environment) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+    assert closed.is_set()
+
+
 def test_nobody_hears_of_a_skill_that_their_token_does_not_show(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
@@ -231,12 +410,17 @@ def test_subscriptions_have_a_bound(
 
     async def journey(url: str) -> None:
         async with subscribed(url, "legacy", *uris[:2]) as subscriber:
-            with pytest.raises(MCPError, match="one more than 2 subscriptions"):
+            with pytest.raises(MCPError, match="uri is one more than can be subscribed to"):
                 await subscriber.subscribe(uris[2])
             await subscriber.subscribe(uris[0], no_more=True)
             await subscriber.subscribe(uris[2])
         async with subscribed(url, "auto", *uris) as subscriber:
             assert subscriber.agreed == uris[:2]
+        monkeypatch.setattr("skillhub_mcp.server.subscribing.MAX_SUBSCRIPTIONS", 9)
+        monkeypatch.setattr("skillhub_mcp.server.subscribing.MAX_WATCHED", 2)
+        async with subscribed(url, "auto", *uris[:2]) as first, subscribed(url, "auto", *reversed(uris)) as second:
+            # What is watched already is no burden.
+            assert (first.agreed, second.agreed) == (uris[:2], [uris[1], uris[0]])
 
     with listening(hub_environment) as url:
         asyncio.run(journey(url))

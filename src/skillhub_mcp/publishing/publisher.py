@@ -169,13 +169,16 @@ class Publisher:
     def digests(self, uris: Iterable[str]) -> dict[str, str | None]:
         """Return the digest of the file at each URI as it is now, or None where none is served to whoever asks.
 
-        Asking is no reading: nobody hears of it. Raises PolicyUnreadable.
+        The skills are those that were last seen, and a URI has to be written as an entry has it. Asking is no reading:
+        nobody hears of it. Raises PolicyUnreadable.
         """
-        shelf, policy = self._present()
+        snapshot, policy = self._hub.present(as_last_seen=True)
+        shelf = self._shelf(snapshot)
         places: dict[str, tuple[Path, Path] | None] = {}
         for uri in uris:
             try:
-                places[uri] = self._find(shelf, policy, uri)
+                path, rest = self._find(shelf, policy, uri)
+                places[uri] = (path, rest) if uri == uri_of((*path, *rest)) else None
             except ResourceNotFound:
                 places[uri] = None
         paths = list(dict.fromkeys(place[0] for place in places.values() if place is not None))

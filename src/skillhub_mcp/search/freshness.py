@@ -157,7 +157,7 @@ class LiveIndex:
         self._listeners.append(listener)
 
     def on_look(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, from the thread that looks, after each look: some file below the roots may have changed."""
+        """Call `listener` after each look, from the thread that looked, which may be a caller's."""
         self._onlookers.append(listener)
 
     def forget_index(self, failed: LanceIndex) -> None:

@@ -15,11 +15,22 @@ import anyio
 import mcp_types
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ResourcesListChanged
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import (
+    SUBSCRIPTION_ID_META_KEY,
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+)
+from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from skillhub_mcp.hub import SkillHub
 
 log = logging.getLogger(__name__)
+
+Asked = ServerRequestContext[object, object]
 
 # A folder of skills that is copied in arrives over several looks: the word goes out when it has been quiet for so
 # long, and during a change without end every so often.
@@ -29,16 +40,14 @@ _PATIENCE_SECONDS = 5.0
 
 
 class Announcer(Middleware):
-    """Sends the word for one hub, of which the skills are `prompts` too. `open` and `close` belong to the lifespan.
-
-    `listening` is what answers those who listen, with what is published on `bus`.
-    """
+    """Sends the word for one hub, of which the skills are `prompts` too. `open` and `close` belong to the lifespan."""
 
     def __init__(self, hub: SkillHub, *, prompts: bool) -> None:
         self._prompts = prompts
         self._connections: set[Connection] = set()
-        self.bus = InMemorySubscriptionBus()
-        self.listening = ListenHandler(self.bus)
+        self._bus = InMemorySubscriptionBus()
+        self._listening = ListenHandler(self._bus)
+        self._ended = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due: float | None = None
@@ -48,6 +57,17 @@ class Announcer(Middleware):
     def open(self) -> None:
         """Begin to send, from the running loop."""
         self._loop = asyncio.get_running_loop()
+        self._ended = False
+
+    async def listen(self, asked: Asked, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """Serve one stream of the newer era, until its client or the server ends it."""
+        if self._ended:
+            return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: asked.request_id})
+        return await self._listening(asked, params)
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Send an event to every stream that asked for it."""
+        await self._bus.publish(event)
 
     async def close(self) -> None:
         """Send nothing more, and end every stream that is being listened to."""
@@ -62,7 +82,8 @@ class Announcer(Middleware):
 
     def end_streams(self) -> None:
         """End every stream that is being listened to: its client is told that it ended on purpose."""
-        self.listening.close()
+        self._ended = True
+        self._listening.close()
 
     async def on_initialize(
         self,
@@ -96,9 +117,9 @@ class Announcer(Middleware):
 
     async def _announce(self) -> None:
         log.debug("Telling %d clients that the skills have changed", len(self._connections))
-        await self.bus.publish(ResourcesListChanged())
+        await self._bus.publish(ResourcesListChanged())
         if self._prompts:
-            await self.bus.publish(PromptsListChanged())
+            await self._bus.publish(PromptsListChanged())
         async with anyio.create_task_group() as telling:
             for connection in list(self._connections):
                 telling.start_soon(self._tell, connection)

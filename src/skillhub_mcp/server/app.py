@@ -96,7 +96,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     preparing = Preparing(hub, options.publisher)
     start = _LateStart([hub.start, preparing.start])
     announcer = Announcer(hub, prompts="skill" in options.tools)
-    subscribing = Subscribing(hub, options.publisher, announcer.bus, announcer.listening)
+    subscribing = Subscribing(hub, options.publisher, announcer)
     over_stdio = options.transport == "stdio"
     sessions = Sessions(options.transport, tools=SESSION_TOOLS, stateless=options.stateless)
     context = options.context if "context" in options.tools else None

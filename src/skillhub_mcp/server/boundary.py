@@ -6,14 +6,16 @@ Tools contain no `try`: what they raise arrives here as the cause of FastMCP's o
 from __future__ import annotations
 
 import logging
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
+import anyio.to_thread
 import mcp_types
 from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import ToolResult
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
 from skillhub_mcp.errors import (
@@ -30,6 +32,8 @@ from skillhub_mcp.server.arguments import invalid_arguments
 from skillhub_mcp.skills.near import near_names
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 ErrorStyle = Literal["result", "jsonrpc"]
 
@@ -102,6 +106,18 @@ def protocol_error(error: SkillHubError) -> MCPError:
     """Return the JSON-RPC error that reports `error` where there is no result that could (SEP-2640, Error Handling)."""
     wrong = isinstance(error, InvalidArgument | ResourceNotFound | SkillNotFound | SkillFileNotFound | PathNotAllowed)
     return MCPError(INVALID_PARAMS if wrong else JSONRPC_CODE, error_text(error), error_data(error))
+
+
+async def answered(ask: Callable[[], T]) -> T:
+    """Return what `ask` does, in a thread. Raises MCPError, for methods of the protocol that have no failed results."""
+    try:
+        return await anyio.to_thread.run_sync(ask)
+    except SkillHubError as error:
+        raise protocol_error(error) from error
+    except Exception as error:
+        # The older era's clients would be sent its words, which may hold paths of this machine.
+        log.exception("A request could not be answered")
+        raise MCPError(INTERNAL_ERROR, "Internal server error") from error
 
 
 def error_text(error: SkillHubError) -> str:

@@ -6,19 +6,16 @@ FastMCP's own extension hashes every file of every skill for each page; this one
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import anyio.to_thread
 import mcp_types
 from fastmcp.server.extensions import MethodBinding, ServerExtension
 from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
 
-from skillhub_mcp.errors import InvalidArgument, SkillHubError
+from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher, Resource
-from skillhub_mcp.server.boundary import protocol_error
+from skillhub_mcp.server.boundary import answered, protocol_error
 
 log = logging.getLogger(__name__)
 
@@ -64,30 +61,19 @@ class SkillsExtension(ServerExtension):
         )
 
     async def _list(self, _: _Context, params: mcp_types.PaginatedRequestParams | None) -> dict[str, Any]:
-        page = await _answered(lambda: self._publisher.page(None if params is None else params.cursor))
+        page = await answered(lambda: self._publisher.page(None if params is None else params.cursor))
         more = {} if page.cursor is None else {"nextCursor": page.cursor}
         return {"resultType": "complete", "skills": [_skill(skill) for skill in page.skills], **more, **self._caching}
 
     async def _get(self, _: _Context, params: UriParams) -> dict[str, Any]:
-        skill = await _answered(lambda: self._publisher.skill(params.uri))
+        skill = await answered(lambda: self._publisher.skill(params.uri))
         return {"resultType": "complete", "skill": _skill(skill), **self._caching}
 
     async def _children(self, _: _Context, params: DirectoryParams) -> dict[str, Any]:
         if params.cursor is not None:
             raise protocol_error(InvalidArgument("cursor", "was given by no page: a directory is told whole"))
-        children = await _answered(lambda: self._publisher.children(params.uri))
+        children = await answered(lambda: self._publisher.children(params.uri))
         return {"resultType": "complete", "resources": [_resource(child) for child in children], **self._caching}
-
-
-async def _answered(ask: Callable[[], T]) -> T:
-    try:
-        return await anyio.to_thread.run_sync(ask)
-    except SkillHubError as error:
-        raise protocol_error(error) from error
-    except Exception as error:
-        # The older era's clients would be sent its words, which may hold paths of this machine.
-        log.exception("The skills could not be told of")
-        raise MCPError(INTERNAL_ERROR, "Internal server error") from error
 
 
 def _skill(published: PublishedSkill) -> dict[str, Any]:
