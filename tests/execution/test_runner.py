@@ -105,7 +105,7 @@ def test_output_of_a_command_that_ended_before_anyone_looked_is_kept(skill: Path
         while not enough.is_set():
             pass
 
-    echo = shutil.which("echo")
+    echo = shutil.which("echo", path=os.defpath)
     assert echo is not None
     busy = threading.Thread(target=hold_the_interpreter)
     busy.start()
@@ -333,7 +333,7 @@ def test_no_descriptor_is_left_open(run_python: RunPython) -> None:
 
 @pytest.mark.acceptance("S2-37")
 def test_a_file_named_cat_in_the_skill_is_not_run(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = shutil.which("cat")
+    real = shutil.which("cat", path=os.defpath)
     assert real is not None
     (skill / "cat").write_text("#!/bin/sh\necho the skill's own\n", encoding="utf-8")
     (skill / "cat").chmod(0o755)

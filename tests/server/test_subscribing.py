@@ -9,14 +9,16 @@ import threading
 import warnings
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mcp
 import mcp_types
 import pytest
 from fastmcp import FastMCP
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from tests.conftest import SkillWriter
@@ -188,8 +190,7 @@ def test_rules_that_cannot_be_read_are_told_and_nothing_has_changed_by_that(
             with pytest.raises(MCPError, match="POLICY_UNREADABLE"):
                 await subscriber.subscribe(BODY)
             write_skill("pdf", "Another.", files={"references/guide.md": "One."})
-            while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
-                await asyncio.sleep(0.05)
+            await untold(caplog)
             rules.write_text('{"permissions": {}}', encoding="utf-8")
             (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
             assert await subscriber.next() == GUIDE
@@ -197,6 +198,30 @@ def test_rules_that_cannot_be_read_are_told_and_nothing_has_changed_by_that(
 
     with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) as url:
         asyncio.run(asyncio.wait_for(journey(url), _LONG))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A server of two skills with two tokens: one sees both, one sees `csv` alone."""
+
+    environment: dict[str, str]
+    for_all: str
+    for_csv: str
+
+
+@pytest.fixture
+def tokens(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> Tokens:
+    write_skill("pdf")
+    write_skill("csv")
+    file = tmp_path / "tokens.json"
+    environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(file)}
+    return Tokens(environment, add_token(file, "all"), add_token(file, "csv", skills=["csv"]))
+
+
+async def untold(caplog: pytest.LogCaptureFixture) -> None:
+    """Return when the server's log has said that nobody can be told."""
+    while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
+        await asyncio.sleep(0.05)
 
 
 @pytest.fixture
@@ -252,17 +277,12 @@ def test_a_change_just_before_another_subscribes_is_told_all_the_same(
 
 
 def test_a_caller_with_few_skills_who_has_the_files_looked_at_tells_nobody_that_the_others_are_gone(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+    tokens: Tokens, write_skill: SkillWriter
 ) -> None:
-    write_skill("pdf")
-    write_skill("csv")
-    file = tmp_path / "tokens.json"
-    for_all, for_csv = add_token(file, "all"), add_token(file, "csv", skills=["csv"])
-
     async def journey(url: str) -> None:
         async with (
-            bearer(url, for_csv) as narrow,
-            bearer(url, for_all) as wide,
+            bearer(url, tokens.for_csv) as narrow,
+            bearer(url, tokens.for_all) as wide,
             wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
         ):
             assert (await narrow.call("refresh_index")).code is None
@@ -270,8 +290,7 @@ def test_a_caller_with_few_skills_who_has_the_files_looked_at_tells_nobody_that_
             # The first word is of what has changed.
             assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
 
-    environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(file), "SKILLHUB_TOOLS": "core,registry"}
-    with listening(environment) as url:
+    with listening({**tokens.environment, "SKILLHUB_TOOLS": "core,registry"}) as url:
         asyncio.run(journey(url))
 
 
@@ -289,7 +308,7 @@ def test_who_stops_reading_keeps_the_word_from_nobody(
             subscribed(url, "auto", BODY, GUIDE) as listener,
             subscribed(url, "legacy", BODY, GUIDE) as subscriber,
         ):
-            made[0]._subscribed[Stuck()] = {BODY, GUIDE}  # type: ignore[index]
+            made[0]._subscribed[cast("Connection", Stuck())] = {BODY, GUIDE}
             write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
             for one in (listener, subscriber):
                 assert {await one.next(), await one.next()} == {BODY, GUIDE}
@@ -361,8 +380,7 @@ def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothin
                 with pytest.raises(MCPError, match="Internal server error"):
                     await subscriber.subscribe(OTHER)
                 write_skill("pdf", "Another.")
-                while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
-                    await asyncio.sleep(0.05)
+                await untold(caplog)
             write_skill("pdf", "Yet another.")
             assert await subscriber.next() == BODY
 
@@ -371,18 +389,11 @@ def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothin
     assert closed.is_set()
 
 
-def test_nobody_hears_of_a_skill_that_their_token_does_not_show(
-    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
-) -> None:
-    write_skill("pdf")
-    write_skill("csv")
-    file = tmp_path / "tokens.json"
-    for_all, for_csv = add_token(file, "all"), add_token(file, "csv", skills=["csv"])
-
+def test_nobody_hears_of_a_skill_that_their_token_does_not_show(tokens: Tokens, write_skill: SkillWriter) -> None:
     async def journey(url: str) -> None:
         async with (
-            bearer(url, for_csv) as narrow,
-            bearer(url, for_all) as wide,
+            bearer(url, tokens.for_csv) as narrow,
+            bearer(url, tokens.for_all) as wide,
             narrow.client.listen(resource_subscriptions=[BODY, OTHER]) as some,
             wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
         ):
@@ -393,11 +404,11 @@ def test_nobody_hears_of_a_skill_that_their_token_does_not_show(
             write_skill("csv", "Another.")
             assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
             assert await asyncio.wait_for(anext(some), _LONG) == ResourceUpdated(uri=OTHER)
-        async with bearer(url, for_csv, "legacy") as narrow:
+        async with bearer(url, tokens.for_csv, "legacy") as narrow:
             with pytest.raises(MCPError):
                 await Subscriber(narrow.client).subscribe(BODY)
 
-    with listening({**hub_environment, "SKILLHUB_TOKENS_FILE": str(file)}) as url:
+    with listening(tokens.environment) as url:
         asyncio.run(journey(url))
 
 
