@@ -31,7 +31,7 @@ needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Lin
 # Starts a process of its own, tells the numbers of both, and waits for what never comes.
 FOREVER = """
 import os, subprocess, sys
-child = subprocess.Popen(["cat", sys.argv[2]])
+child = subprocess.Popen([sys.executable, "-c", "import sys; open(sys.argv[1])", sys.argv[2]])
 with open(sys.argv[1], "w") as told:
     told.write(f"{os.getpid()} {child.pid}")
 child.wait()
@@ -54,7 +54,16 @@ class Forever:
         self._descriptors: list[int] = []
 
     def started(self) -> None:
-        for number in self._told.read_text(encoding="utf-8").split():
+        # Whoever only reads would wait for ever for a command that could not be started.
+        reading = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            waiting = select.poll()
+            waiting.register(reading, select.POLLIN)
+            assert waiting.poll(20_000), "the command was not started"
+            told = os.read(reading, 100)
+        finally:
+            os.close(reading)
+        for number in told.split():
             self._descriptors.append(os.pidfd_open(int(number)))
 
     def ended(self) -> bool:
