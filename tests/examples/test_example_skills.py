@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -161,6 +162,7 @@ def test_markdown_table_tools_convert_there_and_back() -> None:
     assert ordered.index("a\\|b") < ordered.index("議事録")
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed here")
 def test_release_notes_groups_the_commits_of_a_repository(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@example.com"]
     subprocess.run([*git, "init", "--quiet"], check=True)
