@@ -6,6 +6,7 @@ import asyncio
 import os
 import select
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def forever(tmp_path: Path, write_skill: SkillWriter) -> Iterator[Forever]:
 def running(hub_environment: Environment) -> Environment:
     return {
         **hub_environment,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
         "SKILLHUB_ALLOW_ANONYMOUS": "1",
