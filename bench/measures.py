@@ -134,10 +134,10 @@ def first_search(scratch: Path) -> list[Outcome]:
 
 
 def nothing_changed(scratch: Path) -> list[Outcome]:
-    from skillhub_mcp.search.indexing import Indexer
-    from skillhub_mcp.search.state import load_state, state_path
+    from skillhub_mcp.index.indexer import Indexer
+    from skillhub_mcp.index.state import load_state, state_path
     from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanning import scan
+    from skillhub_mcp.skills.scanner import scan
 
     environment = _indexed(scratch, 10_000)
     roots = make_roots([environment["SKILLS_DIR"]])
@@ -173,7 +173,7 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
 
 def registry_scan(scratch: Path) -> list[Outcome]:
     from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanning import HowMuch, scan
+    from skillhub_mcp.skills.scanner import ReadDepth, scan
 
     library = write_library(scratch / "skills", 10_000)
     roots = make_roots([str(library)])
@@ -187,7 +187,7 @@ def registry_scan(scratch: Path) -> list[Outcome]:
                     file.read(prefix)
 
     def ours() -> None:
-        assert len(scan(roots, memory={}, reading=HowMuch.HEADER).snapshot.skills) == 10_000
+        assert len(scan(roots, memory={}, reading=ReadDepth.HEADER).snapshot.skills) == 10_000
 
     a, b, ratio = _pairs(lambda: _timed(ours), lambda: _timed(bare_loop), 9)
     return [

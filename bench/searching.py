@@ -27,7 +27,7 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     from lancedb.query import MatchQuery
 
     from skillhub_mcp.bootstrap import make_hub
-    from skillhub_mcp.search.lance import TERMS
+    from skillhub_mcp.index.lance import TERMS
     from skillhub_mcp.settings import read_settings
 
     settings, _ = read_settings({**os.environ, "SKILLS_DIR": library, "DB_PATH": database})

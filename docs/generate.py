@@ -31,9 +31,9 @@ from skillhub_mcp import errors  # noqa: E402 - as above
 from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
-from skillhub_mcp.disclosure.tokens import estimate_tokens  # noqa: E402 - as above
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
 from skillhub_mcp.settings import SETTINGS, TOOL_SETS, read_settings  # noqa: E402 - as above
-from skillhub_mcp.skills.rules import RULES, Origin, Severity  # noqa: E402 - as above
+from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
 
 
 def settings() -> str:
@@ -221,10 +221,10 @@ def diagnostics() -> str:
     """Return the page of every rule for a SKILL.md."""
     severities = list(Severity)
     origins = {
-        Origin.SPECIFICATION: "The Agent Skills specification, and what it takes to read a SKILL.md at all.",
-        Origin.REGISTRY: "Seed 003 §4.2: what a strict registry refuses besides.",
-        Origin.CODELIA: "Seed 000 §5.3: what Codelia's tools refuse besides.",
-        Origin.ADVICE: "Experience: what makes a skill better. Only `skillhub validate` looks at these.",
+        RuleSource.SPECIFICATION: "The Agent Skills specification, and what it takes to read a SKILL.md at all.",
+        RuleSource.REGISTRY: "Seed 003 §4.2: what a strict registry refuses besides.",
+        RuleSource.CODELIA: "Seed 000 §5.3: what Codelia's tools refuse besides.",
+        RuleSource.ADVICE: "Experience: what makes a skill better. Only `skillhub validate` looks at these.",
     }
     sections = []
     for origin, meaning in origins.items():
@@ -232,7 +232,11 @@ def diagnostics() -> str:
         own = [rule for rule in RULES.values() if rule.origin is origin]
         for rule in sorted(own, key=lambda rule: (not rule.refuses, severities.index(rule.verdict))):
             loading = (
-                "refused" if rule.refuses else rule.severity.value if origin is not Origin.ADVICE else "not looked at"
+                "refused"
+                if rule.refuses
+                else rule.severity.value
+                if origin is not RuleSource.ADVICE
+                else "not looked at"
             )
             sections.append(
                 f"### {rule.id}\n\n{plain(rule.sentence[0].upper() + rule.sentence[1:])}.\n\n"

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skillhub_mcp.bootstrap import make_hub
-from skillhub_mcp.cli.picker import Deeds, Picker
-from skillhub_mcp.cli.picking import Row, rows_of
+from skillhub_mcp.cli.picker import Picker, PickerActions
+from skillhub_mcp.cli.picker_rows import PickerRow, picker_rows
 from skillhub_mcp.policy.files import change_choices
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.documents import read_document
@@ -33,13 +33,13 @@ async def draw(directory: str) -> str:
     change_choices(choices, lambda one: one.switched("log-triage", on=False))
     hub = make_hub(settings, background=False)
 
-    def look(row: Row) -> str:
+    def look(row: PickerRow) -> str:
         return f"{row.name}\n\n{row.description}\n\n{read_document(hub.known(row.directory)).instructions}"
 
-    def switch(_: Row, __: bool) -> Sequence[Row]:
-        return rows_of(hub.listed())
+    def switch(_: PickerRow, __: bool) -> Sequence[PickerRow]:
+        return picker_rows(hub.listed())
 
-    app = Picker(rows_of(hub.listed()), Deeds(look, switch))
+    app = Picker(picker_rows(hub.listed()), PickerActions(look, switch))
     async with app.run_test(size=(118, 24)) as pilot:
         await pilot.press(*"csv")
         await pilot.press(*["backspace"] * 3)

@@ -8,7 +8,7 @@ import pytest
 
 from skillhub_mcp.bootstrap import http_options
 from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
-from skillhub_mcp.server.http import HttpOptions
+from skillhub_mcp.server.http.app import HttpOptions
 from skillhub_mcp.settings import read_settings
 
 TOKEN = {"SKILLHUB_TOKEN": "a token that nobody guesses"}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
-from tests.search.pieces import WordEmbedder
+from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.hub import SearchAnswer, SkillHub
 from skillhub_mcp.search.rerankers import make_reranker
-from skillhub_mcp.search.searching import Searcher
+from skillhub_mcp.search.searcher import Searcher
 from skillhub_mcp.skills.visibility import Visibility
 
 

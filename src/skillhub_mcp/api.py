@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from skillhub_mcp.bootstrap import make_hub, make_registry, project_of, registry_admission
-from skillhub_mcp.disclosure.available import available_skills as _available
+from skillhub_mcp.disclosure.available_skills import available_skills as _available
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument

@@ -10,28 +10,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.commands import CommandPolicy
+from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
+from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
 from skillhub_mcp.hub import SearchOptions, SkillHub
-from skillhub_mcp.journal import Journal
+from skillhub_mcp.index.indexer import Indexer
+from skillhub_mcp.index.lance import IN_MEMORY
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
+from skillhub_mcp.index.sync import IndexSync
+from skillhub_mcp.json_lines import JsonLinesLog
+from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, owner_of_this_process
-from skillhub_mcp.observers.requests import RequestLog
-from skillhub_mcp.observing import SILENT, Observer, Several
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
-from skillhub_mcp.policy.rules import Act, Rule
+from skillhub_mcp.policy.rules import Action, PermissionRule
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
-from skillhub_mcp.publishing.kept import PUBLICATION_FILE, KeptEntries
+from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.search.embedders import Embedder, EmbedderOptions, local, make_embedder
-from skillhub_mcp.search.freshness import LiveIndex
-from skillhub_mcp.search.indexing import Indexer
-from skillhub_mcp.search.lance import IN_MEMORY
-from skillhub_mcp.search.looking import Looker
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
-from skillhub_mcp.search.searching import Mode, Searcher
-from skillhub_mcp.search.steps import Progress, Steps, no_progress
+from skillhub_mcp.search.searcher import Searcher, SearchMode
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.server.app import ServerOptions
-    from skillhub_mcp.server.auth import AuthOptions, JwtOptions
-    from skillhub_mcp.server.http import HttpOptions
-    from skillhub_mcp.server.instructing import CardOptions
+    from skillhub_mcp.server.http.app import HttpOptions
+    from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
+    from skillhub_mcp.server.middleware.instructions import CardOptions
 
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
@@ -148,13 +148,13 @@ def make_resolver(settings: Settings, cwd: str = "", *, state: AgentsState | Non
     return AgentsResolver(cwd or settings.cwd or None, config=config.model_copy(update={"root": root}), state=state)
 
 
-def remember_rule(settings: Settings, act: Act, skill_name: str) -> None:
+def remember_rule(settings: Settings, act: Action, skill_name: str) -> None:
     """Keep that `act` is allowed for a skill, in the person's first file of rules (seed 000 §8.1).
 
     Raises PolicyUnreadable.
     """
     file = rule_files(settings, "").own[0]
-    add_rule(file.path, "allow", Rule(act.value, skill_name), what=file.what)
+    add_rule(file.path, "allow", PermissionRule(act.value, skill_name), what=file.what)
 
 
 def server_options(
@@ -197,7 +197,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
 
     Raises InvalidSetting for what lets in more than was said, and TokensUnreadable.
     """
-    from skillhub_mcp.server.http import HttpOptions
+    from skillhub_mcp.server.http.app import HttpOptions
 
     auth = _auth_options(settings)
     if auth is None and not settings.allow_anonymous:
@@ -246,7 +246,7 @@ def _auth_options(settings: Settings) -> AuthOptions | None:
         raise InvalidSetting(name, value, "needs SKILLHUB_JWT_ISSUER, which is not set")
     if not (settings.token or settings.tokens_file or settings.jwt_issuer):
         return None
-    from skillhub_mcp.server.auth import AuthOptions
+    from skillhub_mcp.server.http.auth import AuthOptions
 
     tokens = tokens_file(settings.tokens_file) if settings.tokens_file else None
     if tokens is not None:
@@ -257,7 +257,7 @@ def _auth_options(settings: Settings) -> AuthOptions | None:
 
 
 def _jwt_options(settings: Settings) -> JwtOptions:
-    from skillhub_mcp.server.auth import JwtOptions
+    from skillhub_mcp.server.http.auth import JwtOptions
 
     if not settings.jwt_audience:
         raise InvalidSetting(
@@ -284,7 +284,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
-    from skillhub_mcp.server.instructing import CardOptions
+    from skillhub_mcp.server.middleware.instructions import CardOptions
 
     project, home = project_of(settings).root, os.path.realpath(os.path.expanduser("~"))
     # Where an HTTP server happens to run is no project of its clients, unless somebody says that it is; and what lies
@@ -300,7 +300,7 @@ def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
     """Return what publishes the skills of `hub` to hosts that read them natively. Opens and reads nothing yet."""
     kept = os.path.join(os.path.dirname(os.path.abspath(settings.db_path)), PUBLICATION_FILE)
-    return Publisher(hub, KeptEntries(kept), serve_dotfiles=settings.serve_dotfiles)
+    return Publisher(hub, EntryCache(kept), serve_dotfiles=settings.serve_dotfiles)
 
 
 def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
@@ -331,13 +331,13 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
     if metrics is not None:
         observers.append(metrics)
     if serving:
-        observers.append(RequestLog())
+        observers.append(AccessLog())
     if serving or settings.audit_log:
-        file = Journal(settings.audit_log, what="The audit log") if settings.audit_log else None
+        file = JsonLinesLog(settings.audit_log, what="The audit log") if settings.audit_log else None
         if serving and file is not None:
             file.begin()
         observers.append(Audit(owner=owner_of_this_process(), file=file))
-    return Several(observers) if observers else SILENT
+    return CompositeObserver(observers) if observers else NULL_OBSERVER
 
 
 def make_hub(
@@ -345,7 +345,7 @@ def make_hub(
     *,
     background: bool = True,
     asks: bool | None = None,
-    progress: Progress = no_progress,
+    progress: ProgressCallback = no_progress,
     observer: Observer | None = None,
 ) -> SkillHub:
     """Return the hub that `settings` describe. Reads no skill yet and loads no heavy library.
@@ -356,10 +356,10 @@ def make_hub(
     """
     observer = observer or make_observer(settings, serving=background)
     roots = roots_of(settings)
-    steps = Steps(progress)
+    steps = IndexProgress(progress)
     embedder = choose_embedder(settings)
     automatic = not settings.skip_auto_reindex
-    looker = Looker(
+    looker = IndexSync(
         roots,
         Indexer(settings.db_path, roots, embedder=embedder, progress=steps.tell),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
@@ -376,7 +376,7 @@ def make_hub(
         commands=CommandPolicy(settings.allowed_commands),
         run_limits=RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
         searcher=Searcher(
-            mode=Mode(settings.search_mode),
+            mode=SearchMode(settings.search_mode),
             fields=frozenset(settings.search_fields),
             embedder=embedder,
             model=_reranker(settings),

@@ -14,33 +14,34 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillhub_mcp.disclosure.catalogue import Entry
+from skillhub_mcp.analysis.analyzer import normalise_query, tokens
+from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.mentions import Mentionable, Resolution, resolve
 from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import ExecutionTimeout, IndexUnavailable, InvalidArgument, SkillNotFound
-from skillhub_mcp.execution.commands import CommandPolicy
+from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, UseEvent, observed
+from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
-from skillhub_mcp.observing import SILENT, Observer, Search, Use, observed
-from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy, Standing
-from skillhub_mcp.policy.rules import Act
-from skillhub_mcp.search.analysis import normalise_query, tokens
+from skillhub_mcp.index.lance import NO_FILTER, Filter, IndexDamaged, LanceIndex
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.progress import IndexProgress
+from skillhub_mcp.index.sync import SyncDepth, View
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Availability, Grant, Policy
+from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.search.answer_cache import AnswerCache
 from skillhub_mcp.search.facets import Facets, facets_of
-from skillhub_mcp.search.freshness import LiveIndex
-from skillhub_mcp.search.lance import NOT_NARROWED, IndexDamaged, LanceIndex, Narrowing
-from skillhub_mcp.search.looking import Depth, View
-from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut
-from skillhub_mcp.search.recent import RecentAnswers
+from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut_tail
 from skillhub_mcp.search.scoring import Contribution
-from skillhub_mcp.search.searching import Found, Searcher, Way, without_copies
-from skillhub_mcp.search.steps import Steps
+from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchResult, without_copies
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, safe_alias
-from skillhub_mcp.skills.near import not_found
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.registry_index import RegistryIndex, index_of
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Settled, Snapshot
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
+from skillhub_mcp.skills.suggestions import not_found
 from skillhub_mcp.usage import UsageLog
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class _Wish:
 
     text: str
     limit: int
-    narrowing: Narrowing = NOT_NARROWED
+    narrowing: Filter = NO_FILTER
     source: Source | None = None
 
 
@@ -125,12 +126,12 @@ class ListedSkill:
     source: Source
     handle: str
     shadowed_by: Skill | None
-    standing: Standing
+    standing: Availability
 
     @property
     def served(self) -> bool:
         """Whether an agent may have it."""
-        return self.standing is Standing.ON
+        return self.standing is Availability.ON
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class SkillHub:
         searcher: Searcher,
         environment: Callable[[], dict[str, str]],
         usage: UsageLog | None = None,
-        observer: Observer = SILENT,
+        observer: Observer = NULL_OBSERVER,
     ) -> None:
         self._live = live
         self._access = access
@@ -178,7 +179,7 @@ class SkillHub:
         self._usage = usage
         self._observer = observer
         self._lock = threading.Lock()
-        self._recent = RecentAnswers[tuple[SearchAnswer, Way]](_KEPT_ANSWERS)
+        self._recent = AnswerCache[tuple[SearchAnswer, RetrievalMode]](_KEPT_ANSWERS)
         self._served: tuple[Snapshot, OrderedDict[int, tuple[Policy, frozenset[str]]]] | None = None
 
     def start(self) -> None:
@@ -193,7 +194,7 @@ class SkillHub:
         """Return the present view, if there is one yet, without waiting."""
         return self._live.peek()
 
-    def refresh(self, depth: Depth = Depth.CHANGES, *, only: Sequence[str] | None = None) -> View:
+    def refresh(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Look at the files now, in this thread, and bring the index in step with them.
 
         With `only`, paths that changed, nothing else is looked at.
@@ -201,7 +202,7 @@ class SkillHub:
         return self._live.look_now(depth, only=only)
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> IndexProgress:
         """What tells how far the index is."""
         return self._live.steps
 
@@ -254,19 +255,19 @@ class SkillHub:
         listed = [
             ListedSkill(skill, snapshot.source(skill), snapshot.handle(skill), winners.get(skill.directory), standing)
             for skill in snapshot.everything
-            if (standing := policy.standing(skill)) is not Standing.FILTERED
+            if (standing := policy.standing(skill)) is not Availability.FILTERED
         ]
         listed.sort(key=lambda one: (one.skill.name, one.shadowed_by is not None))
         return tuple(listed)
 
-    def catalogue(self) -> tuple[Entry, ...]:
+    def catalogue(self) -> tuple[CatalogueEntry, ...]:
         """Return the skills that a model may choose, by name, as a catalogue has them.
 
         Skills that always apply are the most important, then those of the stronger source.
         """
         rank = {source: number for number, source in enumerate(Source)}
         return tuple(
-            Entry(
+            CatalogueEntry(
                 name=one.skill.name,
                 description=one.skill.description,
                 path=os.path.join(one.skill.directory, SKILL_FILE),
@@ -280,11 +281,13 @@ class SkillHub:
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd` (seed 000, goal 4)."""
-        copies = {lost.skill.directory for lost in self._live.snapshot().report.shadowed if lost.why is Settled.COPY}
+        copies = {
+            lost.skill.directory for lost in self._live.snapshot().report.shadowed if lost.why is ShadowReason.COPY
+        }
         return resolve(
             text,
             [
-                Mentionable(one.skill.name, one.skill.directory, one.handle, on=one.standing is Standing.ON)
+                Mentionable(one.skill.name, one.skill.directory, one.handle, on=one.standing is Availability.ON)
                 for one in self.listed()
                 if one.skill.directory not in copies
             ],
@@ -320,8 +323,8 @@ class SkillHub:
         an error: full text answers instead.
         """
         wanted = self._search.limit if limit is None else limit
-        wish = _Wish(normalise_query(query), wanted, Narrowing.to(category, tags), source)
-        with observed(self._observer, Search()) as search:
+        wish = _Wish(normalise_query(query), wanted, Filter.to(category, tags), source)
+        with observed(self._observer, SearchEvent()) as search:
             if not 1 <= wanted <= MAX_LIMIT:
                 raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
             policy = self._access.now()
@@ -347,14 +350,14 @@ class SkillHub:
         policy = self._access.now()
         if not self._has_findable(hand[0].snapshot, policy):
             return None
-        with observed(self._observer, Search()) as search:
+        with observed(self._observer, SearchEvent()) as search:
             answer, search.mode = self._answered(wish, policy, hand)
             _tell(search, answer)
         return answer
 
     def _answered(
         self, wish: _Wish, policy: Policy, hand: tuple[View, LanceIndex] | None = None
-    ) -> tuple[SearchAnswer, Way]:
+    ) -> tuple[SearchAnswer, RetrievalMode]:
         """Return the answer, the one that was given before where nothing it depends on has changed since.
 
         It comes from what is at `hand`, where anything is.
@@ -369,15 +372,15 @@ class SkillHub:
             self._recent.keep((view.snapshot, index), policy, wish, answer)
         return answer
 
-    def _explained(self, wish: _Wish, policy: Policy) -> tuple[SearchAnswer, Way]:
+    def _explained(self, wish: _Wish, policy: Policy) -> tuple[SearchAnswer, RetrievalMode]:
         view, index, found = self._ask(wish, policy)
         answer = self._answer(wish, policy, view.snapshot, found)
         contributions = self._searcher.explain(index, found, [hit.skill.directory for hit in answer.hits])
         hits = (replace(hit, contributions=tuple(own)) for hit, own in zip(answer.hits, contributions, strict=True))
         return replace(answer, hits=tuple(hits)), found.mode
 
-    def _answer(self, wish: _Wish, policy: Policy, snapshot: Snapshot, found: Found) -> SearchAnswer:
-        hits = cut(without_copies(found), threshold=self._search.threshold, limit=wish.limit)
+    def _answer(self, wish: _Wish, policy: Policy, snapshot: Snapshot, found: SearchResult) -> SearchAnswer:
+        hits = cut_tail(without_copies(found), threshold=self._search.threshold, limit=wish.limit)
         fits = confident(hits, threshold=self._search.confidence)
         shown = hits if fits else hits[:NEAR_MISSES]
         answered = []
@@ -413,8 +416,8 @@ class SkillHub:
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that is not there, and what `Policy.check`
         raises.
         """
-        with observed(self._observer, Use(act="load", skill=skill_name)) as use:
-            snapshot, skill = self._resolved(skill_name, Act.LOAD, granted, use)
+        with observed(self._observer, UseEvent(act="load", skill=skill_name)) as use:
+            snapshot, skill = self._resolved(skill_name, Action.LOAD, granted, use)
             document = read_document(skill)
             parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
             use.part = part if len(parts) > 1 else None
@@ -432,8 +435,8 @@ class SkillHub:
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        with observed(self._observer, Use(act="read", skill=skill_name, file_path=file_path)) as use:
-            snapshot, skill = self._resolved(skill_name, Act.READ, granted, use)
+        with observed(self._observer, UseEvent(act="read", skill=skill_name, file_path=file_path)) as use:
+            snapshot, skill = self._resolved(skill_name, Action.READ, granted, use)
             content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
             use.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
@@ -451,9 +454,9 @@ class SkillHub:
         loads = file_path == SKILL_FILE
         snapshot = self._live.skills_alone()
         handle, source = snapshot.handle(skill), snapshot.source(skill).value
-        use = Use(act="load" if loads else "read", skill=handle, source=source, file_path=file_path)
+        use = UseEvent(act="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observed(self._observer, use):
-            self._access.now().check(skill, Act.LOAD if loads else Act.READ, granted)
+            self._access.now().check(skill, Action.LOAD if loads else Action.READ, granted)
             content = read_whole(
                 skill.directory,
                 file_path,
@@ -476,7 +479,7 @@ class SkillHub:
 
         Raises what `read_file` raises.
         """
-        skill = self._resolved(skill_name, Act.READ, granted)[1]
+        skill = self._resolved(skill_name, Action.READ, granted)[1]
         return list_files(skill.directory, serve_dotfiles=self._files.serve_dotfiles)
 
     def run_command(
@@ -493,8 +496,8 @@ class SkillHub:
         It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
         CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
-        with observed(self._observer, Use(act="run", skill=skill_name, command=command)) as use:
-            skill = self._resolved(skill_name, Act.RUN, granted, use)[1]
+        with observed(self._observer, UseEvent(act="run", skill=skill_name, command=command)) as use:
+            skill = self._resolved(skill_name, Action.RUN, granted, use)[1]
             cwd = Path(skill.directory)
             environment = self._environment()
             argv = self._commands.resolve(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
@@ -507,7 +510,7 @@ class SkillHub:
     @staticmethod
     def granting(skill: Skill) -> frozenset[Grant]:
         """Return the grant that having been given a skill's instructions amounts to."""
-        return frozenset({(Act.LOAD, skill.directory)})
+        return frozenset({(Action.LOAD, skill.directory)})
 
     def known(self, skill_name: str) -> Skill:
         """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
@@ -517,7 +520,7 @@ class SkillHub:
         return self._named(skill_name)[1]
 
     def _resolved(
-        self, skill_name: str, act: Act, granted: Collection[Grant], use: Use | None = None
+        self, skill_name: str, act: Action, granted: Collection[Grant], use: UseEvent | None = None
     ) -> tuple[Snapshot, Skill]:
         snapshot, skill = self._named(skill_name)
         if use is not None:
@@ -539,8 +542,8 @@ class SkillHub:
 
     def _ask(
         self, wish: _Wish, policy: Policy, hand: tuple[View, LanceIndex] | None = None
-    ) -> tuple[View, LanceIndex, Found]:
-        def asked(hand: tuple[View, LanceIndex] | None = None) -> tuple[View, LanceIndex, Found]:
+    ) -> tuple[View, LanceIndex, SearchResult]:
+        def asked(hand: tuple[View, LanceIndex] | None = None) -> tuple[View, LanceIndex, SearchResult]:
             view, index = hand or self._live.searchable()
             among = self._among(view.snapshot, policy, wish)
 
@@ -607,7 +610,7 @@ class SkillHub:
         return not_found(name, [s.name for s in snapshot.skills if _findable(s, policy)], search_tool="search_skills")
 
 
-def _tell(search: Search, answer: SearchAnswer) -> None:
+def _tell(search: SearchEvent, answer: SearchAnswer) -> None:
     search.searched, search.candidates = answer.searched, answer.considered
     search.hits, search.confident = len(answer.hits), answer.confident
 

@@ -20,8 +20,6 @@ from skillhub_mcp.project import DEFAULT_MARKERS
 T = TypeVar("T")
 
 Provider = Literal["auto", "none", "local", "openai", "gemini"]
-SearchMode = Literal["auto", "fts", "vector", "hybrid"]
-ErrorStyle = Literal["result", "jsonrpc"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["text", "json"]
 Card = Literal["off", "names", "full"]
@@ -66,7 +64,7 @@ class Settings:
     search_limit: int
     search_threshold: float
     search_confidence: float
-    search_mode: SearchMode
+    search_mode: Literal["auto", "fts", "vector", "hybrid"]
     search_fields: tuple[str, ...]
     search_rerank: bool
     search_rerank_model: str
@@ -84,7 +82,7 @@ class Settings:
     enable_run_over_http: bool
     expose_paths: bool
     serve_dotfiles: bool
-    error_style: ErrorStyle
+    error_style: Literal["result", "jsonrpc"]
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     allow_anonymous: bool
@@ -120,7 +118,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingSource:
     """Where a setting's value came from: an option of the command line, a variable, or the default.
 
     `problem` says what was written instead, where that could not be used and the default is.
@@ -722,15 +720,15 @@ SETTINGS: tuple[Setting[object], ...] = (
 
 def read_settings(
     environment: Mapping[str, str], options: Mapping[str, str] | None = None
-) -> tuple[Settings, tuple[Origin, ...]]:
+) -> tuple[Settings, tuple[SettingSource, ...]]:
     """Return the settings and where each value came from; `options` (by setting name) beat the environment.
 
     An empty variable counts as unset. Raises InvalidSetting, which names the setting, the value and what is
     allowed, for the first value that cannot be used or that misses its partner (seed 002 §8). A bad value of a
-    forgiving setting is told by its `Origin.problem`.
+    forgiving setting is told by its `SettingSource.problem`.
     """
     values: dict[str, object] = {}
-    origins: list[Origin] = []
+    origins: list[SettingSource] = []
     for setting in SETTINGS:
         origin = _origin(setting, environment, options or {})
         try:
@@ -739,7 +737,7 @@ def read_settings(
             shown = "***" if setting.secret else origin.written
             if not setting.forgiving:
                 raise InvalidSetting(setting.name, shown, str(error)) from error
-            origin = Origin(setting, setting.default, "default", f"{setting.name}={shown!r} {error}")
+            origin = SettingSource(setting, setting.default, "default", f"{setting.name}={shown!r} {error}")
             values[setting.field] = setting.read(setting.default)
         origins.append(origin)
     if not values["roots"]:
@@ -752,13 +750,13 @@ def read_settings(
     return settings, tuple(origins)
 
 
-def _origin(setting: Setting[object], environment: Mapping[str, str], options: Mapping[str, str]) -> Origin:
+def _origin(setting: Setting[object], environment: Mapping[str, str], options: Mapping[str, str]) -> SettingSource:
     if setting.name in options:
-        return Origin(setting, options[setting.name], "option")
+        return SettingSource(setting, options[setting.name], "option")
     for name in (setting.name, *setting.aliases):
         if environment.get(name):
-            return Origin(setting, environment[name], f"environment ({name})")
-    return Origin(setting, setting.default, "default")
+            return SettingSource(setting, environment[name], f"environment ({name})")
+    return SettingSource(setting, setting.default, "default")
 
 
 def _check_partners(settings: Settings) -> None:

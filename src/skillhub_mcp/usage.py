@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 
 from skillhub_mcp.errors import QueriesUnreadable
-from skillhub_mcp.journal import Journal
+from skillhub_mcp.json_lines import JsonLinesLog
 
 # A skill that is loaded this long after it was found was found for something else.
 _TOGETHER_SECONDS = 600.0
@@ -27,7 +27,7 @@ class UsageLog:
     """Notes what is used in the file at `path`."""
 
     def __init__(self, path: str) -> None:
-        self._journal = Journal(path, what="The usage log")
+        self._journal = JsonLinesLog(path, what="The usage log")
 
     def searched(self, query: str, found: Sequence[str], *, confident: bool) -> None:
         """Note a search and the skills that it found, by what they are loaded by."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.seeds import seeds_example
 
-from skillhub_mcp.agents_md.reading import Note
+from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.reminders import (
     PROMPT_RULES,
     agents_context,

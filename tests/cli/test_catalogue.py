@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 
 @pytest.fixture

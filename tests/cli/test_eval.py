@@ -11,7 +11,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.cli.output import printable
-from skillhub_mcp.evaluation.engines import BASELINES
+from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.evaluation.queries import read_queries
 from skillhub_mcp.usage import UsageLog
 

@@ -18,16 +18,16 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 from textual.widgets import DataTable, Static
 
-from skillhub_mcp.cli.picker import Deeds, Picker
-from skillhub_mcp.cli.picking import Row, after, narrowed
+from skillhub_mcp.cli.picker import Picker, PickerActions
+from skillhub_mcp.cli.picker_rows import PickerRow, after, narrowed
 
 PLENTY_OF_SECONDS = 30.0
 
 
-def row(name: str, description: str = "Does it.", *, scope: str = "user", state: str = "on") -> Row:
+def row(name: str, description: str = "Does it.", *, scope: str = "user", state: str = "on") -> PickerRow:
     source = "project" if scope == "repo" else "hub"
     text = f"{name}\n{description}\n/s/{name}".casefold()
-    return Row(name, name, description, f"/s/{name}", source, scope, state, text)  # type: ignore[arg-type]  # "repo" is one
+    return PickerRow(name, name, description, f"/s/{name}", source, scope, state, text)  # type: ignore[arg-type]  # "repo" is one
 
 
 ROWS = [
@@ -77,15 +77,15 @@ def test_rows_are_narrowed_by_every_word_in_name_description_or_path_and_by_scop
 class Driven:
     """A picker whose deeds are written down."""
 
-    def __init__(self, rows: Sequence[Row] = ROWS) -> None:
+    def __init__(self, rows: Sequence[PickerRow] = ROWS) -> None:
         self.rows = list(rows)
         self.switched: list[tuple[str, bool]] = []
-        self.app = Picker(self.rows, Deeds(self.look, self.switch))
+        self.app = Picker(self.rows, PickerActions(self.look, self.switch))
 
-    def look(self, one: Row) -> str:
+    def look(self, one: PickerRow) -> str:
         return f"All about {one.name}\x1b[2J"
 
-    def switch(self, one: Row, here_only: bool) -> Sequence[Row]:
+    def switch(self, one: PickerRow, here_only: bool) -> Sequence[PickerRow]:
         self.switched.append((one.name, here_only))
         self.rows = [
             row(each.name, each.description, scope=each.scope, state="off" if each.state == "on" else "on")

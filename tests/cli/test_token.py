@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Skillhub
 
+from skillhub_mcp.policy.access_tokens import digest_of
 from skillhub_mcp.policy.files import tokens_file
-from skillhub_mcp.policy.tokens import digest_of
 
 
 @pytest.fixture

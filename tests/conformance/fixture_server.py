@@ -24,9 +24,9 @@ from mcp_types.jsonrpc import MISSING_REQUIRED_CLIENT_CAPABILITY
 from pydantic import Field
 
 from skillhub_mcp.bootstrap import http_options, make_hub, server_options
-from skillhub_mcp.cli.logs import log_to_stderr
+from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.server.http import serve_http
+from skillhub_mcp.server.http.app import serve_http
 from skillhub_mcp.settings import read_settings
 
 # One red pixel, and no sound at all.

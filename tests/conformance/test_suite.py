@@ -115,7 +115,9 @@ EXTENSION = {
 }
 
 _NEEDS_TOOL = "only a tool of the suite's own can show it; see the same check on `fixtures`"
-_NO_HOOK = "the suite has no hook to change the lists of this server; tests/server/test_announcing.py shows the word"
+_NO_HOOK = (
+    "the suite cannot change the lists of this server; tests/server/resources/test_list_changed.py shows the word"
+)
 _INLINED = "FastMCP puts references in place for clients that follow none; the hub's own schemas have none"
 _NO_RESUMPTION = "streams cannot be resumed: answers are short, and a client that lost one asks again"
 _TWINS = (

@@ -10,9 +10,9 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.skills.model import is_specified_name
+from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanning import Scan, scan
+from skillhub_mcp.skills.scanner import Scan, scan
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ import yaml
 from fastmcp.skills._snapshot import parse_frontmatter
 from fastmcp.skills.models import Skill as StrictSkill
 
-from skillhub_mcp.publishing.adapting import PublishedDocument, published_document
-from skillhub_mcp.publishing.entries import Entry, entry_of
-from skillhub_mcp.publishing.uris import Path as Segments
+from skillhub_mcp.publishing.entries import PublishedEntry, entry_of
+from skillhub_mcp.publishing.normalization import PublishedDocument, published_document
+from skillhub_mcp.publishing.uris import UriPath as Segments
 from skillhub_mcp.publishing.uris import skill_file, skill_paths, uri_of
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanning import scan
+from skillhub_mcp.skills.scanner import scan
 
 Published = dict[Segments, tuple[Skill, bytes, PublishedDocument]]
 
@@ -72,7 +72,7 @@ def _typed(content: bytes) -> dict[str, object]:
 
 
 def test_every_entry_is_one_that_a_strict_client_takes(skills: dict[Segments, Skill]) -> None:
-    entries: dict[Segments, Entry] = {
+    entries: dict[Segments, PublishedEntry] = {
         path: entry_of(skill.directory, path[-1], None, serve_dotfiles=False) for path, skill in skills.items()
     }
     withheld = {path: entry.withheld for path, entry in entries.items() if entry.withheld is not None}

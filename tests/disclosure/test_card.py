@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.card import ALWAYS, FITTING, HEADING, MAP, OTHERS, Circumstances, card
+from skillhub_mcp.disclosure.card import ALWAYS, FITTING, HEADING, MAP, OTHERS, CardContext, card
 from skillhub_mcp.skills.model import Skill
 
 DAY = date(2026, 11, 21)
-NOW = Circumstances(DAY)
+NOW = CardContext(DAY)
 ROOM = 1_800
 
 
@@ -73,7 +73,7 @@ def test_every_skill_comes_round_and_the_card_stays_the_same_all_day() -> None:
     assert card(skills, NOW, max_bytes=ROOM) == card(skills, NOW, max_bytes=ROOM)
     shown: set[str] = set()
     for number in range(15):
-        text = card(skills, Circumstances(DAY + timedelta(days=number)), max_bytes=ROOM)
+        text = card(skills, CardContext(DAY + timedelta(days=number)), max_bytes=ROOM)
         shown.update(one.name for one in skills if one.name in text)
     assert len(shown) == 300
 
@@ -90,7 +90,7 @@ def test_domains_that_find_no_room_are_counted_named_and_come_round() -> None:
     skills = library(600, domains=200)
     shown: set[str] = set()
     for number in range(200):
-        text = card(skills, Circumstances(DAY + timedelta(days=number)), max_bytes=ROOM)
+        text = card(skills, CardContext(DAY + timedelta(days=number)), max_bytes=ROOM)
         assert len(text.encode()) <= ROOM
         lines = text.splitlines()
         kept = [line for line in lines if "): " in line]
@@ -125,7 +125,7 @@ def test_fitting_skills_that_find_no_room_come_round() -> None:
     fitting = [skill(f"python-{number:02}", "Word " * 100, category="code") for number in range(40)]
     shown: set[str] = set()
     for number in range(40):
-        now = Circumstances(DAY + timedelta(days=number), words=frozenset({"python"}))
+        now = CardContext(DAY + timedelta(days=number), words=frozenset({"python"}))
         lines = card([*fitting, *library(200)], now, max_bytes=ROOM).splitlines()
         shown.update(line[2:11] for line in lines if line.startswith("- python-"))
     assert len(shown) == 40

@@ -12,27 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.seeds import seeds_example
 
-from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Entry, codelia, descriptions, fit
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, codelia, descriptions, fit
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
 UPDATE = "SKILLHUB_UPDATE_GOLDEN"
 
 
-def entry(name: str, description: str = "Does it.", *, importance: int = 0, path: str | None = None) -> Entry:
-    return Entry(name, description, path or f"/s/{name}/SKILL.md", "hub", "user", (importance,))
+def entry(name: str, description: str = "Does it.", *, importance: int = 0, path: str | None = None) -> CatalogueEntry:
+    return CatalogueEntry(name, description, path or f"/s/{name}/SKILL.md", "hub", "user", (importance,))
 
 
 # Seed 000 §6.1's example.
 SEED = [
-    Entry(
+    CatalogueEntry(
         "repo-review",
         "Review PR with risk-first checklist",
         "/repo/.agents/skills/repo-review/SKILL.md",
         "project",
         "repo",
     ),
-    Entry(
+    CatalogueEntry(
         "release-notes",
         "Draft release notes from commits",
         "/repo/.agents/skills/release-notes/SKILL.md",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from skillhub_mcp.disclosure.ledger import Ledger
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 
 def test_showings_of_one_thing_add_up_and_the_last_version_counts() -> None:

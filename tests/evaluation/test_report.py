@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillhub_mcp.evaluation.measures import MEASURES, interval, quality_of
+from skillhub_mcp.evaluation.metrics import MEASURES, interval, quality_of
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report, judge
 

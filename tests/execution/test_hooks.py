@@ -10,11 +10,11 @@ import pytest
 from tests.execution.processes import assert_ended
 
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.hooks import Event, Hook, read_hooks, run_hook
+from skillhub_mcp.execution.hooks import Hook, HookEvent, read_hooks, run_hook
 
 
 def hook(command: str, *, matcher: str = "", timeout: float = 30.0) -> Hook:
-    return Hook(Event.BEFORE, matcher, command, timeout)
+    return Hook(HookEvent.BEFORE, matcher, command, timeout)
 
 
 def file_of(tmp_path: Path, written: Any) -> str:
@@ -36,9 +36,9 @@ def test_a_file_in_the_form_that_agents_use_is_read(tmp_path: Path) -> None:
         }
     }
     assert read_hooks(file_of(tmp_path, written)) == (
-        Hook(Event.BEFORE, "Skill", "a", 30.0),
-        Hook(Event.BEFORE, "Skill", "b", 30.0),
-        Hook(Event.AFTER, "*", "c", 5.0),
+        Hook(HookEvent.BEFORE, "Skill", "a", 30.0),
+        Hook(HookEvent.BEFORE, "Skill", "b", 30.0),
+        Hook(HookEvent.AFTER, "*", "c", 5.0),
     )
 
 

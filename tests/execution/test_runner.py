@@ -18,7 +18,7 @@ import pytest
 from tests.execution.processes import PLENTY_OF_SECONDS, assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SkillFileNotFound
-from skillhub_mcp.execution.commands import CommandPolicy
+from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import (
     RUN_ID_VARIABLE,
     CommandResult,

@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.observers.keeping import EVERY_OBSERVER, Kept, keeping
+from tests.observers.recording import EVERY_OBSERVER, Kept, keeping
 
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.errors import SkillHubError, SkillNotFound
-from skillhub_mcp.observing import Happening, Library, Request, Search, Step, Sync, Use, observed
+from skillhub_mcp.events import (
+    Event,
+    LibraryEvent,
+    RequestEvent,
+    SearchEvent,
+    SearchStepEvent,
+    SyncEvent,
+    UseEvent,
+    observed,
+)
 from skillhub_mcp.settings import read_settings
 
 HOSTILE = "a\nINFO skillhub_mcp.audit: load\r\x1b[2J\u2028\ud800\0" + "ü" * 100_000
@@ -24,20 +33,20 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptu
     return keeping(request.param, tmp_path, caplog)
 
 
-def happenings() -> list[Happening]:
+def happenings() -> list[Event]:
     return [
-        Request(method="tools/call", tool="load_skill"),
-        Request(method="tools/list"),
-        Search(),
-        Search(mode="hybrid", searched=3, candidates=2, hits=1, confident=False),
-        Step(name="embed"),
-        Step(name="candidates"),
-        Step(name="score"),
-        Use(act="load", skill=HOSTILE),
-        Use(act="read", skill=HOSTILE, source="hub", file_path=HOSTILE, part=2),
-        Use(act="run", skill=HOSTILE, command=HOSTILE, exit_code=-9, size=0),
-        Sync(written=1, removed=2, rebuilt=True, embedding_failed=True),
-        Library(skills=100_000),
+        RequestEvent(method="tools/call", tool="load_skill"),
+        RequestEvent(method="tools/list"),
+        SearchEvent(),
+        SearchEvent(mode="hybrid", searched=3, candidates=2, hits=1, confident=False),
+        SearchStepEvent(name="embed"),
+        SearchStepEvent(name="candidates"),
+        SearchStepEvent(name="score"),
+        UseEvent(act="load", skill=HOSTILE),
+        UseEvent(act="read", skill=HOSTILE, source="hub", file_path=HOSTILE, part=2),
+        UseEvent(act="run", skill=HOSTILE, command=HOSTILE, exit_code=-9, size=0),
+        SyncEvent(written=1, removed=2, rebuilt=True, embedding_failed=True),
+        LibraryEvent(skills=100_000),
     ]
 
 
@@ -56,7 +65,7 @@ def test_an_error_passes_and_its_code_is_the_outcome(kept: Kept) -> None:
 
 
 def test_a_mistake_of_ours_passes_and_has_no_code(kept: Kept) -> None:
-    with pytest.raises(ZeroDivisionError), observed(kept.observer, Search()) as search:
+    with pytest.raises(ZeroDivisionError), observed(kept.observer, SearchEvent()) as search:
         raise ZeroDivisionError
     assert search.outcome == "UNEXPECTED"
 
@@ -67,7 +76,7 @@ def test_many_threads_are_heard_at_once(kept: Kept) -> None:
     def go() -> None:
         try:
             for _ in range(20):
-                with observed(kept.observer, Request(method="tools/call")), observed(kept.observer, Search()):
+                with observed(kept.observer, RequestEvent(method="tools/call")), observed(kept.observer, SearchEvent()):
                     pass
         except BaseException as error:  # noqa: BLE001 - told in the test's own thread
             failures.append(error)

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.trace import StatusCode
 from tests.conftest import SkillWriter
-from tests.observers.keeping import Telemetry
-from tests.search.pieces import WordEmbedder
+from tests.observers.recording import Telemetry
+from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.events import UseEvent, observed
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.observing import Use, observed
 from skillhub_mcp.settings import read_settings
 
 # Prints whether OpenTelemetry hears of what a server does, and whether its API was loaded at all.
@@ -157,7 +157,7 @@ def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
 
 
 def test_what_happens_inside_has_the_open_span_as_its_parent(telemetry: Telemetry) -> None:
-    outer, inner = Use(act="load", skill="pdf"), Use(act="read", skill="pdf")
+    outer, inner = UseEvent(act="load", skill="pdf"), UseEvent(act="read", skill="pdf")
     with observed(telemetry.observer, outer), observed(telemetry.observer, inner):
         pass
     first, second = telemetry.spans()
@@ -168,10 +168,10 @@ def test_what_happens_inside_has_the_open_span_as_its_parent(telemetry: Telemetr
 @pytest.mark.parametrize(
     ("present", "answer"),
     [
-        ("sdk", "['OpenTelemetry', 'RequestLog', 'Audit'] True"),
-        ("numbers alone", "['OpenTelemetry', 'RequestLog', 'Audit'] True"),
-        ("api", "['RequestLog', 'Audit'] True"),
-        ("nothing", "['RequestLog', 'Audit'] False"),
+        ("sdk", "['OpenTelemetry', 'AccessLog', 'Audit'] True"),
+        ("numbers alone", "['OpenTelemetry', 'AccessLog', 'Audit'] True"),
+        ("api", "['AccessLog', 'Audit'] True"),
+        ("nothing", "['AccessLog', 'Audit'] False"),
     ],
 )
 def test_only_a_program_with_an_sdk_has_spans_and_loads_what_makes_them(present: str, answer: str) -> None:

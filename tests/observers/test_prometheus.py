@@ -12,7 +12,7 @@ from tests.conftest import SkillWriter
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.observers.measures import MEASURES
+from skillhub_mcp.observers.metrics import METRICS
 from skillhub_mcp.observers.prometheus import Prometheus, prometheus_name
 from skillhub_mcp.settings import read_settings
 
@@ -93,9 +93,9 @@ def test_a_scraper_gets_the_form_that_it_accepts(prometheus: Prometheus, accept:
     assert body.endswith(b"# EOF\n") == told.startswith("application/openmetrics-text")
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+@pytest.mark.parametrize("measure", METRICS, ids=lambda measure: measure.name)
 def test_every_number_stands_in_the_guide(measure: object) -> None:
-    (found,) = (one for one in MEASURES if one is measure)
+    (found,) = (one for one in METRICS if one is measure)
     ending = "_total" if found.kind == "counter" else ""
     labels = ", ".join(f"`{label}`" for label in found.labels)
     assert f"| `{prometheus_name(found)}{ending}` | `{found.name}` | {found.kind} | {labels} |" in GUIDE.read_text(

@@ -11,10 +11,10 @@ import pytest
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnreadable, SkillDisabled, SkillNotFound
-from skillhub_mcp.policy.access import Access, Policy, RuleFiles, Standing
+from skillhub_mcp.policy.access import Access, Availability, Policy, RuleFiles
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
-from skillhub_mcp.policy.rules import Act, Rule, Rules
+from skillhub_mcp.policy.rules import Action, PermissionRule, Rules
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.visibility import Visibility
@@ -27,51 +27,51 @@ def skill(write_skill: SkillWriter, skills_dir: Path) -> Skill:
     return found
 
 
-def with_rules(*, deny: tuple[Rule, ...] = (), allow: tuple[Rule, ...] = ()) -> Policy:
+def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[PermissionRule, ...] = ()) -> Policy:
     return Policy(Visibility(), rules=Rules(deny, allow))
 
 
 def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> None:
     policy = Policy(Visibility())
-    assert policy.standing(skill) is Standing.ON
-    assert replace(policy, visibility=Visibility(frozenset({"other"}))).standing(skill) is Standing.FILTERED
-    assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).standing(skill) is Standing.OFF
-    assert with_rules(deny=(Rule("skill_load", "pdf-tools"),)).standing(skill) is Standing.DENIED
+    assert policy.standing(skill) is Availability.ON
+    assert replace(policy, visibility=Visibility(frozenset({"other"}))).standing(skill) is Availability.FILTERED
+    assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).standing(skill) is Availability.OFF
+    assert with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).standing(skill) is Availability.DENIED
 
 
 @pytest.mark.acceptance("S0-82")
 def test_what_is_not_served_is_refused_with_its_reason(skill: Skill) -> None:
     with pytest.raises(SkillDisabled, match="not enabled on this server"):
-        Policy(Visibility(frozenset({"other"}))).check(skill, Act.LOAD)
+        Policy(Visibility(frozenset({"other"}))).check(skill, Action.LOAD)
     with pytest.raises(SkillDisabled, match="switched off"):
-        Policy(Visibility(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Act.LOAD)
+        Policy(Visibility(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Action.LOAD)
     # A wild name is known to the rules by its safe alias.
     with pytest.raises(PermissionDenied):
-        with_rules(deny=(Rule("skill_load", "pdf-tools"),)).check(skill, Act.READ)
+        with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).check(skill, Action.READ)
 
 
 @pytest.mark.acceptance("S0-65")
 def test_what_is_open_needs_a_word_and_the_word_covers_what_it_was_given_for(skill: Skill) -> None:
     policy = with_rules()
     with pytest.raises(ConfirmationRequired) as caught:
-        policy.check(skill, Act.LOAD)
+        policy.check(skill, Action.LOAD)
     assert caught.value.rule_name == "pdf-tools"
     assert caught.value.hint == "ask them to run: skillhub permissions allow pdf-tools"
-    granted = {(Act.LOAD, skill.directory)}
-    policy.check(skill, Act.LOAD, granted)
-    policy.check(skill, Act.READ, granted)
+    granted = {(Action.LOAD, skill.directory)}
+    policy.check(skill, Action.LOAD, granted)
+    policy.check(skill, Action.READ, granted)
     with pytest.raises(ConfirmationRequired) as caught:
-        policy.check(skill, Act.RUN, granted)
+        policy.check(skill, Action.RUN, granted)
     assert (caught.value.hint or "").endswith("pdf-tools --run")
-    policy.check(skill, Act.RUN, {(Act.RUN, skill.directory)})
+    policy.check(skill, Action.RUN, {(Action.RUN, skill.directory)})
     with pytest.raises(ConfirmationRequired):
-        policy.check(skill, Act.LOAD, {(Act.LOAD, "/elsewhere"), (Act.READ, skill.directory)})
+        policy.check(skill, Action.LOAD, {(Action.LOAD, "/elsewhere"), (Action.READ, skill.directory)})
 
 
 def test_a_persons_own_command_is_their_word_and_never_undoes_a_denial(skill: Skill) -> None:
-    replace(with_rules(), asks=False).check(skill, Act.RUN)
+    replace(with_rules(), asks=False).check(skill, Action.RUN)
     with pytest.raises(PermissionDenied):
-        replace(with_rules(deny=(Rule("skill_load"),)), asks=False).check(skill, Act.LOAD)
+        replace(with_rules(deny=(PermissionRule("skill_load"),)), asks=False).check(skill, Action.LOAD)
 
 
 def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_own(tmp_path: Path, skill: Skill) -> None:
@@ -89,10 +89,10 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
     before = access.now()
     assert access.now() is before
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=one))
-    assert access.now().standing(skill) is Standing.OFF
-    assert access.now(two).standing(skill) is Standing.ON
-    add_rule(f"{two}/r.json", "deny", Rule("skill_load"), what="Its")
-    assert access.now(two).standing(skill) is Standing.DENIED
+    assert access.now().standing(skill) is Availability.OFF
+    assert access.now(two).standing(skill) is Availability.ON
+    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its")
+    assert access.now(two).standing(skill) is Availability.DENIED
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match="Own cannot be used"):
         access.now()
@@ -117,23 +117,23 @@ def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
     access = access_to(tmp_path, Visibility(categories=frozenset({"open"})))
     callers: dict[str, Visibility | None] = {"who": None}
     access.narrow_by(lambda: callers["who"])
-    assert [access.now().standing(skill) for skill in (one, two)] == [Standing.ON, Standing.FILTERED]
+    assert [access.now().standing(skill) for skill in (one, two)] == [Availability.ON, Availability.FILTERED]
     assert [access.sees(skill) for skill in (one, two)] == [True, False]
     assert access.sees_everything()
     with pytest.raises(SkillDisabled):
-        access.now().check(two, Act.LOAD)
+        access.now().check(two, Action.LOAD)
     callers["who"] = Visibility(frozenset({"two"}))
     for skill in (one, two):
-        assert access.now().standing(skill) is Standing.FILTERED
+        assert access.now().standing(skill) is Availability.FILTERED
         assert not access.now().offers(skill)
         assert not access.sees(skill)
     assert not access.sees_everything()
     # That it is there is not told either, nor which setting would show it.
     with pytest.raises(SkillNotFound) as caught:
-        access.now().check(one, Act.LOAD, {(Act.LOAD, one.directory)})
+        access.now().check(one, Action.LOAD, {(Action.LOAD, one.directory)})
     assert str(caught.value) == "No skill is named 'one'"
     with pytest.raises(SkillDisabled):
-        access.now().check(two, Act.LOAD)
+        access.now().check(two, Action.LOAD)
 
 
 def test_a_callers_policy_is_the_same_value_until_something_changes_and_few_are_kept(
@@ -153,7 +153,7 @@ def test_a_callers_policy_is_the_same_value_until_something_changes_and_few_are_
     assert all(policy_of(name) is kept[name] for name in kept)
     assert policy_of() is base
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
-    assert policy_of("PDF Tools").standing(skill) is Standing.OFF
+    assert policy_of("PDF Tools").standing(skill) is Availability.OFF
     assert policy_of("a") is not kept["a"]
     again = policy_of("a")
     for number in range(300):

@@ -12,9 +12,9 @@ import pytest
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, remove_rule, rules_file
-from skillhub_mcp.policy.rules import Rule
+from skillhub_mcp.policy.rules import PermissionRule
 
-RULE = Rule("skill_load", "pdf")
+RULE = PermissionRule("skill_load", "pdf")
 WHAT = "Your permissions.json"
 
 
@@ -34,7 +34,7 @@ def test_a_change_is_seen_and_without_one_the_same_value_comes_back(tmp_path: Pa
     add_rule(str(path), "deny", RULE, what=WHAT)
     changed = file.read()
     assert changed is not None
-    assert changed.deny == (Rule("skill_load"), RULE)
+    assert changed.deny == (PermissionRule("skill_load"), RULE)
     path.unlink()
     assert file.read() is None
 

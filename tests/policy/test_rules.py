@@ -14,17 +14,17 @@ from skillhub_mcp.policy.rules import (
     NO_RULES,
     OTHER_TOOLS,
     SKILL_TOOLS,
-    Act,
+    Action,
     BadRules,
-    Rule,
+    Decision,
+    PermissionRule,
     Rules,
-    Verdict,
     combined,
     parse_rules,
 )
 
-LOAD_A = Rule("skill_load", "a")
-LOAD_ANY = Rule("skill_load")
+LOAD_A = PermissionRule("skill_load", "a")
+LOAD_ANY = PermissionRule("skill_load")
 
 
 def written(**lists: Any) -> str:
@@ -35,44 +35,46 @@ def written(**lists: Any) -> str:
 @pytest.mark.parametrize(
     ("deny", "allow", "verdict"),
     [
-        ((LOAD_A,), (LOAD_A,), Verdict.DENY),
-        ((LOAD_ANY,), (LOAD_A,), Verdict.DENY),
-        ((LOAD_A,), (LOAD_ANY,), Verdict.DENY),
-        ((Rule("skill_load", "b"),), (LOAD_A,), Verdict.ALLOW),
-        ((), (LOAD_ANY,), Verdict.ALLOW),
-        ((), (Rule("skill_load", "b"),), Verdict.CONFIRM),
-        ((), (), Verdict.CONFIRM),
+        ((LOAD_A,), (LOAD_A,), Decision.DENY),
+        ((LOAD_ANY,), (LOAD_A,), Decision.DENY),
+        ((LOAD_A,), (LOAD_ANY,), Decision.DENY),
+        ((PermissionRule("skill_load", "b"),), (LOAD_A,), Decision.ALLOW),
+        ((), (LOAD_ANY,), Decision.ALLOW),
+        ((), (PermissionRule("skill_load", "b"),), Decision.CONFIRM),
+        ((), (), Decision.CONFIRM),
     ],
 )
-def test_deny_beats_allow_beats_confirm(deny: tuple[Rule, ...], allow: tuple[Rule, ...], verdict: Verdict) -> None:
-    assert Rules(deny, allow).verdict(Act.LOAD, ("a",)) is verdict
+def test_deny_beats_allow_beats_confirm(
+    deny: tuple[PermissionRule, ...], allow: tuple[PermissionRule, ...], verdict: Decision
+) -> None:
+    assert Rules(deny, allow).verdict(Action.LOAD, ("a",)) is verdict
 
 
 def test_without_any_rules_everything_is_allowed() -> None:
-    assert {NO_RULES.verdict(act, ("a",)) for act in Act} == {Verdict.ALLOW}
+    assert {NO_RULES.verdict(act, ("a",)) for act in Action} == {Decision.ALLOW}
     assert combined([], []) is NO_RULES
 
 
 @pytest.mark.parametrize("tool", LOADING_TOOLS)
 def test_a_rule_about_one_loading_tool_is_about_them_all(tool: str) -> None:
-    assert Rules((Rule(tool, "a"),)).verdict(Act.LOAD, ("a",)) is Verdict.DENY
-    assert Rules(allow=(Rule(tool, "a"),)).verdict(Act.LOAD, ("a",)) is Verdict.ALLOW
+    assert Rules((PermissionRule(tool, "a"),)).verdict(Action.LOAD, ("a",)) is Decision.DENY
+    assert Rules(allow=(PermissionRule(tool, "a"),)).verdict(Action.LOAD, ("a",)) is Decision.ALLOW
 
 
 def test_what_may_not_be_loaded_may_not_be_read_or_run_either() -> None:
-    rules = Rules((LOAD_A,), (Rule("read_skill_file"), Rule("run_skill_command")))
-    assert [rules.verdict(act, ("a",)) for act in Act] == [Verdict.DENY] * 3
+    rules = Rules((LOAD_A,), (PermissionRule("read_skill_file"), PermissionRule("run_skill_command")))
+    assert [rules.verdict(act, ("a",)) for act in Action] == [Decision.DENY] * 3
 
 
 def test_leave_to_load_is_leave_to_read_and_never_to_run() -> None:
     rules = Rules(allow=(LOAD_A,))
-    assert [rules.verdict(act, ("a",)) for act in Act] == [Verdict.ALLOW, Verdict.ALLOW, Verdict.CONFIRM]
-    reading = Rules(allow=(Rule("read_skill_file"),))
-    assert [reading.verdict(act, ("a",)) for act in Act] == [Verdict.CONFIRM, Verdict.ALLOW, Verdict.CONFIRM]
+    assert [rules.verdict(act, ("a",)) for act in Action] == [Decision.ALLOW, Decision.ALLOW, Decision.CONFIRM]
+    reading = Rules(allow=(PermissionRule("read_skill_file"),))
+    assert [reading.verdict(act, ("a",)) for act in Action] == [Decision.CONFIRM, Decision.ALLOW, Decision.CONFIRM]
 
 
 def test_a_denied_tool_is_denied_whatever_for_and_one_skills_rule_denies_no_tool() -> None:
-    assert Rules((Rule("search_skills"),)).denies_tool("search_skills")
+    assert Rules((PermissionRule("search_skills"),)).denies_tool("search_skills")
     assert not Rules((LOAD_A,)).denies_tool("skill_load")
 
 
@@ -84,7 +86,10 @@ def test_a_file_as_the_seed_shows_it_is_read() -> None:
             deny=[{"tool": "skill_load", "skill_name": "x"}],
         )
     )
-    assert rules == Rules((Rule("skill_load", "x"),), (Rule("skill_load", "repo-review"), Rule("run_skill_command")))
+    assert rules == Rules(
+        (PermissionRule("skill_load", "x"),),
+        (PermissionRule("skill_load", "repo-review"), PermissionRule("run_skill_command")),
+    )
     assert parse_rules(written()) == Rules()
     assert parse_rules('{"permissions": {}, "model": {"name": "m"}}') == Rules()
 
@@ -124,28 +129,34 @@ def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
 
 
 def test_a_projects_rules_narrow_and_allow_only_where_the_person_has_none() -> None:
-    own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(Rule("skill_load", "b"),), allow=(LOAD_ANY,))
+    own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(PermissionRule("skill_load", "b"),), allow=(LOAD_ANY,))
     both = combined([own], [foreign])
-    assert [both.verdict(Act.LOAD, (name,)) for name in "abc"] == [Verdict.DENY, Verdict.DENY, Verdict.CONFIRM]
+    assert [both.verdict(Action.LOAD, (name,)) for name in "abc"] == [Decision.DENY, Decision.DENY, Decision.CONFIRM]
     alone = combined([], [foreign])
-    assert [alone.verdict(Act.LOAD, (name,)) for name in "abc"] == [Verdict.ALLOW, Verdict.DENY, Verdict.ALLOW]
+    assert [alone.verdict(Action.LOAD, (name,)) for name in "abc"] == [Decision.ALLOW, Decision.DENY, Decision.ALLOW]
 
 
 some_rules = st.lists(
-    st.builds(Rule, st.sampled_from(SKILL_TOOLS), st.none() | st.sampled_from(["a", "b"])), max_size=4
+    st.builds(PermissionRule, st.sampled_from(SKILL_TOOLS), st.none() | st.sampled_from(["a", "b"])), max_size=4
 ).map(tuple)
 
 
-@given(deny=some_rules, allow=some_rules, more=some_rules, name=st.sampled_from(["a", "b"]), act=st.sampled_from(Act))
+@given(
+    deny=some_rules, allow=some_rules, more=some_rules, name=st.sampled_from(["a", "b"]), act=st.sampled_from(Action)
+)
 def test_more_denials_never_let_more_through(
-    deny: tuple[Rule, ...], allow: tuple[Rule, ...], more: tuple[Rule, ...], name: str, act: Act
+    deny: tuple[PermissionRule, ...],
+    allow: tuple[PermissionRule, ...],
+    more: tuple[PermissionRule, ...],
+    name: str,
+    act: Action,
 ) -> None:
-    order = [Verdict.DENY, Verdict.CONFIRM, Verdict.ALLOW]
+    order = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
     before = Rules(deny, allow).verdict(act, (name,))
     assert order.index(Rules(deny + more, allow).verdict(act, (name,))) <= order.index(before)
     assert order.index(Rules(deny, allow + more).verdict(act, (name,))) >= order.index(before)
 
 
-@given(rule=st.builds(Rule, st.sampled_from((*SKILL_TOOLS, *OTHER_TOOLS))))
-def test_a_rule_that_was_written_is_read_back(rule: Rule) -> None:
+@given(rule=st.builds(PermissionRule, st.sampled_from((*SKILL_TOOLS, *OTHER_TOOLS))))
+def test_a_rule_that_was_written_is_read_back(rule: PermissionRule) -> None:
     assert parse_rules(written(allow=[rule.as_json()])).allow == (rule,)

@@ -16,7 +16,7 @@ from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.registry_index import RegistryIndex
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanning import HowMuch, scan
+from skillhub_mcp.skills.scanner import ReadDepth, scan
 
 NAMES = ("a", "b", ".hidden", "node_modules", "link")
 DEPTH = 3
@@ -127,7 +127,7 @@ def test_every_skill_is_reached_by_its_handle_and_by_its_path(
         for deed in deeds:
             do(deed, top, clock)
         roots = make_roots([str(top / "skills" / "a"), str(top / "skills")])
-        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, reading=HowMuch.HEADER).snapshot
+        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, reading=ReadDepth.HEADER).snapshot
         for skill in snapshot.everything:
             handle = snapshot.handle(skill)
             assert snapshot.named(handle) is skill

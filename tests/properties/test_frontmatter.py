@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from skillhub_mcp.skills import frontmatter
 from skillhub_mcp.skills.frontmatter import MAX_HEADER_BYTES, Document, header_end, parse
 from skillhub_mcp.skills.model import FileStamp
-from skillhub_mcp.skills.reading import read_skill
+from skillhub_mcp.skills.parser import parse_skill
 
 LOADERS = [name for name in ("CSafeLoader", "SafeLoader") if hasattr(yaml, name)]
 
@@ -376,7 +376,7 @@ def test_spoiled_headers_of_real_skills_end_in_a_skill_or_in_a_reason(corpus: Pa
         if document.header:
             assert_one_outcome(document.header)
         assert_prefix_decides(content, (1, 5, 40, 200))
-        read = read_skill(content, directory="/r/a", root="/r", directory_name="a", stamp=stamp)
+        read = parse_skill(content, directory="/r/a", root="/r", directory_name="a", stamp=stamp)
         assert (read.skill is not None) or read.diagnostics
         if read.skill is not None:
             assert len(read.skill.name) > 0

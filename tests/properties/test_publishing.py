@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import AnyUrl
 from tests.properties.test_frontmatter import PIECES, TEXT
 
-from skillhub_mcp.publishing.adapting import PublishedDocument, Withheld, is_text, published_document
+from skillhub_mcp.publishing.normalization import PublishedDocument, Withheld, is_text, published_document
 from skillhub_mcp.publishing.uris import segments_of, skill_paths, uri_of
 from skillhub_mcp.skills.discovery import Ignored
 from skillhub_mcp.skills.frontmatter import parse

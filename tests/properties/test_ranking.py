@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.search.test_ranking import candidates, scores
 
-from skillhub_mcp.search.ranking import NEVER_CUT, Hit, Reason, cut, ranked
+from skillhub_mcp.search.ranking import NEVER_CUT, Hit, Reason, cut_tail, rank
 
 THRESHOLDS = st.floats(min_value=0.0, max_value=1.0)
 WORDS = st.floats(min_value=0.0, max_value=1e6, allow_subnormal=False)
@@ -27,7 +27,7 @@ def test_scores_are_within_0_and_1_fall_and_ties_stand_by_key(
 ) -> None:
     words = [word for word, _, _ in given_parts]
     totals = [total for _, total, _ in given_parts]
-    found = ranked(
+    found = rank(
         candidates(*[None] * len(words)), scores(words, [share for *_, share in given_parts]), totals, skills=skills
     )
     assert all(0.0 <= hit.score <= 1.0 for hit in found)
@@ -38,18 +38,18 @@ def test_scores_are_within_0_and_1_fall_and_ties_stand_by_key(
 
 @given(hit_lists(), THRESHOLDS, st.integers(min_value=1, max_value=40))
 def test_a_cut_keeps_a_beginning(hits: list[Hit], threshold: float, limit: int) -> None:
-    kept = cut(hits, threshold=threshold, limit=limit)
+    kept = cut_tail(hits, threshold=threshold, limit=limit)
     assert kept == hits[: len(kept)]
     assert len(kept) <= limit
 
 
 @given(hit_lists(), THRESHOLDS)
 def test_five_or_fewer_are_never_cut_and_the_best_never_is(hits: list[Hit], threshold: float) -> None:
-    assert cut(hits[:NEVER_CUT], threshold=threshold, limit=100) == hits[:NEVER_CUT]
-    assert cut(hits, threshold=threshold, limit=100)[:1] == hits[:1]
+    assert cut_tail(hits[:NEVER_CUT], threshold=threshold, limit=100) == hits[:NEVER_CUT]
+    assert cut_tail(hits, threshold=threshold, limit=100)[:1] == hits[:1]
 
 
 @given(hit_lists(), THRESHOLDS, THRESHOLDS)
 def test_a_higher_threshold_keeps_no_more(hits: list[Hit], one: float, two: float) -> None:
     low, high = sorted((one, two))
-    assert len(cut(hits, threshold=high, limit=100)) <= len(cut(hits, threshold=low, limit=100))
+    assert len(cut_tail(hits, threshold=high, limit=100)) <= len(cut_tail(hits, threshold=low, limit=100))

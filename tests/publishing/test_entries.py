@@ -14,10 +14,12 @@ from tests.publishing.conftest import A_MINUTE_NS, Later
 from tests.traversal import SECRET, plant
 
 from skillhub_mcp.publishing import entries
-from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, Entry, PublishedFile, entry_of
+from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, PublishedEntry, PublishedFile, entry_of
 
 
-def made(skill: Path, before: Entry | None = None, *, name: str = "demo", serve_dotfiles: bool = False) -> Entry:
+def made(
+    skill: Path, before: PublishedEntry | None = None, *, name: str = "demo", serve_dotfiles: bool = False
+) -> PublishedEntry:
     return entry_of(str(skill), name, before, serve_dotfiles=serve_dotfiles)
 
 
@@ -25,7 +27,7 @@ def digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def paths(entry: Entry) -> list[str]:
+def paths(entry: PublishedEntry) -> list[str]:
     return [file.path for file in entry.files]
 
 

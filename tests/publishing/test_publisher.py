@@ -24,8 +24,8 @@ from skillhub_mcp.errors import (
     PolicyUnreadable,
     ResourceNotFound,
 )
-from skillhub_mcp.policy.rules import Act
-from skillhub_mcp.publishing.kept import PUBLICATION_FILE, KeptEntries
+from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 
 Environment = dict[str, str]
@@ -262,7 +262,7 @@ def test_reading_finds_what_no_stamp_shows_and_mends_the_entry(
         true = publisher.page().skills[0].entry
         # As it would be kept of a file that changed on a file system without times.
         stale = replace(true, files=tuple(replace(file, digest=f"sha256:{'0' * 64}") for file in true.files))
-        other = KeptEntries(str(Path(hub_environment["DB_PATH"]).parent / PUBLICATION_FILE))
+        other = EntryCache(str(Path(hub_environment["DB_PATH"]).parent / PUBLICATION_FILE))
         other.keep({str(skill): stale})
         other.close()
         assert publisher.skill("skill://hub/demo/SKILL.md").entry == stale
@@ -465,15 +465,15 @@ def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
     with publishing(permissions(hub_environment)) as (publisher, _):
         assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
         assert len(publisher.children("skill://hub/demo")) == 2
-        for uri, act in (("skill://hub/demo/SKILL.md", Act.LOAD), ("skill://hub/demo/a.txt", Act.READ)):
+        for uri, act in (("skill://hub/demo/SKILL.md", Action.LOAD), ("skill://hub/demo/a.txt", Action.READ)):
             with pytest.raises(ConfirmationRequired) as raised:
                 publisher.content(uri)
             assert raised.value.tool == act.value
             assert publisher.content(uri, granted={(act, str(skill))}).content
         # Who agreed to the instructions agreed to the files that they speak of, and not the other way round.
-        assert publisher.content("skill://hub/demo/a.txt", granted={(Act.LOAD, str(skill))}).content == b"a"
+        assert publisher.content("skill://hub/demo/a.txt", granted={(Action.LOAD, str(skill))}).content == b"a"
         with pytest.raises(ConfirmationRequired):
-            publisher.content("skill://hub/demo/SKILL.md", granted={(Act.READ, str(skill))})
+            publisher.content("skill://hub/demo/SKILL.md", granted={(Action.READ, str(skill))})
         # Nobody is asked about what is not there.
         told_of_nothing(publisher, "skill://hub/demo/none.txt")
 

@@ -10,7 +10,7 @@ from tests.conftest import SkillWriter
 
 from skillhub_mcp.publishing.uris import MAX_URI_CHARACTERS, published_name, segments_of, skill_paths, uri_of
 from skillhub_mcp.skills.roots import Source, ordered
-from skillhub_mcp.skills.scanning import scan
+from skillhub_mcp.skills.scanner import scan
 
 Places = list[tuple[Source, Path]]
 

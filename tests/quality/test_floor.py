@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.hubs import hub_of
 
+from skillhub_mcp.evaluation.evaluator import evaluate
 from skillhub_mcp.evaluation.queries import directories_of, read_ids, read_queries
 from skillhub_mcp.evaluation.report import Report
-from skillhub_mcp.evaluation.running import evaluate
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.search.pieces import make_skill
+from tests.search.builders import make_skill
 
-from skillhub_mcp.search.analysis import normalise_query
-from skillhub_mcp.search.features import Parts, features_of, parts_of, side_by_side
-from skillhub_mcp.search.question import Alternative, Clause, Origin, Question, understand
+from skillhub_mcp.analysis.analyzer import normalise_query
+from skillhub_mcp.analysis.spelling import Speller
+from skillhub_mcp.index.features import SkillFeatures, decode_features, encode_features, stack_terms
+from skillhub_mcp.index.statistics import Statistics, Tally
+from skillhub_mcp.search.query import Alternative, Clause, Query, TermOrigin, parse_query
 from skillhub_mcp.search.scoring import ALL_FIELDS, contributions, score
-from skillhub_mcp.search.spelling import Speller
-from skillhub_mcp.search.statistics import Statistics, Tally
 from skillhub_mcp.skills.model import Skill
 
 LIBRARY = (
@@ -23,33 +23,33 @@ LIBRARY = (
 )
 
 
-def measured(library: tuple[tuple[Skill, str], ...] = LIBRARY) -> tuple[list[Parts], Statistics]:
+def measured(library: tuple[tuple[Skill, str], ...] = LIBRARY) -> tuple[list[SkillFeatures], Statistics]:
     tally, candidates = Tally(), []
     for skill, body in library:
-        found = features_of(skill, body)
+        found = encode_features(skill, body)
         tally.add(found.encoded, found.words)
-        candidates.append(parts_of(found.encoded))
+        candidates.append(decode_features(found.encoded))
     return candidates, tally.result()
 
 
-def asked(query: str, known: Statistics) -> Question:
-    return understand(normalise_query(query), known, Speller(known.words))
+def asked(query: str, known: Statistics) -> Query:
+    return parse_query(normalise_query(query), known, Speller(known.words))
 
 
 def test_the_field_decides_what_a_word_is_worth() -> None:
     candidates, known = measured()
-    found = score(asked("pdf", known), side_by_side(candidates), known, fields=ALL_FIELDS - {"body"}).words.tolist()
+    found = score(asked("pdf", known), stack_terms(candidates), known, fields=ALL_FIELDS - {"body"}).words.tolist()
     forms, reader, painter, charts = found
     assert forms > reader > painter > charts == 0.0
 
 
 def test_only_the_fields_that_are_asked_for_count() -> None:
     candidates, known = measured()
-    words = score(asked("pdf", known), side_by_side(candidates), known, fields=ALL_FIELDS - {"body"}).words.tolist()
+    words = score(asked("pdf", known), stack_terms(candidates), known, fields=ALL_FIELDS - {"body"}).words.tolist()
     assert words[3] == 0.0
     assert words[0] > 0.0
     assert (
-        score(asked("pdf", known), side_by_side(candidates), known, fields=frozenset({"tags"})).words.tolist()[0] == 0.0
+        score(asked("pdf", known), stack_terms(candidates), known, fields=frozenset({"tags"})).words.tolist()[0] == 0.0
     )
 
 
@@ -57,14 +57,14 @@ def test_a_long_body_takes_away_from_what_stands_in_it() -> None:
     short = (make_skill("short"), "walrus")
     long = (make_skill("long"), "walrus " + "other words entirely " * 500)
     candidates, known = measured((short, long))
-    words = score(asked("walrus", known), side_by_side(candidates), known).words.tolist()
+    words = score(asked("walrus", known), stack_terms(candidates), known).words.tolist()
     assert words[0] > words[1] > 0.0
 
 
 def test_the_parts_of_a_score_are_shares() -> None:
     candidates, known = measured()
     question = asked("fill out pdf forms", known)
-    scores = score(question, side_by_side(candidates), known, nearness=(0.9, 0.1, None, -0.2))
+    scores = score(question, stack_terms(candidates), known, nearness=(0.9, 0.1, None, -0.2))
     assert scores.shares.tolist()[0] == 1.0
     assert scores.meaning.tolist() == pytest.approx([1.0, 0.3 / 1.1, 0.0, 0.0])
     assert scores.phrase.tolist()[0] == 1.0
@@ -74,8 +74,8 @@ def test_the_parts_of_a_score_are_shares() -> None:
 
 def test_what_nobody_has_lowers_the_coverage() -> None:
     candidates, known = measured()
-    alone = score(asked("pdf", known), side_by_side(candidates), known).coverage.tolist()[0]
-    beside = score(asked("pdf of Ouagadougou", known), side_by_side(candidates), known).coverage.tolist()[0]
+    alone = score(asked("pdf", known), stack_terms(candidates), known).coverage.tolist()[0]
+    beside = score(asked("pdf of Ouagadougou", known), stack_terms(candidates), known).coverage.tolist()[0]
     assert alone == pytest.approx(1.0)
     assert beside < 0.5
 
@@ -84,7 +84,7 @@ def test_synonyms_of_one_word_do_not_add_up() -> None:
     both = (make_skill("both", "Kubernetes k8s kubectl pod."), "")
     one = (make_skill("one", "Kubernetes kubernetes kubernetes kubernetes."), "")
     candidates, known = measured((both, one, *LIBRARY))
-    words = score(asked("kubernetes", known), side_by_side(candidates), known).words.tolist()
+    words = score(asked("kubernetes", known), stack_terms(candidates), known).words.tolist()
     assert words[1] > words[0]
 
 
@@ -92,27 +92,27 @@ def test_of_a_synonym_in_two_words_both_are_needed() -> None:
     whole = (make_skill("whole", "Writes a pull request."), "")
     half = (make_skill("half", "Sends a request."), "")
     parts, known = measured((whole, half, *LIBRARY))
-    alternative = Alternative(("pull", "request"), 0.6, Origin.SYNONYM, "pull request")
-    question = Question((Clause("merge", (alternative,)),), ())
-    scores = score(question, side_by_side(parts), known)
+    alternative = Alternative(("pull", "request"), 0.6, TermOrigin.SYNONYM, "pull request")
+    question = Query((Clause("merge", (alternative,)),), ())
+    scores = score(question, stack_terms(parts), known)
     assert scores.words.tolist()[0] == pytest.approx(
         0.6 * min(_alone(term, parts, known) for term in alternative.terms)
     )
     assert scores.words.tolist()[1:] == [0.0] * 5
     assert scores.coverage.tolist() == [pytest.approx(0.6), 0.0, 0.0, 0.0, 0.0, 0.0]
-    assert [len(own) for own in contributions(question, side_by_side(parts), known)] == [1, 0, 0, 0, 0, 0]
+    assert [len(own) for own in contributions(question, stack_terms(parts), known)] == [1, 0, 0, 0, 0, 0]
 
 
-def _alone(term: str, parts: list[Parts], known: Statistics) -> float:
-    question = Question((Clause(term, (Alternative((term,), 1.0, Origin.ASKED, term),)),), ())
-    return float(score(question, side_by_side(parts), known).words[0])
+def _alone(term: str, parts: list[SkillFeatures], known: Statistics) -> float:
+    question = Query((Clause(term, (Alternative((term,), 1.0, TermOrigin.ASKED, term),)),), ())
+    return float(score(question, stack_terms(parts), known).words[0])
 
 
 def test_a_clause_is_as_rare_as_the_rarest_that_can_stand_for_it() -> None:
     parts, known = measured()
-    common, rare, other = (Alternative((term,), 0.5, Origin.SYNONYM, term) for term in ("pdf", "wall", "chart"))
-    question = Question((Clause("either", (common, rare)), Clause("chart", (other,))), ())
-    covered = score(question, side_by_side(parts), known).coverage.tolist()[0]
+    common, rare, other = (Alternative((term,), 0.5, TermOrigin.SYNONYM, term) for term in ("pdf", "wall", "chart"))
+    question = Query((Clause("either", (common, rare)), Clause("chart", (other,))), ())
+    covered = score(question, stack_terms(parts), known).coverage.tolist()[0]
     pdf, wall, chart = (known.rarity(term) for term in ("pdf", "wall", "chart"))
     assert pdf < wall
     assert covered == pytest.approx(0.5 * wall / (wall + chart))
@@ -122,10 +122,10 @@ def test_fields_that_do_not_count_neither_cover_nor_explain() -> None:
     parts, known = measured()
     tags = frozenset({"tags"})
     question = asked("pdf reader", known)
-    scores = score(question, side_by_side(parts), known, fields=tags)
+    scores = score(question, stack_terms(parts), known, fields=tags)
     assert scores.coverage.tolist()[0] == 0.0
     assert 0.0 < scores.coverage.tolist()[1] < 1.0
-    found = contributions(question, side_by_side(parts), known, fields=tags)
+    found = contributions(question, stack_terms(parts), known, fields=tags)
     assert [[part.fields for part in own] for own in found] == [[], [("tags",)], [], []]
 
 
@@ -134,15 +134,15 @@ def test_what_is_all_there_is_covered_whole() -> None:
     library = tuple((make_skill(f"skill-{many}", " ".join(words[:many])), "") for many in range(1, 13))
     parts, known = measured(library)
     for many in range(1, 13):
-        coverage = score(asked(" ".join(words[:many]), known), side_by_side(parts), known).coverage.tolist()
+        coverage = score(asked(" ".join(words[:many]), known), stack_terms(parts), known).coverage.tolist()
         assert coverage[many - 1 :] == [1.0] * (13 - many)
 
 
 def test_contributions_say_where_the_words_stand_and_add_up_to_the_score() -> None:
     candidates, known = measured()
     question = asked("pdf forms", known)
-    found = contributions(question, side_by_side(candidates), known)
-    scores = score(question, side_by_side(candidates), known)
+    found = contributions(question, stack_terms(candidates), known)
+    scores = score(question, stack_terms(candidates), known)
     assert [sum(part.worth for part in own) for own in found] == pytest.approx(scores.words.tolist())
     assert {part.asked: part.fields for part in found[0]} == {
         "pdf": ("name", "description"),
@@ -154,9 +154,9 @@ def test_contributions_say_where_the_words_stand_and_add_up_to_the_score() -> No
 
 def test_no_candidates_and_no_clauses_are_no_error() -> None:
     candidates, known = measured()
-    assert score(asked("pdf", known), side_by_side([]), known).words.tolist() == []
-    assert score(asked("the of", known), side_by_side(candidates), known).words.tolist() == [0.0] * 4
-    assert contributions(asked("", known), side_by_side(candidates), known) == [[], [], [], []]
+    assert score(asked("pdf", known), stack_terms([]), known).words.tolist() == []
+    assert score(asked("the of", known), stack_terms(candidates), known).words.tolist() == [0.0] * 4
+    assert contributions(asked("", known), stack_terms(candidates), known) == [[], [], [], []]
 
 
 WORDS = st.sampled_from(["pdf", "form", "chart", "walrus", "paint", "table"])
@@ -168,7 +168,7 @@ def test_one_more_of_a_word_in_place_of_another_never_scores_less(description: s
     poorer = (make_skill("poorer", f"{description} filler"), body)
     richer = (make_skill("richer", f"{description} {word}"), body)
     candidates, known = measured((poorer, richer, *LIBRARY))
-    words = score(asked(word, known), side_by_side(candidates), known).words.tolist()
+    words = score(asked(word, known), stack_terms(candidates), known).words.tolist()
     assert words[1] >= words[0]
 
 
@@ -176,8 +176,8 @@ def test_one_more_of_a_word_in_place_of_another_never_scores_less(description: s
 def test_the_order_of_the_candidates_makes_no_difference(order: list[int], query: str) -> None:
     candidates, known = measured()
     question = asked(query, known)
-    straight = score(question, side_by_side(candidates), known)
-    turned = score(question, side_by_side([candidates[place] for place in order]), known)
+    straight = score(question, stack_terms(candidates), known)
+    turned = score(question, stack_terms([candidates[place] for place in order]), known)
     for part in ("words", "coverage", "phrase"):
         values = getattr(straight, part).tolist()
         assert getattr(turned, part).tolist() == pytest.approx([values[place] for place in order])
@@ -187,5 +187,5 @@ def test_the_order_of_the_candidates_makes_no_difference(order: list[int], query
 def test_what_a_candidate_scores_hangs_on_no_other(number: int) -> None:
     candidates, known = measured()
     question = asked("pdf forms and charts", known)
-    alone = score(question, side_by_side([candidates[number]]), known).words.tolist()
-    assert alone == pytest.approx([score(question, side_by_side(candidates), known).words.tolist()[number]])
+    alone = score(question, stack_terms([candidates[number]]), known).words.tolist()
+    assert alone == pytest.approx([score(question, stack_terms(candidates), known).words.tolist()[number]])

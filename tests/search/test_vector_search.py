@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.hubs import hub_of
-from tests.search.pieces import WordEmbedder
+from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.search.ranking import Reason
 

@@ -16,8 +16,8 @@ from joserfc.jwk import Key
 from mcp.client.streamable_http import streamable_http_client
 from tests.server.eras import Caller
 
+from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens
-from skillhub_mcp.policy.tokens import make_token
 from skillhub_mcp.skills.visibility import Visibility
 
 INITIALIZE = {

@@ -20,9 +20,9 @@ from mcp.shared.exceptions import MCPError
 from tests.server.sessions import COMMAND
 
 from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
-from skillhub_mcp.server import http
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.server.boundary import ERROR_META_KEY
+from skillhub_mcp.server.http import app as http_app
+from skillhub_mcp.server.middleware.error_handling import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
@@ -115,8 +115,8 @@ def listening(environment: Mapping[str, str]) -> Iterator[str]:
     server = make_server(hub, server_options(settings, hub, over_http=True))
     options = http_options(settings, host="127.0.0.1", port=0, metrics=metrics)
     # The server's own way to listen: a socket of `create_server` makes every answer wait for an acknowledgement.
-    with http.listening(options) as listener:
-        serving = http.make_uvicorn(http.make_http_app(server, hub, options), options)
+    with http_app.listening(options) as listener:
+        serving = http_app.make_uvicorn(http_app.make_http_app(server, hub, options), options)
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

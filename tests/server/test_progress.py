@@ -17,7 +17,7 @@ from tests.server.eras import WAYS, listening, reached
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.bootstrap import make_hub, server_options
-from skillhub_mcp.search.indexing import LOCK_FILE
+from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 

@@ -10,7 +10,7 @@ import pytest
 
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanning import Memory, Scan, scan
+from skillhub_mcp.skills.scanner import Scan, ScanCache, scan
 
 Looker = Callable[..., Scan]
 
@@ -22,7 +22,7 @@ def look(skills_dir: Path) -> Looker:
     """Scan `skills_dir`, or the roots that are given."""
 
     def look_at(
-        *roots: Path, memory: Memory | None = None, admission: Admission = LENIENT, reread: bool = False
+        *roots: Path, memory: ScanCache | None = None, admission: Admission = LENIENT, reread: bool = False
     ) -> Scan:
         given = [str(root) for root in roots or (skills_dir,)]
         return scan(make_roots(given), memory=memory or {}, admission=admission, reread=reread)

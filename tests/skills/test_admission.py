@@ -17,10 +17,10 @@ from skillhub_mcp.skills.admission import (
     registry_strict,
 )
 from skillhub_mcp.skills.model import FileStamp
-from skillhub_mcp.skills.reading import read_skill
+from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.rules import RULES, Origin
-from skillhub_mcp.skills.scanning import recall
+from skillhub_mcp.skills.rules import RULES, RuleSource
+from skillhub_mcp.skills.scanner import scan_from_cache
 
 READERS = {
     "lenient": LENIENT,
@@ -35,7 +35,7 @@ STAMP = FileStamp(1, 2, "3", 4)
 def refused_for(header: str, admission: Admission, *, directory_name: str = "a") -> set[str]:
     """The refusing rules that a header breaks for a reader."""
     content = f"---\n{header}\n---\n".encode()
-    read = read_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
+    read = parse_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
     breaches = admission.breaches(read.skill, read.diagnostics, read.shape)
     refused = {breach.rule for breach in breaches} & admission.refusing
     assert bool(refused) == admission.refuses(breaches)
@@ -209,7 +209,7 @@ def test_one_scan_serves_every_reader(look: Looker, write_skill: SkillWriter) ->
     roots: tuple[SkillRoot, ...] = seen.snapshot.report.roots
 
     def served(admission: Admission) -> list[str]:
-        return [skill.name for skill in recall(roots, memory=seen.memory, admission=admission).skills]
+        return [skill.name for skill in scan_from_cache(roots, memory=seen.memory, admission=admission).skills]
 
     assert served(LENIENT) == ["marked", "plain", "unknown"]
     assert served(STRICT) == ["marked", "plain"]
@@ -224,5 +224,5 @@ def test_a_reader_refuses_by_rules_that_exist_and_whoever_is_strict_refuses_the_
         assert reader.refusing <= set(RULES)
         assert unusable - reader.refusing == ({"description-missing"} if name == "registry-lenient" else set())
     for rule in RULES.values():
-        if rule.origin is Origin.ADVICE:
+        if rule.origin is RuleSource.ADVICE:
             assert not any(rule.id in reader.refusing for reader in READERS.values())

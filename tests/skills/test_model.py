@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.skills.model import FileStamp, Skill, is_specified_name, safe_alias
+from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
 
 @pytest.mark.parametrize(

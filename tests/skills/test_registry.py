@@ -17,7 +17,7 @@ from tests.skills.conftest import AN_HOUR_NS
 from skillhub_mcp import build_index, refresh_index
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
-from skillhub_mcp.skills.discovery import Passed
+from skillhub_mcp.skills.discovery import SkipReason
 from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
 from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
 from skillhub_mcp.skills.roots import SkillRoot, Source, make_roots
@@ -292,11 +292,11 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
         "cannot be looked into": 1,
         "description-missing": 1,
         "yaml-invalid": 2,
-        Passed.HIDDEN.value: 2,
-        Passed.SKIPPED.value: 1,
-        Passed.TOO_DEEP.value: 1,
-        Passed.NO_SKILL.value: 3,
-        Passed.NO_DIRECTORY.value: 3,
+        SkipReason.HIDDEN.value: 2,
+        SkipReason.SKIPPED.value: 1,
+        SkipReason.TOO_DEEP.value: 1,
+        SkipReason.NO_SKILL.value: 3,
+        SkipReason.NO_DIRECTORY.value: 3,
     }
     assert list(report.ignored_counts) == sorted(report.ignored_counts)
     assert len(report.ignored) == sum(report.ignored_counts.values())
@@ -316,7 +316,7 @@ def test_counts_are_whole_where_only_the_first_places_are_named(
     for number in range(130):
         (skills_dir / f"empty-{number:03}").mkdir()
     report = build().report
-    assert report.ignored_counts == {Passed.NO_SKILL.value: 130}
+    assert report.ignored_counts == {SkipReason.NO_SKILL.value: 130}
     assert len(report.ignored) == 100
 
 

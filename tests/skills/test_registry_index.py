@@ -21,7 +21,7 @@ from skillhub_mcp.skills.registry_index import (
     index_of,
 )
 from skillhub_mcp.skills.roots import Source, ordered
-from skillhub_mcp.skills.scanning import HowMuch, scan
+from skillhub_mcp.skills.scanner import ReadDepth, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 MtimeSetter = Callable[[Path, int], None]
@@ -50,7 +50,7 @@ def two_roots(tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter)
             (Source.HUB, str(tmp_path / "hub")),
         ]
     )
-    return scan(roots, memory={}, admission=REGISTRY_STRICT, reading=HowMuch.HEADER).snapshot
+    return scan(roots, memory={}, admission=REGISTRY_STRICT, reading=ReadDepth.HEADER).snapshot
 
 
 def claim(snapshot: Snapshot, source: Source, tail: str, version: str) -> Claim:
@@ -168,7 +168,7 @@ def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: 
     write_skill("hidden")
     write_skill("broken", frontmatter="name: broken\ndescription: [")
     (skills_dir / "no-skill" / "SKILL.md").mkdir(parents=True)
-    snapshot = scan(roots, memory={}, reading=HowMuch.HEADER).snapshot
+    snapshot = scan(roots, memory={}, reading=ReadDepth.HEADER).snapshot
     whole = index_of(snapshot, allows=lambda skill: skill.name == "own").report
     assert whole.found == 3
     assert whole.ignored
@@ -176,7 +176,7 @@ def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: 
     assert (own.found, own.valid, [root.found for root in own.roots]) == (1, 1, [1])
     assert (own.ignored, own.ignored_counts) == ((), {})
     write_skill("hidden", "Something else.")
-    again = scan(roots, memory={}, reading=HowMuch.HEADER).snapshot
+    again = scan(roots, memory={}, reading=ReadDepth.HEADER).snapshot
     assert again.digest != snapshot.digest
     # A change of what they do not have is no change to them.
     assert index_of(again, allows=lambda skill: skill.name == "own", whole=False).report.digest == own.digest

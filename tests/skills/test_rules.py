@@ -10,8 +10,8 @@ import pytest
 from tests.skills.conftest import Looker
 
 from skillhub_mcp.skills.admission import LENIENT
-from skillhub_mcp.skills.rules import RULES, Origin, Severity, breach
-from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES, Remembered
+from skillhub_mcp.skills.rules import RULES, RuleSource, Severity, breach
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, CachedSkillFile
 
 SOUND = "---\nname: a-skill\ndescription: Does it.\n---\nBody\n"
 
@@ -91,8 +91,8 @@ EXAMPLES = {
 
 
 @pytest.fixture
-def entry(skills_dir: Path, look: Looker) -> Callable[[Planter], Remembered]:
-    def read(plant: Planter) -> Remembered:
+def entry(skills_dir: Path, look: Looker) -> Callable[[Planter], CachedSkillFile]:
+    def read(plant: Planter) -> CachedSkillFile:
         skill = skills_dir / "a-skill"
         skill.mkdir()
         plant(skill)
@@ -104,14 +104,14 @@ def entry(skills_dir: Path, look: Looker) -> Callable[[Planter], Remembered]:
 
 def test_there_is_an_example_for_every_rule_that_loading_looks_at() -> None:
     # A scan finds files that are there; what only some readers mind has its examples in test_admission.
-    by_scanning = {rule.id for rule in RULES.values() if rule.origin is Origin.SPECIFICATION} - {"file-missing"}
+    by_scanning = {rule.id for rule in RULES.values() if rule.origin is RuleSource.SPECIFICATION} - {"file-missing"}
     assert set(EXAMPLES) == by_scanning
 
 
 @pytest.mark.acceptance("S2-56")
 @pytest.mark.parametrize("rule_id", EXAMPLES)
 def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
-    rule_id: str, entry: Callable[[Planter], Remembered]
+    rule_id: str, entry: Callable[[Planter], CachedSkillFile]
 ) -> None:
     remembered = entry(EXAMPLES[rule_id].breaks)
     (found,) = (d for d in remembered.diagnostics if d.rule == rule_id)
@@ -125,7 +125,7 @@ def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
 
 @pytest.mark.parametrize("rule_id", EXAMPLES)
 def test_the_example_that_keeps_a_rule_is_served_without_a_word(
-    rule_id: str, entry: Callable[[Planter], Remembered]
+    rule_id: str, entry: Callable[[Planter], CachedSkillFile]
 ) -> None:
     remembered = entry(EXAMPLES[rule_id].keeps)
     assert remembered.diagnostics == ()

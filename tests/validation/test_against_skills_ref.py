@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.validation.fixtures import header
 
-from skillhub_mcp.validation.checking import Target, check, targets
+from skillhub_mcp.validation.checker import Target, check, targets
 
 skills_ref = pytest.importorskip("skills_ref.validator", reason="skills-ref needs Python 3.11")
 

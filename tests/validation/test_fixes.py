@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.validation.fixtures import WHEN, header
 
 from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.validation.fixes import MENDED_RULES, fix
+from skillhub_mcp.validation.fixes import FIXABLE_RULES, fix
 
 MENDS: dict[str, tuple[str, bytes, bytes]] = {
     "frontmatter-late": ("one", ("\n \n" + header()).encode(), header().encode()),
@@ -39,7 +39,7 @@ MENDS: dict[str, tuple[str, bytes, bytes]] = {
 
 
 def test_every_rule_that_can_be_mended_is_tried() -> None:
-    assert set(MENDS) == set(MENDED_RULES)
+    assert set(MENDS) == set(FIXABLE_RULES)
 
 
 @pytest.mark.parametrize("rule", MENDS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.sarif import sarif
-from skillhub_mcp.validation.verdict import Finding, Verdict
+from skillhub_mcp.validation.verdict import Finding, ValidationResult
 
 ERROR = Finding("key-unknown", Severity.ERROR, "'x' is not a specified key", "move it under metadata", 4)
 NOTE = Finding("file-unreferenced", Severity.NOTE, "nothing mentions 'a b'", "say when to read it")
@@ -19,7 +19,7 @@ def runs(log: dict[str, Any]) -> list[Any]:
 
 def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path) -> None:
     path = str(tmp_path / "my skills" / "größe" / "SKILL.md")
-    log = sarif([Verdict(path, "one", (ERROR, NOTE))], base=str(tmp_path))
+    log = sarif([ValidationResult(path, "one", (ERROR, NOTE))], base=str(tmp_path))
     assert (log["version"], str(log["$schema"]).endswith("sarif-2.1.0.json")) == ("2.1.0", True)
     (run,) = runs(log)
     driver = run["tool"]["driver"]
@@ -41,11 +41,11 @@ def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path
 
 def test_a_file_outside_is_named_whole(tmp_path: Path) -> None:
     base = tmp_path / "project"
-    log = sarif([Verdict(str(tmp_path / "other" / "SKILL.md"), "one", (NOTE,))], base=str(base))
+    log = sarif([ValidationResult(str(tmp_path / "other" / "SKILL.md"), "one", (NOTE,))], base=str(base))
     place = runs(log)[0]["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": (tmp_path / "other" / "SKILL.md").as_uri()}
 
 
 def test_nothing_found_is_a_log_without_results(tmp_path: Path) -> None:
-    (run,) = runs(sarif([Verdict("x", "one", ())], base=str(tmp_path)))
+    (run,) = runs(sarif([ValidationResult("x", "one", ())], base=str(tmp_path)))
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])

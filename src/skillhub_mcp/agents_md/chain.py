@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.agents_md.reading import Note, Place, find, read
+from skillhub_mcp.agents_md.files import Note, Place, find, read
 
 # A cut at a line's end is worth so much of the text's share.
 _WORTH_A_LINE = 4

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from skillhub_mcp.agents_md.reading import Note
+from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState, SystemReminderType
 
 # §8: what a model has to be told for the rest to work.

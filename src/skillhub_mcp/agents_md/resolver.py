@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 
 from skillhub_mcp.agents_md.chain import Chain, read_chain
-from skillhub_mcp.agents_md.reading import AGENTS_FILE, Note, Place, find, is_within
+from skillhub_mcp.agents_md.files import AGENTS_FILE, Note, Place, find, is_within
 from skillhub_mcp.agents_md.reminders import agents_context, resume_reminder
 from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsFile, AgentsState, ResolvedAgents
 from skillhub_mcp.errors import InvalidArgument

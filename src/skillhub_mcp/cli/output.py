@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skillhub_mcp.errors import SkillHubError
-    from skillhub_mcp.search.steps import Progress
+    from skillhub_mcp.index.progress import ProgressCallback
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -95,9 +95,9 @@ def write_file(path: str, text: str, *, option: str = "--output") -> None:
         raise InvalidArgument(option, f"{path!r} cannot be written: {error.strerror}") from error
 
 
-def terminal_progress() -> Progress:
+def terminal_progress() -> ProgressCallback:
     """Return a progress bar on stderr where that is a terminal, else silence."""
-    from skillhub_mcp.search.steps import no_progress
+    from skillhub_mcp.index.progress import no_progress
 
     if not sys.stderr.isatty():
         return no_progress

@@ -18,7 +18,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Input, Static
 
 from skillhub_mcp.cli.output import printable
-from skillhub_mcp.cli.picking import NO_MATCH, Row, Scope, after, counted, narrowed
+from skillhub_mcp.cli.picker_rows import NO_MATCH, PickerRow, PickerScope, after, counted, narrowed
 from skillhub_mcp.errors import SkillHubError
 
 # Nobody scrolls further; who looks for more types another letter.
@@ -27,14 +27,14 @@ _STATES = {"on": "●", "off": "○", "denied": "✕"}
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
+class PickerActions:
     """What the picker can do with a row: `look` into its skill, and `switch` it, in this project only or everywhere.
 
     Both are handed the row; `switch` returns all the rows as they are then.
     """
 
-    look: Callable[[Row], str]
-    switch: Callable[[Row, bool], Sequence[Row]]
+    look: Callable[[PickerRow], str]
+    switch: Callable[[PickerRow, bool], Sequence[PickerRow]]
 
 
 class Picker(App[str]):
@@ -59,13 +59,15 @@ class Picker(App[str]):
         Binding("escape", "leave", "Leave", priority=True),
     ]
 
-    def __init__(self, rows: Sequence[Row], deeds: Deeds, *, typed: str = "", scope: Scope = "all") -> None:
+    def __init__(
+        self, rows: Sequence[PickerRow], deeds: PickerActions, *, typed: str = "", scope: PickerScope = "all"
+    ) -> None:
         super().__init__()
         self._rows = rows
         self._deeds = deeds
         self._typed = typed
-        self._scope: Scope = scope
-        self._shown: list[Row] = []
+        self._scope: PickerScope = scope
+        self._shown: list[PickerRow] = []
 
     def compose(self) -> ComposeResult:
         yield Input(value=self._typed, placeholder="Type to search names, descriptions and paths", id="typed")
@@ -118,11 +120,11 @@ class Picker(App[str]):
     def action_leave(self) -> None:
         self.exit(None)
 
-    def _current(self) -> Row | None:
+    def _current(self) -> PickerRow | None:
         at = self.query_one(DataTable).cursor_row
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
-    def _show(self, *, keep: Row | None = None) -> None:
+    def _show(self, *, keep: PickerRow | None = None) -> None:
         fitting = narrowed(self._rows, self._typed, self._scope)
         self._shown = fitting[:_MOST_SHOWN]
         table = self.query_one(DataTable)

@@ -13,24 +13,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillhub_mcp.disclosure.available import available_skills
-from skillhub_mcp.disclosure.tokens import estimate_tokens
-from skillhub_mcp.disclosure.wording import escaped, shortened, shown_name, visible
+from skillhub_mcp.disclosure.available_skills import available_skills
+from skillhub_mcp.disclosure.sanitization import escaped, shortened, shown_name, visible
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
-Scope = Literal["repo", "user"]
+CatalogueScope = Literal["repo", "user"]
 
 NO_SKILLS = "(no skills available)"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """One skill as a catalogue has it. `path` is its SKILL.md; `importance` sorts, the smallest first, who stays."""
 
     name: str
     description: str
     path: str
     source: str
-    scope: Scope
+    scope: CatalogueScope
     importance: tuple[int, ...] = ()
 
 
@@ -56,7 +56,7 @@ class Catalogue:
     `search_tool` and `load_tool` are what a reader is told to call.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CatalogueEntry, ...]
     shortened: int = 0
     left_out: int = 0
     search_tool: str = "search_skills"
@@ -165,7 +165,7 @@ FORMATS: dict[str, Callable[[Catalogue], str]] = {
 
 
 def fit(
-    entries: Sequence[Entry],
+    entries: Sequence[CatalogueEntry],
     budget: Budget,
     render: Callable[[Catalogue], str],
     *,
@@ -215,7 +215,7 @@ def _that_may_fit(names: Iterable[str], budget: Budget) -> int:
     return count
 
 
-def _shortened(entry: Entry, length: int) -> tuple[Entry, bool]:
+def _shortened(entry: CatalogueEntry, length: int) -> tuple[CatalogueEntry, bool]:
     if len(entry.description) <= length:
         return entry, False
     return replace(entry, description=shortened(entry.description, length)), True

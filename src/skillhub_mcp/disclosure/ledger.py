@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 
 Layer = Literal["catalogue", "skill", "file", "agents"]

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillhub_mcp.skills.model import SKILL_FILE, safe_alias
-from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import safe_alias
+from skillhub_mcp.skills.suggestions import near_names
 
 Why = Literal["unknown", "ambiguous", "off"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillhub_mcp.disclosure.wording import quoted
+from skillhub_mcp.disclosure.sanitization import quoted
 
 # The seed's own sentence, byte for byte: "Follow the instructions of the skill above."
 FOLLOW = "上記のスキルの指示に従ってください。"

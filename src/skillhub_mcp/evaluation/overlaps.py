@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skillhub_mcp.hub import SearchAnswer, SkillHub
-
-Progress = Callable[[str, int, int], None]
+    from skillhub_mcp.index.progress import ProgressCallback
 
 _ASKED_CHARACTERS = 300
 _HITS = 5
@@ -30,7 +29,7 @@ class Overlap:
     shared: Sequence[str]
 
 
-def overlaps(hub: SkillHub, *, least: float, progress: Progress) -> list[Overlap]:
+def overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
     """Return the pairs in which a rival has at least the share `least`, the closest first. Raises IndexUnavailable."""
     skills = hub.skills()
     found: dict[frozenset[str], Overlap] = {}

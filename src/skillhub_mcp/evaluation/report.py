@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from skillhub_mcp.evaluation.engines import Answer
-from skillhub_mcp.evaluation.measures import MEASURES, Quality, interval, mean_of, quality_of
+from skillhub_mcp.evaluation.baselines import EngineAnswer
+from skillhub_mcp.evaluation.metrics import MEASURES, Quality, interval, mean_of, quality_of
 from skillhub_mcp.evaluation.queries import JudgedQuery
 
 _WORST = 10
@@ -84,7 +84,7 @@ def judge(
     engine: str,
     queries: Sequence[JudgedQuery],
     relevant: Sequence[frozenset[str]],
-    answers: Sequence[tuple[Answer, float]],
+    answers: Sequence[tuple[EngineAnswer, float]],
 ) -> Report:
     """Return what an engine's answers, each with its seconds, come to; `relevant` are the directories that answer."""
     judged = [

@@ -26,7 +26,7 @@ _MAX_FILE_BYTES = 1024 * 1024
 _MAX_REASON_CHARACTERS = 2_000
 
 
-class Event(str, Enum):
+class HookEvent(str, Enum):
     """When a hook runs."""
 
     BEFORE = "PreToolUse"
@@ -37,7 +37,7 @@ class Event(str, Enum):
 class Hook:
     """One shell command, and the tools that it runs for: those whose whole name `matcher` matches, or all."""
 
-    event: Event
+    event: HookEvent
     matcher: str
     command: str
     timeout_seconds: float
@@ -120,16 +120,16 @@ def _hooks(written: Any) -> list[Hook]:
         raise _Unclear('must hold an object with the key "hooks"')
     hooks: list[Hook] = []
     for name, groups in events.items():
-        if name not in (Event.BEFORE.value, Event.AFTER.value):
+        if name not in (HookEvent.BEFORE.value, HookEvent.AFTER.value):
             raise _Unclear(f"names the event {name!r}; the hub knows PreToolUse and PostToolUse")
         if not isinstance(groups, list):
             raise _Unclear(f"hooks.{name} must be a list")
         for number, group in enumerate(groups):
-            hooks += _group(Event(name), f"hooks.{name}[{number}]", group)
+            hooks += _group(HookEvent(name), f"hooks.{name}[{number}]", group)
     return hooks
 
 
-def _group(event: Event, place: str, group: Any) -> list[Hook]:
+def _group(event: HookEvent, place: str, group: Any) -> list[Hook]:
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list) or set(group) - {"matcher", "hooks"}:
         raise _Unclear(f'{place} must have a list "hooks", and may have a "matcher"')
     matcher = group.get("matcher", "")
@@ -141,7 +141,7 @@ def _group(event: Event, place: str, group: Any) -> list[Hook]:
     return [_hook(event, f"{place}.hooks[{number}]", matcher, one) for number, one in enumerate(group["hooks"])]
 
 
-def _hook(event: Event, place: str, matcher: str, written: Any) -> Hook:
+def _hook(event: HookEvent, place: str, matcher: str, written: Any) -> Hook:
     if not isinstance(written, dict) or written.get("type", "command") != "command":
         raise _Unclear(f'{place} must be of the type "command"')
     if set(written) - {"type", "command", "timeout"}:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SkillFileNotFound
-from skillhub_mcp.execution.commands import absolute_entries
+from skillhub_mcp.execution.command_policy import absolute_entries
 
 RUN_ID_VARIABLE = "SKILLHUB_RUN_ID"
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 
-from skillhub_mcp.journal import Journal
-from skillhub_mcp.observing import ASKING, Happening, Use
+from skillhub_mcp.events import REQUEST_CONTEXT, Event, UseEvent
+from skillhub_mcp.json_lines import JsonLinesLog
 
 log = logging.getLogger("skillhub_mcp.audit")
 
@@ -26,21 +26,21 @@ class Audit:
     Arguments of commands are left out, for they may hold secrets.
     """
 
-    def __init__(self, *, owner: str, file: Journal | None) -> None:
+    def __init__(self, *, owner: str, file: JsonLinesLog | None) -> None:
         self._owner = owner
         self._file = file
 
-    def begins(self, happening: Happening) -> Callable[[], None]:
+    def begins(self, happening: Event) -> Callable[[], None]:
         """Note a use when it has ended."""
 
         def ended() -> None:
-            if isinstance(happening, Use):
+            if isinstance(happening, UseEvent):
                 self._note(happening)
 
         return ended
 
-    def _note(self, use: Use) -> None:
-        asking = ASKING.get()
+    def _note(self, use: UseEvent) -> None:
+        asking = REQUEST_CONTEXT.get()
         facts: dict[str, object] = {
             "skill": _bounded(use.skill),
             "source": use.source,

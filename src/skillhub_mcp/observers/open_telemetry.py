@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING
 from opentelemetry import context, trace
 from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider
 
-from skillhub_mcp.observers.measures import MEASURES, Measure, taken
-from skillhub_mcp.observing import ASKING, OK, Happening, Library, Request, Search, Step, Sync, Use
+from skillhub_mcp.events import (
+    OK,
+    REQUEST_CONTEXT,
+    Event,
+    LibraryEvent,
+    RequestEvent,
+    SearchEvent,
+    SearchStepEvent,
+    SyncEvent,
+    UseEvent,
+)
+from skillhub_mcp.observers.metrics import METRICS, Metric, samples
 from skillhub_mcp.version import version
 
 if TYPE_CHECKING:
@@ -36,13 +46,13 @@ class OpenTelemetry:
 
         self._tracer = trace.get_tracer(_SCOPE, version(), tracer_provider=tracers)
         meter = metrics.get_meter(_SCOPE, version(), meter_provider=meters)
-        self._recorders = {measure: _recorder(meter, measure) for measure in MEASURES}
+        self._recorders = {measure: _recorder(meter, measure) for measure in METRICS}
 
-    def begins(self, happening: Happening) -> Callable[[], None]:
+    def begins(self, happening: Event) -> Callable[[], None]:
         """Open a span; what happens inside has it as its parent."""
-        if isinstance(happening, Library):
+        if isinstance(happening, LibraryEvent):
             return partial(self._count, happening)
-        kind = SpanKind.SERVER if isinstance(happening, Request) else SpanKind.INTERNAL
+        kind = SpanKind.SERVER if isinstance(happening, RequestEvent) else SpanKind.INTERNAL
         span = self._tracer.start_span(_name(happening), kind=kind)
         token = context.attach(trace.set_span_in_context(span))
 
@@ -58,8 +68,8 @@ class OpenTelemetry:
 
         return ended
 
-    def _count(self, ended: Happening) -> None:
-        for one in taken(ended):
+    def _count(self, ended: Event) -> None:
+        for one in samples(ended):
             labels = {f"skillhub.{label}": value for label, value in zip(one.measure.labels, one.labels, strict=True)}
             self._recorders[one.measure](one.value, labels)
 
@@ -77,7 +87,7 @@ def is_set_up() -> bool:
     )
 
 
-def _recorder(meter: Meter, measure: Measure) -> Callable[[float, Attributes], None]:
+def _recorder(meter: Meter, measure: Metric) -> Callable[[float, Attributes], None]:
     unit = measure.unit or "1"
     if measure.kind == "gauge":
         return meter.create_gauge(measure.name, unit, measure.meaning).set
@@ -91,31 +101,31 @@ def _recorder(meter: Meter, measure: Measure) -> Callable[[float, Attributes], N
     return made.record
 
 
-def _name(happening: Happening) -> str:
+def _name(happening: Event) -> str:
     match happening:
-        case Request(method=method, tool=tool):
+        case RequestEvent(method=method, tool=tool):
             return f"{method} {tool}" if tool else method
-        case Step(name=name):
+        case SearchStepEvent(name=name):
             return f"skillhub.search.{name}"
-        case Use(act=act):
+        case UseEvent(act=act):
             return f"skillhub.{act}"
-        case Sync():
+        case SyncEvent():
             return "skillhub.index.sync"
         case _:
             return "skillhub.search"
 
 
-def _attributes(ended: Happening) -> Attributes:
+def _attributes(ended: Event) -> Attributes:
     found: dict[str, str | int | bool | None] = {}
     match ended:
-        case Request():
-            asking = ASKING.get()
+        case RequestEvent():
+            asking = REQUEST_CONTEXT.get()
             found = {"mcp.method.name": ended.method, "gen_ai.tool.name": ended.tool or None}
             if asking is not None:
                 # The person at this machine is nobody's business but the audit's.
                 who = asking.who if asking.transport == "http" else None
                 found |= {"skillhub.transport": asking.transport, "enduser.id": who}
-        case Search():
+        case SearchEvent():
             found = {
                 "skillhub.search.mode": ended.mode,
                 "skillhub.search.searched": ended.searched,
@@ -123,14 +133,14 @@ def _attributes(ended: Happening) -> Attributes:
                 "skillhub.search.hits": ended.hits,
                 "skillhub.search.confident": ended.confident,
             }
-        case Use():
+        case UseEvent():
             found = {
                 "skillhub.source": ended.source,
                 "skillhub.part": ended.part,
                 "skillhub.size": ended.size,
                 "skillhub.exit_code": ended.exit_code,
             }
-        case Sync():
+        case SyncEvent():
             found = {
                 "skillhub.index.written": ended.written,
                 "skillhub.index.removed": ended.removed,

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from skillhub_mcp.observers.measures import MEASURES, Measure, taken
-from skillhub_mcp.observing import Happening
+from skillhub_mcp.events import Event
+from skillhub_mcp.observers.metrics import METRICS, Metric, samples
 
 
 class Prometheus:
@@ -21,13 +21,13 @@ class Prometheus:
 
     def __init__(self, *, shared: str = "") -> None:
         own = CollectorRegistry()
-        self._metrics = {measure: _metric(measure, own) for measure in MEASURES}
+        self._metrics = {measure: _metric(measure, own) for measure in METRICS}
         self._registry = own
         if shared:
             self._registry = CollectorRegistry()
             MultiProcessCollector(self._registry, path=shared)  # type: ignore[no-untyped-call]
 
-    def begins(self, happening: Happening) -> Callable[[], None]:
+    def begins(self, happening: Event) -> Callable[[], None]:
         """Count it when it has ended."""
         return partial(self._count, happening)
 
@@ -36,8 +36,8 @@ class Prometheus:
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
-    def _count(self, ended: Happening) -> None:
-        for one in taken(ended):
+    def _count(self, ended: Event) -> None:
+        for one in samples(ended):
             metric = self._metrics[one.measure]
             labelled = metric.labels(*one.labels) if one.labels else metric
             if isinstance(labelled, Histogram):
@@ -48,12 +48,12 @@ class Prometheus:
                 labelled.inc(one.value)
 
 
-def prometheus_name(measure: Measure) -> str:
+def prometheus_name(measure: Metric) -> str:
     """Return what a measure is called here, without what is added for its kind."""
     return measure.name.replace(".", "_") + ("_seconds" if measure.unit == "s" else "")
 
 
-def _metric(measure: Measure, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+def _metric(measure: Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
     name, labels = prometheus_name(measure), measure.labels
     if measure.kind == "histogram":
         return Histogram(name, measure.meaning, labels, buckets=measure.buckets, registry=registry)

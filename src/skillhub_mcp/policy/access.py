@@ -14,8 +14,8 @@ from enum import Enum
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, SkillDisabled, SkillNotFound
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
-from skillhub_mcp.policy.files import KeptFile
-from skillhub_mcp.policy.rules import NO_RULES, Act, Rules, Verdict, combined
+from skillhub_mcp.policy.files import PolicyFile
+from skillhub_mcp.policy.rules import NO_RULES, Action, Decision, Rules, combined
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -24,11 +24,11 @@ _KEPT_NARROWED = 256
 
 EVERY_SKILL = Visibility()
 
-Grant = tuple[Act, str]
+Grant = tuple[Action, str]
 NOTHING_GRANTED: frozenset[Grant] = frozenset()
 
 
-class Standing(str, Enum):
+class Availability(str, Enum):
     """What becomes of one skill: on is served; the others say why it is not."""
 
     ON = "on"
@@ -56,21 +56,21 @@ class Policy:
         """Whether `skill` is none for whoever asks: they are told what they would be told if it were not there."""
         return not self.caller.allows(skill)
 
-    def standing(self, skill: Skill) -> Standing:
+    def standing(self, skill: Skill) -> Availability:
         """Return what becomes of `skill`."""
         if self.hides(skill) or not self.visibility.allows(skill):
-            return Standing.FILTERED
+            return Availability.FILTERED
         on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
         if not on:
-            return Standing.OFF
-        denied = self.rules.verdict(Act.LOAD, _names(skill)) is Verdict.DENY
-        return Standing.DENIED if denied else Standing.ON
+            return Availability.OFF
+        denied = self.rules.verdict(Action.LOAD, _names(skill)) is Decision.DENY
+        return Availability.DENIED if denied else Availability.ON
 
     def offers(self, skill: Skill) -> bool:
         """Whether lists and searches show `skill`: what cannot be loaded anyway is not worth a token."""
-        return self.standing(skill) is Standing.ON
+        return self.standing(skill) is Availability.ON
 
-    def check(self, skill: Skill, act: Act, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
+    def check(self, skill: Skill, act: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
         """Return where `act` may be done with `skill`; `granted` is what somebody agreed to in this session.
 
         Raises SkillNotFound for a skill that is hidden, SkillDisabled, PermissionDenied or ConfirmationRequired.
@@ -78,16 +78,16 @@ class Policy:
         if self.hides(skill):
             raise SkillNotFound(skill.name)
         standing = self.standing(skill)
-        if standing is Standing.FILTERED:
+        if standing is Availability.FILTERED:
             raise SkillDisabled(skill.name, setting=self.visibility.setting)
-        if standing is Standing.OFF:
+        if standing is Availability.OFF:
             raise SkillDisabled(skill.name)
         verdict = self.rules.verdict(act, _names(skill))
-        if verdict is Verdict.DENY:
+        if verdict is Decision.DENY:
             raise PermissionDenied(act.value, skill.name)
         # Who agreed to the instructions agreed to the files that they speak of (rule 3 of `rules`).
-        enough = {(act, skill.directory)} | ({(Act.LOAD, skill.directory)} if act is Act.READ else set())
-        if verdict is Verdict.CONFIRM and self.asks and not enough & set(granted):
+        enough = {(act, skill.directory)} | ({(Action.LOAD, skill.directory)} if act is Action.READ else set())
+        if verdict is Decision.CONFIRM and self.asks and not enough & set(granted):
             raise ConfirmationRequired(
                 act.value, skill.name, description=skill.description, directory=skill.directory, rule_name=skill.alias
             )
@@ -102,8 +102,8 @@ class Policy:
 class RuleFiles:
     """Where rules are: the person's own, and what a project brings along."""
 
-    own: tuple[KeptFile[Rules], ...]
-    foreign: tuple[KeptFile[Rules], ...]
+    own: tuple[PolicyFile[Rules], ...]
+    foreign: tuple[PolicyFile[Rules], ...]
 
     def read(self) -> tuple[Rules, ...]:
         """Return what every file that is there holds, the own ones first. Raises PolicyUnreadable."""
@@ -127,7 +127,7 @@ class Access:
         visibility: Visibility,
         *,
         project: str,
-        choices: KeptFile[Choices],
+        choices: PolicyFile[Choices],
         rule_files: Callable[[str], RuleFiles],
         asks: bool,
     ) -> None:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from skillhub_mcp.errors import PolicyUnreadable, TokensUnreadable
+from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
-from skillhub_mcp.policy.rules import BadRules, Rule, Rules, parse_rules
-from skillhub_mcp.policy.tokens import BadTokens, Tokens, parse_tokens, tokens_text
+from skillhub_mcp.policy.rules import BadRules, PermissionRule, Rules, parse_rules
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ _TOKENS = "The file of tokens"
 _Stamp = tuple[int, int, int]
 
 
-class KeptFile(Generic[T]):
+class PolicyFile(Generic[T]):
     """One file, read by `parse` when it has changed since it was last read. `what` names it without its place.
 
     One that is `needed` may not be missing. `failure` is what is raised for one that cannot be used.
@@ -90,19 +90,19 @@ class KeptFile(Generic[T]):
         raise self._failure(self.what, path=self.path, reason=reason)
 
 
-def rules_file(path: str, *, what: str, needed: bool = False) -> KeptFile[Rules]:
+def rules_file(path: str, *, what: str, needed: bool = False) -> PolicyFile[Rules]:
     """Return a file of rules."""
-    return KeptFile(path, what=what, parse=parse_rules, needed=needed)
+    return PolicyFile(path, what=what, parse=parse_rules, needed=needed)
 
 
-def choices_file(path: str) -> KeptFile[Choices]:
+def choices_file(path: str) -> PolicyFile[Choices]:
     """Return the person's file of choices."""
-    return KeptFile(path, what="Your choices.json", parse=parse_choices)
+    return PolicyFile(path, what="Your choices.json", parse=parse_choices)
 
 
-def tokens_file(path: str, *, needed: bool = True) -> KeptFile[Tokens]:
+def tokens_file(path: str, *, needed: bool = True) -> PolicyFile[Tokens]:
     """Return a file of tokens, which raises TokensUnreadable where it cannot be used."""
-    return KeptFile(path, what=_TOKENS, parse=parse_tokens, needed=needed, failure=TokensUnreadable)
+    return PolicyFile(path, what=_TOKENS, parse=parse_tokens, needed=needed, failure=TokensUnreadable)
 
 
 def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
@@ -124,7 +124,7 @@ def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
     return changed
 
 
-def add_rule(path: str, verdict: str, rule: Rule, *, what: str) -> None:
+def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str) -> None:
     """Add a rule to the file's list `verdict`, leaving all else in it as it is. Raises PolicyUnreadable."""
 
     def add(rules: list[object]) -> list[object]:
@@ -133,7 +133,7 @@ def add_rule(path: str, verdict: str, rule: Rule, *, what: str) -> None:
     _change_rules(path, verdict, add, what=what)
 
 
-def remove_rule(path: str, verdict: str, rule: Rule, *, what: str) -> None:
+def remove_rule(path: str, verdict: str, rule: PermissionRule, *, what: str) -> None:
     """Take a rule out of the file's list `verdict`, leaving all else in it as it is. Raises PolicyUnreadable."""
     _change_rules(path, verdict, lambda rules: [one for one in rules if one != rule.as_json()], what=what)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from skillhub_mcp.skills.model import is_specified_name
+from skillhub_mcp.skills.names import is_specified_name
 
 
-class Act(str, Enum):
+class Action(str, Enum):
     """What is done with one skill. The value is the tool that a remembered rule names."""
 
     LOAD = "skill_load"
@@ -24,7 +24,7 @@ class Act(str, Enum):
     RUN = "run_skill_command"
 
 
-class Verdict(Enum):
+class Decision(Enum):
     """What the rules say of an act."""
 
     DENY = "deny"
@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 
 LOADING_TOOLS = ("skill_load", "load_skill", "Skill")
-SKILL_TOOLS = (*LOADING_TOOLS, Act.READ.value, Act.RUN.value)
+SKILL_TOOLS = (*LOADING_TOOLS, Action.READ.value, Action.RUN.value)
 OTHER_TOOLS = (
     "search_skills",
     "skill_search",
@@ -49,14 +49,14 @@ OTHER_TOOLS = (
 _LISTS = ("deny", "allow", "confirm")
 
 _DENYING = {
-    Act.LOAD: frozenset(LOADING_TOOLS),
-    Act.READ: frozenset((*LOADING_TOOLS, Act.READ.value)),
-    Act.RUN: frozenset((*LOADING_TOOLS, Act.RUN.value)),
+    Action.LOAD: frozenset(LOADING_TOOLS),
+    Action.READ: frozenset((*LOADING_TOOLS, Action.READ.value)),
+    Action.RUN: frozenset((*LOADING_TOOLS, Action.RUN.value)),
 }
 _ALLOWING = {
-    Act.LOAD: frozenset(LOADING_TOOLS),
-    Act.READ: frozenset((*LOADING_TOOLS, Act.READ.value)),
-    Act.RUN: frozenset((Act.RUN.value,)),
+    Action.LOAD: frozenset(LOADING_TOOLS),
+    Action.READ: frozenset((*LOADING_TOOLS, Action.READ.value)),
+    Action.RUN: frozenset((Action.RUN.value,)),
 }
 
 
@@ -65,7 +65,7 @@ class BadRules(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PermissionRule:
     """A tool, and the one skill that it is about; without a name it is about every skill."""
 
     tool: str
@@ -84,20 +84,20 @@ class Rule:
 class Rules:
     """The rules in force. Where there are none at all everything is allowed (DECISIONS 25)."""
 
-    deny: tuple[Rule, ...] = ()
-    allow: tuple[Rule, ...] = ()
-    confirm: tuple[Rule, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
+    allow: tuple[PermissionRule, ...] = ()
+    confirm: tuple[PermissionRule, ...] = ()
     in_force: bool = field(default=True, kw_only=True)
 
-    def verdict(self, act: Act, names: Collection[str]) -> Verdict:
+    def verdict(self, act: Action, names: Collection[str]) -> Decision:
         """Return what the rules say of doing `act` with the skill that goes by `names`."""
         if not self.in_force:
-            return Verdict.ALLOW
+            return Decision.ALLOW
         if any(rule.binds(_DENYING[act], names) for rule in self.deny):
-            return Verdict.DENY
+            return Decision.DENY
         if any(rule.binds(_ALLOWING[act], names) for rule in self.allow):
-            return Verdict.ALLOW
-        return Verdict.CONFIRM
+            return Decision.ALLOW
+        return Decision.CONFIRM
 
     def denies_tool(self, tool: str) -> bool:
         """Whether `tool` may not be called at all, whatever for."""
@@ -141,13 +141,13 @@ def combined(own: Sequence[Rules], foreign: Sequence[Rules]) -> Rules:
     )
 
 
-def _rules(name: str, written: object) -> tuple[Rule, ...]:
+def _rules(name: str, written: object) -> tuple[PermissionRule, ...]:
     if not isinstance(written, list):
         raise BadRules(f"permissions.{name} must be a list")
     return tuple(_rule(f"permissions.{name}[{number}]", rule) for number, rule in enumerate(written))
 
 
-def _rule(place: str, written: object) -> Rule:
+def _rule(place: str, written: object) -> PermissionRule:
     if not isinstance(written, Mapping) or not isinstance(written.get("tool"), str):
         raise BadRules(f'{place} must be an object with a "tool"')
     unknown = sorted(set(written) - {"tool", "skill_name"})
@@ -157,13 +157,13 @@ def _rule(place: str, written: object) -> Rule:
     if tool not in (*SKILL_TOOLS, *OTHER_TOOLS):
         raise BadRules(f"{place}: {tool!r} is not a tool of this hub")
     if "skill_name" not in written:
-        return Rule(tool)
+        return PermissionRule(tool)
     name = written["skill_name"]
     if not isinstance(name, str) or not is_specified_name(name):
         raise BadRules(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
     if tool not in SKILL_TOOLS:
         raise BadRules(f"{place}: {tool} is about no single skill, and takes no skill_name")
-    return Rule(tool, name)
+    return PermissionRule(tool, name)
 
 
 def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.publishing.adapting import Withheld, is_text, published_document
-from skillhub_mcp.publishing.verbatim import Json
+from skillhub_mcp.publishing.normalization import Withheld, is_text, published_document
+from skillhub_mcp.publishing.portable_yaml import Json
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
 
@@ -28,7 +28,7 @@ _UNBELIEVED = (0, 0, 0)
 
 _TOO_LARGE = f"its files have more than {MAX_BYTES:,} bytes"
 
-Stamp = tuple[int, int, int]
+FileIdentity = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class PublishedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PublishedEntry:
     """What is published of one skill, or why nothing is (`withheld`).
 
     `changes` say what of its SKILL.md is not as its author wrote it. `stamps` are those of its files, by path.
     """
 
     name: str
-    stamps: Mapping[str, Stamp]
+    stamps: Mapping[str, FileIdentity]
     frontmatter: Mapping[str, Json] = field(default_factory=dict)
     files: Sequence[PublishedFile] = ()
     changes: Sequence[str] = ()
@@ -60,7 +60,7 @@ class Entry:
         return next((file for file in self.files if file.path == path), None)
 
 
-def entry_of(directory: str, name: str, before: Entry | None, *, serve_dotfiles: bool) -> Entry:
+def entry_of(directory: str, name: str, before: PublishedEntry | None, *, serve_dotfiles: bool) -> PublishedEntry:
     """Return the entry of the skill in `directory` as its files are now, published under `name`.
 
     It is `before` itself where nothing changed since; else only the files that did are read.
@@ -73,19 +73,19 @@ def entry_of(directory: str, name: str, before: Entry | None, *, serve_dotfiles:
     believed = {path: stamp if _is_believed(stamp, now) else _UNBELIEVED for path, stamp in stamps.items()}
     if more:
         # The stamps of those that are listed say nothing of the others.
-        made = Entry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
+        made = PublishedEntry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
     elif sum(file.size for file in listed) > MAX_BYTES:
-        made = Entry(name, believed, withheld=_TOO_LARGE)
+        made = PublishedEntry(name, believed, withheld=_TOO_LARGE)
     else:
         try:
             made = _read(directory, listed, name, before, believed, serve_dotfiles=serve_dotfiles)
         except SkillHubError as error:
             # It may be there again at the next look, so nothing of this one is remembered.
-            made = Entry(name, {}, withheld=f"a file cannot be read: {error.message}")
+            made = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}")
     return before if before == made else made
 
 
-def _is_believed(stamp: Stamp, now: int) -> bool:
+def _is_believed(stamp: FileIdentity, now: int) -> bool:
     return all(now - written > _TICK_NS or now - written < -_AHEAD_NS for written in stamp[:2])
 
 
@@ -93,11 +93,11 @@ def _read(
     directory: str,
     listed: Sequence[FileEntry],
     name: str,
-    before: Entry | None,
-    stamps: Mapping[str, Stamp],
+    before: PublishedEntry | None,
+    stamps: Mapping[str, FileIdentity],
     *,
     serve_dotfiles: bool,
-) -> Entry:
+) -> PublishedEntry:
     known: dict[str, PublishedFile] = {}
     if before is not None:
         unchanged = {path for path, stamp in before.stamps.items() if stamp == stamps.get(path) != _UNBELIEVED}
@@ -105,7 +105,7 @@ def _read(
     skill_file = read_whole(directory, SKILL_FILE, skill=name, max_bytes=MAX_BYTES)
     document = published_document(skill_file, name)
     if isinstance(document, Withheld):
-        return Entry(name, stamps, withheld=document.reason)
+        return PublishedEntry(name, stamps, withheld=document.reason)
     files = [published_file(SKILL_FILE, document.content)]
     for file in listed:
         if file.path == SKILL_FILE:
@@ -117,8 +117,8 @@ def _read(
         files.append(published)
     if sum(file.size for file in files) > MAX_BYTES:
         # They have grown since they were listed, or the SKILL.md did when it was written as UTF-8.
-        return Entry(name, {}, withheld=_TOO_LARGE)
-    return Entry(name, stamps, document.frontmatter, tuple(files), document.changes)
+        return PublishedEntry(name, {}, withheld=_TOO_LARGE)
+    return PublishedEntry(name, stamps, document.frontmatter, tuple(files), document.changes)
 
 
 def published_file(path: str, content: bytes) -> PublishedFile:

@@ -23,13 +23,13 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
-from skillhub_mcp.publishing.adapting import Withheld, published_document
-from skillhub_mcp.publishing.entries import MAX_BYTES, Entry, PublishedFile, entry_of, published_file
-from skillhub_mcp.publishing.kept import KeptEntries
-from skillhub_mcp.publishing.uris import SCHEME, Path, segments_of, skill_file, skill_paths, uri_of
+from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, entry_of, published_file
+from skillhub_mcp.publishing.entry_cache import EntryCache
+from skillhub_mcp.publishing.normalization import Withheld, published_document
+from skillhub_mcp.publishing.uris import SCHEME, UriPath, segments_of, skill_file, skill_paths, uri_of
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.snapshot import Settled, Snapshot
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
 PAGE = 100
 # resources/list is for people who look around; whoever wants all of a large library asks skills/list.
@@ -46,9 +46,9 @@ _NEVER_TEXT = ("image/", "audio/", "video/", "font/", "application/pdf", "applic
 class PublishedSkill:
     """A skill and its entry, at its place among the URIs."""
 
-    path: Path
+    path: UriPath
     skill: Skill
-    entry: Entry
+    entry: PublishedEntry
 
     @property
     def uri(self) -> str:
@@ -89,7 +89,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Publication:
     """What becomes of one skill: its URI, what was changed of it to publish it, or why it is withheld."""
 
     skill: Skill
@@ -99,26 +99,26 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class _Shelf:
+class _UriIndex:
     """The URIs of one snapshot. `listed` are those of `skills/list`, in its order; `longest` is of the segments."""
 
     snapshot: Snapshot
-    skills: dict[Path, Skill]
-    places: dict[str, Path]
-    listed: list[Path]
+    skills: dict[UriPath, Skill]
+    places: dict[str, UriPath]
+    listed: list[UriPath]
     longest: int
 
 
 class Publisher:
     """Publishes the skills of one hub. Safe to call from threads."""
 
-    def __init__(self, hub: SkillHub, kept: KeptEntries, *, serve_dotfiles: bool) -> None:
+    def __init__(self, hub: SkillHub, kept: EntryCache, *, serve_dotfiles: bool) -> None:
         self._hub = hub
         self._kept = kept
         self._serve_dotfiles = serve_dotfiles
         self._lock = threading.Lock()
-        self._shelved: _Shelf | None = None
-        self._prepared: dict[Path, Skill] | None = None
+        self._shelved: _UriIndex | None = None
+        self._prepared: dict[UriPath, Skill] | None = None
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return the skills that follow `cursor`, by URI, at most `limit` of them.
@@ -174,7 +174,7 @@ class Publisher:
         """
         snapshot, policy = self._hub.present(as_last_seen=True)
         shelf = self._shelf(snapshot)
-        places: dict[str, tuple[Path, Path] | None] = {}
+        places: dict[str, tuple[UriPath, UriPath] | None] = {}
         for uri in uris:
             try:
                 path, rest = self._find(shelf, policy, uri)
@@ -237,7 +237,7 @@ class Publisher:
         entry = self._kept.of([skill.directory]).get(skill.directory)
         return None if entry is not None and entry.withheld is not None else uri_of(path)
 
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Iterator[Publication]:
         """Yield what becomes of every skill that this server offers, by its directory."""
         shelf, policy = self._present()
         for skill in shelf.snapshot.everything:
@@ -245,11 +245,11 @@ class Publisher:
                 continue
             path = shelf.places.get(skill.directory)
             if path is None:
-                yield Standing(skill, None, withheld=_NO_NAME)
+                yield Publication(skill, None, withheld=_NO_NAME)
                 continue
             (published,) = self._published(shelf, [path])
             withheld = published.entry.withheld
-            yield Standing(skill, None if withheld else published.uri, published.entry.changes, withheld)
+            yield Publication(skill, None if withheld else published.uri, published.entry.changes, withheld)
 
     def prepare(self, *, stop: threading.Event | None = None) -> int:
         """Make the entries of skills that are new or other than they were kept, and return how many it made.
@@ -283,18 +283,18 @@ class Publisher:
         """Close what the entries are kept in."""
         self._kept.close()
 
-    def _present(self) -> tuple[_Shelf, Policy]:
+    def _present(self) -> tuple[_UriIndex, Policy]:
         snapshot, policy = self._hub.present()
         return self._shelf(snapshot), policy
 
-    def _shelf(self, snapshot: Snapshot) -> _Shelf:
+    def _shelf(self, snapshot: Snapshot) -> _UriIndex:
         with self._lock:
             shelf = self._shelved
             if shelf is None or shelf.snapshot is not snapshot:
                 shelf = self._shelved = _shelved(snapshot)
             return shelf
 
-    def _find(self, shelf: _Shelf, policy: Policy, uri: str) -> tuple[Path, Path]:
+    def _find(self, shelf: _UriIndex, policy: Policy, uri: str) -> tuple[UriPath, UriPath]:
         """Return the path of the skill that `uri` lies in, and what follows it."""
         segments = segments_of(uri) or ()
         for length in range(2, min(len(segments), shelf.longest) + 1):
@@ -303,13 +303,13 @@ class Publisher:
                 return segments[:length], segments[length:]
         raise ResourceNotFound(uri, hint="ask skills/list for the URIs of skills")
 
-    def _entered(self, shelf: _Shelf, path: Path, uri: str) -> PublishedSkill:
+    def _entered(self, shelf: _UriIndex, path: UriPath, uri: str) -> PublishedSkill:
         (published,) = self._published(shelf, [path])
         if published.entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {published.entry.withheld}")
         return published
 
-    def _published(self, shelf: _Shelf, paths: Sequence[Path]) -> list[PublishedSkill]:
+    def _published(self, shelf: _UriIndex, paths: Sequence[UriPath]) -> list[PublishedSkill]:
         """Return the skills at `paths` as their files are now; only files that changed are read."""
         kept = self._kept.of([shelf.skills[path].directory for path in paths])
         found, changed = [], {}
@@ -323,7 +323,7 @@ class Publisher:
         self._kept.keep(changed)
         return found
 
-    def _with_file(self, shelf: _Shelf, path: Path, file_path: str, uri: str) -> PublishedSkill:
+    def _with_file(self, shelf: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
         """Return the skill at `path`, whose entry has a file at `file_path`."""
         skill = shelf.skills[path]
         entry = self._kept.of([skill.directory]).get(skill.directory)
@@ -359,9 +359,9 @@ class Publisher:
         return PublishedSkill(published.path, skill, entry)
 
 
-def _shelved(snapshot: Snapshot) -> _Shelf:
+def _shelved(snapshot: Snapshot) -> _UriIndex:
     skills = skill_paths(snapshot)
-    copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is Settled.COPY}
+    copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
     named = {skill.directory for source in {r.source for r in snapshot.report.roots} for skill in snapshot.of(source)}
     listed = [
         path
@@ -369,17 +369,17 @@ def _shelved(snapshot: Snapshot) -> _Shelf:
         if skill.directory in named and skill.directory not in copies and not skill.disable_model_invocation
     ]
     places = {skill.directory: path for path, skill in skills.items()}
-    return _Shelf(snapshot, skills, places, listed, max(map(len, skills), default=0))
+    return _UriIndex(snapshot, skills, places, listed, max(map(len, skills), default=0))
 
 
-def _is_known(skill: Skill, name: str, kept: dict[str, Entry]) -> bool:
+def _is_known(skill: Skill, name: str, kept: dict[str, PublishedEntry]) -> bool:
     """Whether the kept entry is of this SKILL.md; its other files are looked at when somebody asks."""
     entry = kept.get(skill.directory)
     stamp = None if entry is None else entry.stamps.get(SKILL_FILE)
     return entry is not None and entry.name == name and stamp is not None and stamp[0] == skill.stamp.mtime_ns
 
 
-def _digest(entry: Entry, rest: Path) -> str | None:
+def _digest(entry: PublishedEntry, rest: UriPath) -> str | None:
     file = None if entry.withheld is not None else entry.file("/".join(rest))
     return None if file is None else file.digest
 
@@ -392,15 +392,15 @@ def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
     return Resource(published.file_uri(file.path), name, media_type(name, text=file.is_text), None, file.size)
 
 
-def _skill_resource(path: Path, description: str) -> Resource:
+def _skill_resource(path: UriPath, description: str) -> Resource:
     return Resource(uri_of(skill_file(path)), path[-1], _SKILL_FILE_TYPE, description)
 
 
-def _to_cursor(path: Path) -> str:
+def _to_cursor(path: UriPath) -> str:
     return base64.urlsafe_b64encode(uri_of(path).encode()).decode()
 
 
-def _from_cursor(cursor: str) -> Path:
+def _from_cursor(cursor: str) -> UriPath:
     try:
         path = segments_of(base64.b64decode(cursor, altchars=b"-_", validate=True).decode())
     except (binascii.Error, ValueError):

@@ -29,7 +29,7 @@ _TELLING_CHARACTERS = 12
 # Six directories of a root, a skill's name and a file's path, each byte of them encoded, are less.
 MAX_URI_CHARACTERS = 16_384
 
-Path = tuple[str, ...]
+UriPath = tuple[str, ...]
 
 
 def published_name(skill: Skill) -> str | None:
@@ -55,13 +55,13 @@ def _in_ascii(name: str) -> str | None:
     return _OTHERS.sub("-", bare).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or None
 
 
-def skill_paths(snapshot: Snapshot) -> dict[Path, Skill]:
+def skill_paths(snapshot: Snapshot) -> dict[UriPath, Skill]:
     """Return every skill that has a name to be published under, by the segments of its URI, in their order.
 
     No path is the beginning of another one: a found skill ends the search below it, and each root is by itself.
     """
     labels = _labels(snapshot.report.roots)
-    placed: dict[Path, Skill] = {}
+    placed: dict[UriPath, Skill] = {}
     for skill in snapshot.everything:
         name = published_name(skill)
         if name is None:
@@ -69,7 +69,7 @@ def skill_paths(snapshot: Snapshot) -> dict[Path, Skill]:
         above = _directories(skill)
         if above is None:
             told = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_TELLING_CHARACTERS]
-            path: Path = (f"{labels[skill.root]}-other", told, name)
+            path: UriPath = (f"{labels[skill.root]}-other", told, name)
         else:
             path = (labels[skill.root], *(above[:-1] if above and above[-1] == name else above), name)
         placed[path] = skill
@@ -87,7 +87,7 @@ def _labels(roots: Iterable[SkillRoot]) -> dict[str, str]:
     return labels
 
 
-def _directories(skill: Skill) -> Path | None:
+def _directories(skill: Skill) -> UriPath | None:
     """Return the names that lead from its root to the skill; None where a link does, or one of them fits no URI."""
     if skill.directory == skill.root:
         return ()
@@ -103,7 +103,7 @@ def uri_of(path: Iterable[str]) -> str:
     return SCHEME + "/".join(quote_from_bytes(os.fsencode(segment), safe="") for segment in path)
 
 
-def segments_of(uri: str) -> Path | None:
+def segments_of(uri: str) -> UriPath | None:
     """Return the segments of a URI, or None where it is none of ours, or longer than any of ours can be."""
     if not uri.startswith(SCHEME) or len(uri) > MAX_URI_CHARACTERS or "?" in uri or "#" in uri:
         return None
@@ -119,6 +119,6 @@ def _fits(segment: str) -> bool:
     return segment not in ("", ".", "..") and "/" not in segment and "\\" not in segment
 
 
-def skill_file(path: Path) -> Path:
+def skill_file(path: UriPath) -> UriPath:
     """Return the segments of the SKILL.md of the skill at `path`."""
     return (*path, SKILL_FILE)

@@ -9,7 +9,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from skillhub_mcp.search.scoring import Candidate, Scores
+    from skillhub_mcp.index.candidate import Candidate
+    from skillhub_mcp.search.scoring import Scores
 
 NEVER_CUT = 5
 NEAR_MISSES = 3
@@ -47,7 +48,7 @@ class Hit(NamedTuple):
         return self.score >= HALF
 
 
-def ranked(
+def rank(
     candidates: Sequence[Candidate],
     scores: Scores,
     totals: Sequence[float],
@@ -118,7 +119,7 @@ def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
     return bool(hits) and hits[0].score >= threshold
 
 
-def cut(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:
+def cut_tail(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:
     """Keep at most `limit` hits; of more than five, only those with score/top of at least `threshold`.
 
     `hits` are best first.

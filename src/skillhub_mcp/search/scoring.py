@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.search.features import FIELDS, Parts, Terms, hash_of, phrase_hash, starts_of
-from skillhub_mcp.search.question import Alternative, Origin, Question
+from skillhub_mcp.index.features import FIELDS, Terms, hash_of, phrase_hash, starts_of
+from skillhub_mcp.search.query import Alternative, Query, TermOrigin
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from skillhub_mcp.search.statistics import Statistics
+    from skillhub_mcp.index.statistics import Statistics
 
 ALL_FIELDS = frozenset(FIELDS)
 _K1 = 5.0
@@ -40,14 +40,6 @@ class Weights:
 
 
 WEIGHTS = Weights()
-
-
-class Candidate(NamedTuple):
-    """A skill that may fit: its directory, its features, and how near its vector is (cosine), where that is known."""
-
-    directory: str
-    features: Parts
-    nearness: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ class Scores:
         shares: NDArray[Any] = self.words / best if best else self.words
         return shares
 
-    def matched(self, question: Question, number: int) -> list[str]:
+    def matched(self, question: Query, number: int) -> list[str]:
         """Return what was asked for that a candidate has, what counts most first."""
         worth = self.by_clause[:, number].tolist()
         best_first = sorted(range(len(worth)), key=worth.__getitem__, reverse=True)
@@ -80,7 +72,7 @@ class Scores:
 
 
 def score(
-    question: Question,
+    question: Query,
     terms: Terms,
     statistics: Statistics,
     *,
@@ -113,7 +105,7 @@ def score(
     )
 
 
-def _phrases(question: Question, terms: Terms) -> NDArray[Any]:
+def _phrases(question: Query, terms: Terms) -> NDArray[Any]:
     """Return which share of the question's pairs of terms stand side by side in each name or description."""
     import numpy as np
 
@@ -123,7 +115,7 @@ def _phrases(question: Question, terms: Terms) -> NDArray[Any]:
 
 def _certainty(choice: Alternative) -> float:
     """Return for how much of its clause an alternative stands; a guess at what was meant never for enough of it."""
-    return choice.weight * (_GUESSED if choice.origin is Origin.SPELLING else 1.0)
+    return choice.weight * (_GUESSED if choice.origin is TermOrigin.SPELLING else 1.0)
 
 
 def _spread(nearness: Sequence[float | None]) -> NDArray[Any]:
@@ -138,7 +130,7 @@ def _spread(nearness: Sequence[float | None]) -> NDArray[Any]:
 
 
 def contributions(
-    question: Question,
+    question: Query,
     terms: Terms,
     statistics: Statistics,
     *,
@@ -177,7 +169,7 @@ class Contribution:
 
     def told(self) -> str:
         """Return it for a person or a model to read, such as `invoice 9.1 in name, body (translation of Rechnung)`."""
-        source = "" if self.choice.origin is Origin.ASKED else f" ({self.choice.origin.value} of {self.asked})"
+        source = "" if self.choice.origin is TermOrigin.ASKED else f" ({self.choice.origin.value} of {self.asked})"
         return f"{self.choice.text} {self.worth:.1f} in {', '.join(self.fields)}{source}"
 
 
@@ -190,7 +182,7 @@ class _Table:
 
     def __init__(
         self,
-        question: Question,
+        question: Query,
         terms: Terms,
         statistics: Statistics,
         fields: frozenset[str],

@@ -18,22 +18,22 @@ from mcp.server.request_state import RequestStateSecurity
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import owner_of_this_process
-from skillhub_mcp.policy.rules import Act
-from skillhub_mcp.publishing.preparing import Preparing
+from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.server.announcing import Announcer
-from skillhub_mcp.server.boundary import ErrorBoundary, ErrorStyle
-from skillhub_mcp.server.callers import caller_name
-from skillhub_mcp.server.completing import Completing
-from skillhub_mcp.server.consent import Consent
-from skillhub_mcp.server.hooking import Hooking
-from skillhub_mcp.server.instructing import CardOptions, Instructing, InstructionOptions
-from skillhub_mcp.server.noting import Noting
-from skillhub_mcp.server.presenting import Presenting
-from skillhub_mcp.server.sessions import Sessions, Transport
-from skillhub_mcp.server.skill_resources import SkillResources
-from skillhub_mcp.server.skills_extension import SkillsExtension
-from skillhub_mcp.server.subscribing import Subscribing
+from skillhub_mcp.server.http.callers import caller_name
+from skillhub_mcp.server.middleware.consent import ConsentMiddleware
+from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
+from skillhub_mcp.server.middleware.hooks import HookMiddleware
+from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, ServerInstructions
+from skillhub_mcp.server.middleware.request_log import RequestLogMiddleware
+from skillhub_mcp.server.middleware.server_info import ServerInfoMiddleware
+from skillhub_mcp.server.middleware.sessions import Sessions, Transport
+from skillhub_mcp.server.prompts.completion import ArgumentCompletion
+from skillhub_mcp.server.resources.extension import SkillsExtension
+from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
+from skillhub_mcp.server.resources.provider import SkillResourceProvider
+from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
 from skillhub_mcp.server.tools.core import add_core_tools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
@@ -85,7 +85,7 @@ class ServerOptions:
     instructions_max_bytes: int
     card: CardOptions
     website_url: str
-    remember: Callable[[Act, str], None]
+    remember: Callable[[Action, str], None]
     hooks: Sequence[Hook]
     cwd: str
     publisher: Publisher
@@ -93,10 +93,10 @@ class ServerOptions:
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub` (seed 002 §3)."""
-    preparing = Preparing(hub, options.publisher)
+    preparing = EntryPrewarmer(hub, options.publisher)
     start = _LateStart([hub.start, preparing.start])
-    announcer = Announcer(hub, prompts="skill" in options.tools)
-    subscribing = Subscribing(hub, options.publisher, announcer)
+    announcer = ListChangedNotifier(hub, prompts="skill" in options.tools)
+    subscribing = ResourceSubscriptions(hub, options.publisher, announcer)
     over_stdio = options.transport == "stdio"
     sessions = Sessions(options.transport, tools=SESSION_TOOLS, stateless=options.stateless)
     context = options.context if "context" in options.tools else None
@@ -122,14 +122,16 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         version=version(),
         lifespan=lifespan,
         middleware=[
-            Noting(hub.observer, options.transport, who=owner_of_this_process if over_stdio else caller_name),
-            ErrorBoundary(options.error_style),
+            RequestLogMiddleware(
+                hub.observer, options.transport, who=owner_of_this_process if over_stdio else caller_name
+            ),
+            ErrorHandlingMiddleware(options.error_style),
             sessions,
-            *([Hooking(options.hooks, cwd=options.cwd)] if options.hooks else []),
-            Consent(hub.access, sessions, remember=options.remember if over_stdio else None),
+            *([HookMiddleware(options.hooks, cwd=options.cwd)] if options.hooks else []),
+            ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
             announcer,
-            Presenting(options.website_url),
+            ServerInfoMiddleware(options.website_url),
         ],
         request_state_security=RequestStateSecurity(keys=[options.state_key]) if options.state_key else None,
         mask_error_details=True,
@@ -140,10 +142,10 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     # No tool takes an argument from a header. Unless it is told so, the SDK lists all tools at each call to find out.
     server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP does not pass it on
     subscribing.serve(server, stateless=options.stateless)
-    server.completion(Completing(hub, options.publisher).complete)
-    server.add_provider(SkillResources(options.publisher, sessions))
+    server.completion(ArgumentCompletion(hub, options.publisher).complete)
+    server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
-    Instructing(
+    ServerInstructions(
         server,
         hub,
         InstructionOptions(
@@ -177,7 +179,7 @@ def _add_tools(
         agents = AgentsTools(options.make_resolver, sessions, with_paths=with_paths)
         add_agents_tools(server, agents)
     if options.context is not None and catalogues is not None:
-        from skillhub_mcp.disclosure.context.tiers import SearchLimits
+        from skillhub_mcp.disclosure.context.tiered_search import SearchLimits
         from skillhub_mcp.server.tools.context import ContextTools, add_context_tools
 
         limits = SearchLimits(options.context.search_limit, options.context.search_max_limit)
@@ -186,15 +188,15 @@ def _add_tools(
             server, ContextTools(catalogues, hub.access, sessions, limits, state, hub.observer), with_paths=with_paths
         )
     if agents is not None or catalogues is not None:
-        from skillhub_mcp.server.beginning import add_beginning
+        from skillhub_mcp.server.prompts.session_prompt import add_beginning
 
         add_beginning(server, sessions, catalogues, agents, with_paths=with_paths)
     if "skill" in options.tools:
-        from skillhub_mcp.server.prompts import SkillPrompts
+        from skillhub_mcp.server.prompts.provider import SkillPromptProvider
         from skillhub_mcp.server.tools.skill import add_skill_tool
 
         add_skill_tool(server, hub, sessions, with_paths=with_paths)
-        server.add_provider(SkillPrompts(hub, sessions))
+        server.add_provider(SkillPromptProvider(hub, sessions))
     if options.enable_run:
         from skillhub_mcp.server.tools.run import add_run_tool
 

@@ -40,7 +40,7 @@ class WalkProblem:
     reason: str
 
 
-class Passed(str, Enum):
+class SkipReason(str, Enum):
     """Why a walk passed something by that is no fault of anyone's (seed 003 §3.2)."""
 
     HIDDEN = "hidden directory"
@@ -54,8 +54,8 @@ class Passed(str, Enum):
 class Ignored:
     """What a walk passed by: how many for each reason, and the paths of the first hundred for each."""
 
-    counts: Mapping[Passed, int] = field(default_factory=dict)
-    paths: Mapping[Passed, tuple[str, ...]] = field(default_factory=dict)
+    counts: Mapping[SkipReason, int] = field(default_factory=dict)
+    paths: Mapping[SkipReason, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ class _Walker:
         self._found: dict[str, FoundSkillFile] = {}
         self._problems: dict[WalkProblem, None] = {}  # in order, each once
         self._seen: dict[str, int] = {}
-        self._counts: Counter[Passed] = Counter()
-        self._paths: dict[Passed, list[str]] = {}
+        self._counts: Counter[SkipReason] = Counter()
+        self._paths: dict[SkipReason, list[str]] = {}
         self._left: int | None = None
 
     def walk(self, root: SkillRoot, directory: str, name: str, depth: int) -> None:
@@ -227,7 +227,7 @@ class _Walker:
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
         """Return the entry of a directory's SKILL.md, or else the directories in it that are to be walked."""
         subdirectories: list[tuple[bool, str, str]] = []
-        passed: list[tuple[Passed, str]] = []
+        passed: list[tuple[SkipReason, str]] = []
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
@@ -240,7 +240,7 @@ class _Walker:
         for reason, path in passed:
             self._pass_by(reason, path)
         if not subdirectories and depth:
-            self._pass_by(Passed.NO_SKILL, directory)
+            self._pass_by(SkipReason.NO_SKILL, directory)
         return None, subdirectories
 
     def _sort(
@@ -248,12 +248,12 @@ class _Walker:
         entry: os.DirEntry[str],
         depth: int,
         subdirectories: list[tuple[bool, str, str]],
-        passed: list[tuple[Passed, str]],
+        passed: list[tuple[SkipReason, str]],
     ) -> None:
         """Put an entry among the directories to walk, or among what is passed by."""
         if entry.name[0] == "." or entry.name in _SKIPPED:
-            reason = Passed.HIDDEN if entry.name[0] == "." else Passed.SKIPPED
-            passed.append((reason if entry.is_dir(follow_symlinks=False) else Passed.NO_DIRECTORY, entry.path))
+            reason = SkipReason.HIDDEN if entry.name[0] == "." else SkipReason.SKIPPED
+            passed.append((reason if entry.is_dir(follow_symlinks=False) else SkipReason.NO_DIRECTORY, entry.path))
             return
         try:
             path = _real_directory(entry)
@@ -262,13 +262,13 @@ class _Walker:
             self._problems[_problem(entry.path, error)] = None
             return
         if path is None:
-            passed.append((Passed.NO_DIRECTORY, entry.path))
+            passed.append((SkipReason.NO_DIRECTORY, entry.path))
         elif depth >= MAX_DEPTH:
-            passed.append((Passed.TOO_DEEP, entry.path))
+            passed.append((SkipReason.TOO_DEEP, entry.path))
         else:
             subdirectories.append((path != entry.path, entry.name, path))
 
-    def _pass_by(self, reason: Passed, path: str) -> None:
+    def _pass_by(self, reason: SkipReason, path: str) -> None:
         self._counts[reason] += 1
         paths = self._paths.setdefault(reason, [])
         if len(paths) < MAX_NAMED_PER_REASON:

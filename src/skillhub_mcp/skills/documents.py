@@ -8,7 +8,7 @@ from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
-from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 
 
 def read_document(skill: Skill) -> SkillDocument:

@@ -10,11 +10,11 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
-from skillhub_mcp.skills.near import not_found
-from skillhub_mcp.skills.reading import read_skill
+from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanning import MAX_SKILL_FILE_BYTES, HowMuch, scan
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, ReadDepth, scan
 from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.suggestions import not_found
 
 NO_SKILLS = "(no skills available)"
 
@@ -76,7 +76,7 @@ class SkillLoader:
             return None
         stamp = FileStamp(status.st_mtime_ns, status.st_size, "", 0)
         place = os.fspath(directory)
-        read = read_skill(content, directory=place, root=place, directory_name=directory.name, stamp=stamp)
+        read = parse_skill(content, directory=place, root=place, directory_name=directory.name, stamp=stamp)
         if read.skill is None or not read.skill.description:
             return None
         return ParsedSkill(
@@ -99,4 +99,4 @@ class SkillLoader:
         return f"# Skill: {skill.name}\n\n{read_document(skill).instructions}"
 
     def _scan(self) -> Snapshot:
-        return scan(self._roots, memory={}, reading=HowMuch.HEADER).snapshot
+        return scan(self._roots, memory={}, reading=ReadDepth.HEADER).snapshot

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
 
 SKILL_FILE = "SKILL.md"
-
-_NOT_IN_AN_ALIAS = re.compile(r"[\W_]+")
-_IS_AN_ALIAS = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +93,3 @@ class SkillDocument:
 
     skill: Skill
     instructions: str
-
-
-def safe_alias(name: str) -> str:
-    """Return `name` in lower-case letters and digits of any script joined by single hyphens, at most 64 of them."""
-    if _IS_AN_ALIAS.fullmatch(name):
-        return name
-    folded = unicodedata.normalize("NFKC", name).lower()
-    return _NOT_IN_AN_ALIAS.sub("-", folded).strip("-")[:64].rstrip("-")
-
-
-def is_specified_name(name: str) -> bool:
-    """Whether `name` has the specification's form (NFKC, lower-case letters of any script, digits, single hyphens)."""
-    return bool(name) and name == safe_alias(name)

@@ -15,7 +15,7 @@ from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, entry_of, index_of
 from skillhub_mcp.skills.roots import SkillRoot, Source, ordered
-from skillhub_mcp.skills.scanning import HowMuch, Memory, scan
+from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
@@ -29,7 +29,7 @@ class Registry:
     def __init__(self, roots: Sequence[AnyRoot], *, admission: Admission = REGISTRY_STRICT) -> None:
         self._roots = as_roots(roots)
         self._admission = admission
-        self._memory: Memory = {}
+        self._memory: ScanCache = {}
         self._snapshot: Snapshot | None = None
 
     @property
@@ -77,7 +77,7 @@ class Registry:
             memory=self._memory,
             admission=self._admission,
             reread=reread,
-            reading=HowMuch.HEADER,
+            reading=ReadDepth.HEADER,
             only=only,
         )
         self._memory = seen.memory

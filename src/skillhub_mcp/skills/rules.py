@@ -18,7 +18,7 @@ class Severity(str, Enum):
     NOTE = "note"
 
 
-class Origin(str, Enum):
+class RuleSource(str, Enum):
     """Who asks for a rule: the Agent Skills specification, one of the seeds' stricter readers, or experience."""
 
     SPECIFICATION = "specification"
@@ -28,7 +28,7 @@ class Origin(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SkillRule:
     """One thing that a SKILL.md should keep to.
 
     `refuses` means that a breach cannot be served around. `severity` is what loading reports; `strictly` is the
@@ -41,7 +41,7 @@ class Rule:
     mend: str
     refuses: bool = False
     strictly: Severity | None = None
-    origin: Origin = Origin.SPECIFICATION
+    origin: RuleSource = RuleSource.SPECIFICATION
 
     @property
     def verdict(self) -> Severity:
@@ -62,163 +62,163 @@ class Diagnostic:
 
 _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, SkillRule] = {
     rule.id: rule
     for rule in (
-        Rule("file-missing", _ERROR, "there is a SKILL.md", "name a skill's directory, or add one", refuses=True),
-        Rule("file-unreadable", _ERROR, "SKILL.md can be read", "check the file's permissions", refuses=True),
-        Rule(
+        SkillRule("file-missing", _ERROR, "there is a SKILL.md", "name a skill's directory, or add one", refuses=True),
+        SkillRule("file-unreadable", _ERROR, "SKILL.md can be read", "check the file's permissions", refuses=True),
+        SkillRule(
             "file-too-large",
             _ERROR,
             "SKILL.md is at most 16 MiB",
             "move detail into references/",
             refuses=True,
         ),
-        Rule("file-binary", _ERROR, "SKILL.md is text", "save it as UTF-8 text", refuses=True),
-        Rule("file-encoding", _WARNING, "SKILL.md is UTF-8", "save it as UTF-8"),
-        Rule(
+        SkillRule("file-binary", _ERROR, "SKILL.md is text", "save it as UTF-8 text", refuses=True),
+        SkillRule("file-encoding", _WARNING, "SKILL.md is UTF-8", "save it as UTF-8"),
+        SkillRule(
             "frontmatter-missing",
             _ERROR,
             "SKILL.md begins with a line of three hyphens",
             "begin the file with ---, name and description, and a closing ---",
             refuses=True,
         ),
-        Rule(
+        SkillRule(
             "frontmatter-unclosed",
             _ERROR,
             "the frontmatter is closed by a line of three hyphens within 64 KiB",
             "close it with a line that is exactly ---",
             refuses=True,
         ),
-        Rule(
+        SkillRule(
             "frontmatter-late",
             _WARNING,
             "nothing stands before the frontmatter",
             "remove the blank lines",
             strictly=_ERROR,
         ),
-        Rule("yaml-invalid", _ERROR, "the frontmatter is YAML", "mend the YAML at the line named", refuses=True),
-        Rule(
+        SkillRule("yaml-invalid", _ERROR, "the frontmatter is YAML", "mend the YAML at the line named", refuses=True),
+        SkillRule(
             "yaml-repaired",
             _ERROR,
             "the frontmatter is YAML as written",
             "quote values that hold ': ' or ' #'",
         ),
-        Rule(
+        SkillRule(
             "yaml-not-mapping",
             _ERROR,
             "the frontmatter is a map of keys",
             "write 'key: value' lines",
             refuses=True,
         ),
-        Rule("yaml-too-complex", _ERROR, "the frontmatter stays small and flat", "flatten it", refuses=True),
-        Rule("yaml-alias", _WARNING, "the frontmatter has no YAML aliases", "write the value out"),
-        Rule(
+        SkillRule("yaml-too-complex", _ERROR, "the frontmatter stays small and flat", "flatten it", refuses=True),
+        SkillRule("yaml-alias", _WARNING, "the frontmatter has no YAML aliases", "write the value out"),
+        SkillRule(
             "yaml-duplicate-key",
             _WARNING,
             "each key stands once",
             "remove one; the last one counts",
             strictly=_ERROR,
         ),
-        Rule("name-missing", _ERROR, "there is a name", "add name: the directory's name is used meanwhile"),
-        Rule(
+        SkillRule("name-missing", _ERROR, "there is a name", "add name: the directory's name is used meanwhile"),
+        SkillRule(
             "name-unusable",
             _ERROR,
             "the name is at most 256 characters of text",
             "shorten the name",
             refuses=True,
         ),
-        Rule(
+        SkillRule(
             "name-form",
             _ERROR,
             "the name is 1-64 lower-case letters, digits and single hyphens",
             "rename the skill; meanwhile it answers to its safe alias too",
         ),
-        Rule(
+        SkillRule(
             "name-directory",
             _NOTE,
             "the name equals the directory's name",
             "rename one of the two",
             strictly=_ERROR,
         ),
-        Rule("description-missing", _ERROR, "there is a description", "say what it does and when", refuses=True),
-        Rule("description-length", _ERROR, "the description is at most 1,024 characters", "shorten it"),
-        Rule("compatibility-length", _ERROR, "the compatibility is at most 500 characters", "shorten it"),
-        Rule(
+        SkillRule("description-missing", _ERROR, "there is a description", "say what it does and when", refuses=True),
+        SkillRule("description-length", _ERROR, "the description is at most 1,024 characters", "shorten it"),
+        SkillRule("compatibility-length", _ERROR, "the compatibility is at most 500 characters", "shorten it"),
+        SkillRule(
             "key-unknown",
             _ERROR,
             "only name, description, license, compatibility, metadata and allowed-tools stand at the top",
             "move it under metadata",
         ),
-        Rule("key-type", _ERROR, "each key has its specified type", "use the type the specification names"),
-        Rule(
+        SkillRule("key-type", _ERROR, "each key has its specified type", "use the type the specification names"),
+        SkillRule(
             "metadata-nested",
             _WARNING,
             "metadata maps text to text",
             'write it flat: skillhub.category: "x", skillhub.tags: "a, b"',
         ),
-        Rule(
+        SkillRule(
             "registry-markup",
             _NOTE,
             "no value of the frontmatter holds < or >",
             "write it without angle brackets: a strict registry refuses it",
-            origin=Origin.REGISTRY,
+            origin=RuleSource.REGISTRY,
         ),
-        Rule(
+        SkillRule(
             "registry-lines",
             _NOTE,
             "the frontmatter is at most 200 lines",
             "move detail into the body",
-            origin=Origin.REGISTRY,
+            origin=RuleSource.REGISTRY,
         ),
-        Rule(
+        SkillRule(
             "registry-line-length",
             _NOTE,
             "a line of the frontmatter, but for the description's, is at most 500 characters",
             "shorten or fold the line",
-            origin=Origin.REGISTRY,
+            origin=RuleSource.REGISTRY,
         ),
-        Rule(
+        SkillRule(
             "name-ascii",
             _NOTE,
             "the name is written in a-z, 0-9 and hyphens",
             "rename the skill: Codelia's tools leave it out",
-            origin=Origin.CODELIA,
+            origin=RuleSource.CODELIA,
         ),
-        Rule(
+        SkillRule(
             "body-lines",
             _WARNING,
             "the body is at most 500 lines",
             "move detail into files below references/",
-            origin=Origin.ADVICE,
+            origin=RuleSource.ADVICE,
         ),
-        Rule(
+        SkillRule(
             "body-tokens",
             _WARNING,
             "the body is at most about 5,000 tokens",
             "move detail into files below references/",
-            origin=Origin.ADVICE,
+            origin=RuleSource.ADVICE,
         ),
-        Rule(
+        SkillRule(
             "description-when",
             _NOTE,
             "the description says when to use the skill",
             "add a sentence such as 'Use when ...': agents choose by it",
-            origin=Origin.ADVICE,
+            origin=RuleSource.ADVICE,
         ),
-        Rule(
+        SkillRule(
             "reference-missing",
             _WARNING,
             "each file that the body names is there",
             "add the file, or mend its path",
-            origin=Origin.ADVICE,
+            origin=RuleSource.ADVICE,
         ),
-        Rule(
+        SkillRule(
             "file-unreferenced",
             _NOTE,
             "the body names each file of the skill",
             "say in the body when to read it, or remove it",
-            origin=Origin.ADVICE,
+            origin=RuleSource.ADVICE,
         ),
     )
 }

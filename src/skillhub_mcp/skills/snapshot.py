@@ -30,7 +30,7 @@ class Refused:
     reason: Diagnostic
 
 
-class Settled(str, Enum):
+class ShadowReason(str, Enum):
     """Why one of two skills of a name won (DECISIONS 17)."""
 
     COPY = "the same file word for word"
@@ -45,7 +45,7 @@ class Shadowed:
 
     skill: Skill
     winner: Skill
-    why: Settled
+    why: ShadowReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +176,12 @@ def make_snapshot(
     )
 
 
-def _why(skill: Skill, winner: Skill) -> Settled:
+def _why(skill: Skill, winner: Skill) -> ShadowReason:
     if skill.stamp.is_of_whole_file and skill.stamp.content_hash == winner.stamp.content_hash:
-        return Settled.COPY
+        return ShadowReason.COPY
     if skill.root != winner.root:
-        return Settled.ROOT
-    return Settled.LATER if skill.stamp.mtime_ns < winner.stamp.mtime_ns else Settled.ORDER
+        return ShadowReason.ROOT
+    return ShadowReason.LATER if skill.stamp.mtime_ns < winner.stamp.mtime_ns else ShadowReason.ORDER
 
 
 def _facts(skill: Skill, numbers: Mapping[str, str]) -> list[object]:

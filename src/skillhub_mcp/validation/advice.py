@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from posixpath import basename, dirname, normpath, splitext
 from urllib.parse import unquote
 
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.skills.rules import Diagnostic, breach
 
 MAX_BODY_LINES = 500

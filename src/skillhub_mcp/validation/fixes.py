@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
-from skillhub_mcp.skills.model import FileStamp, safe_alias
-from skillhub_mcp.skills.reading import read_skill
+from skillhub_mcp.skills.model import FileStamp
+from skillhub_mcp.skills.names import safe_alias
+from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.validation.verdict import findings
 
 _KEY_LINE = re.compile(r"[A-Za-z_][\w.-]*:(?:\s|$)")
@@ -65,7 +66,7 @@ def fix(content: bytes, directory_name: str) -> Fixed:
 def _subject(text: str, directory_name: str) -> _Subject:
     content = text.encode("utf-8", "surrogatepass")
     document = parse(content)
-    read = read_skill(content, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
+    read = parse_skill(content, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
     return _Subject(text, document, frozenset(one.rule for one in findings(read.diagnostics)), directory_name)
 
 
@@ -174,4 +175,4 @@ _MENDS: Mapping[str, Callable[[_Subject], str]] = {
     "name-form": _with_conforming_name,
     "metadata-nested": _with_flat_metadata,
 }
-MENDED_RULES = ("file-encoding", *_MENDS)
+FIXABLE_RULES = ("file-encoding", *_MENDS)

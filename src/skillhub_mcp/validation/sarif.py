@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from skillhub_mcp.skills.rules import RULES, Severity
-from skillhub_mcp.validation.verdict import Finding, Verdict
+from skillhub_mcp.validation.verdict import Finding, ValidationResult
 from skillhub_mcp.version import version
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 
 
-def sarif(verdicts: Sequence[Verdict], *, base: str) -> dict[str, object]:
+def sarif(verdicts: Sequence[ValidationResult], *, base: str) -> dict[str, object]:
     """Return the log of these verdicts; places are written relative to the directory `base` (SARIF 2.1.0 §3)."""
     broken = sorted({finding.rule for verdict in verdicts for finding in verdict.findings})
     numbers = {rule: number for number, rule in enumerate(broken)}
@@ -58,7 +58,7 @@ def docs_anchor(rule_id: str) -> str:
     return f"docs/reference/diagnostics.md#{rule_id}"
 
 
-def _result(verdict: Verdict, finding: Finding, number: int, base: str) -> dict[str, object]:
+def _result(verdict: ValidationResult, finding: Finding, number: int, base: str) -> dict[str, object]:
     place = os.path.relpath(os.path.abspath(verdict.path), base)
     inside = not place.startswith("..")
     uri = quote(place.replace(os.sep, "/")) if inside else _uri(os.path.abspath(verdict.path))

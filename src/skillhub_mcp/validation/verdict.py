@@ -31,7 +31,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ValidationResult:
     """What is said of one skill. `path` is its SKILL.md, or what was named where there is none."""
 
     path: str

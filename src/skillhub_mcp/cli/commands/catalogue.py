@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
@@ -36,7 +36,7 @@ def add_parser(verbs: Any) -> None:
 
 def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap import project_of
-    from skillhub_mcp.policy.access import Standing
+    from skillhub_mcp.policy.access import Availability
     from skillhub_mcp.policy.files import change_choices
 
     settings, _ = read_settings(os.environ, options)
@@ -63,10 +63,10 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
     where = " in this project" if args.project else ""
     for skill, standing in outcomes:
         say(f"{skill.name} is switched {'on' if on else 'off'}{where}")
-        if (standing is Standing.OFF) is on:
+        if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"
             note(f"{skill.name} is still {'off' if on else 'on'} here: choose again {other} --project")
-        elif on and standing is not Standing.ON:
+        elif on and standing is not Availability.ON:
             note(f"{skill.name} is still not served: it is {standing.value}")
     return EXIT_OK
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, say
-from skillhub_mcp.settings import Origin, read_settings
+from skillhub_mcp.settings import SettingSource, read_settings
 
 
 def add_parser(verbs: Any) -> None:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _shown(origin: Origin) -> str:
+def _shown(origin: SettingSource) -> str:
     if origin.setting.secret:
         return "***" if origin.written else ""
     # An address may carry a name and a password.

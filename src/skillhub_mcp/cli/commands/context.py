@@ -62,7 +62,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.disclosure.context.tiers import SearchLimits, search
+    from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, search
 
     settings, listing = look(options)
     found = search(
@@ -87,17 +87,17 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap import make_access, make_observer
-    from skillhub_mcp.disclosure.context.loading import choose, load
+    from skillhub_mcp.disclosure.context.loader import choose, load
     from skillhub_mcp.disclosure.context.schema import source_of
-    from skillhub_mcp.observing import Use, observed
-    from skillhub_mcp.policy.rules import Act
+    from skillhub_mcp.events import UseEvent, observed
+    from skillhub_mcp.policy.rules import Action
 
     settings, listing = look(options)
-    asked_for = Use(act="load", skill=args.path or args.name or "")
+    asked_for = UseEvent(act="load", skill=args.path or args.name or "")
     with observed(make_observer(settings, serving=False), asked_for) as use:
         skill = choose(listing, name=args.name, path=args.path)
         use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
-        make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Act.LOAD)
+        make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Action.LOAD)
         loaded = load(skill)
     if args.json:
         facts = {"skill_id": skill.id, "name": skill.name, "path": skill.path, "dir": skill.dir}

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.logs import log_to_stderr
+from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -46,7 +46,7 @@ _MENTIONED_FILE = re.compile(r"(?<![\w/.:-])((?:[\w-]+/)+[\w-]+\.[A-Za-z0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DemoStep:
     """One call: what the agent asked, what it saw, and what that cost."""
 
     call: str
@@ -60,7 +60,7 @@ class Journey:
     """The steps of one task, and how much every skill in full would have cost instead."""
 
     task: str
-    steps: tuple[Step, ...]
+    steps: tuple[DemoStep, ...]
     skills: int
     upfront_tokens: int
 
@@ -111,7 +111,7 @@ async def _walk(task: str, directories: Sequence[str], environment: dict[str, st
         env=environment,
         keep_alive=False,
     )
-    steps: list[Step] = []
+    steps: list[DemoStep] = []
     async with Client(transport) as client:
         steps.append(await _list_tools(client))
         hits, step = await _call(client, "search_skills", {"query": task})
@@ -128,12 +128,12 @@ async def _walk(task: str, directories: Sequence[str], environment: dict[str, st
     return Journey(task, tuple(steps), skills, upfront)
 
 
-async def _list_tools(client: Client[Any]) -> Step:
+async def _list_tools(client: Client[Any]) -> DemoStep:
     began = time.perf_counter()
     tools = await client.list_tools()
     elapsed = (time.perf_counter() - began) * 1000
     written = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
-    return Step("tools/list", ", ".join(tool.name for tool in tools), elapsed, estimate_tokens(written))
+    return DemoStep("tools/list", ", ".join(tool.name for tool in tools), elapsed, estimate_tokens(written))
 
 
 def _file_to_read(loaded: Any) -> str | None:
@@ -143,7 +143,7 @@ def _file_to_read(loaded: Any) -> str | None:
     return next((file for file in present if not file.startswith("scripts/")), next(iter(present), None))
 
 
-async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tuple[Any, Step]:
+async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tuple[Any, DemoStep]:
     began = time.perf_counter()
     result = await client.call_tool(tool, arguments, raise_on_error=False)
     elapsed = (time.perf_counter() - began) * 1000
@@ -151,11 +151,11 @@ async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tu
     if result.is_error:
         raise SkillHubError(f"{tool} failed: {text}")
     typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return json.loads(text), Step(f"{tool}({typed})", "", elapsed, estimate_tokens(text))
+    return json.loads(text), DemoStep(f"{tool}({typed})", "", elapsed, estimate_tokens(text))
 
 
-def _seen(step: Step, seen: str) -> Step:
-    return Step(step.call, seen, step.milliseconds, step.tokens)
+def _seen(step: DemoStep, seen: str) -> DemoStep:
+    return DemoStep(step.call, seen, step.milliseconds, step.tokens)
 
 
 def _hits_text(hits: Any) -> str:
@@ -175,7 +175,7 @@ def _first_lines(text: str) -> str:
 def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     from skillhub_mcp.skills.model import SKILL_FILE
     from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanning import scan
+    from skillhub_mcp.skills.scanner import scan
 
     skills = scan(make_roots(directories), memory={}).snapshot.skills
     texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)

@@ -11,12 +11,12 @@ from typing import Any
 
 from skillhub_mcp.bootstrap import choose_embedder, make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.publishing.publisher import Standing
-from skillhub_mcp.search.looking import View
+from skillhub_mcp.index.sync import View
+from skillhub_mcp.publishing.publisher import Publication
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.roots import SkillRoot
@@ -51,7 +51,7 @@ class Problem:
 class _Findings:
     view: View
     embedder: str
-    published: Sequence[Standing]
+    published: Sequence[Publication]
     problems: Sequence[Problem]
 
 
@@ -77,7 +77,7 @@ def _examined(hub: SkillHub, settings: Settings, told: Sequence[Problem]) -> _Fi
     problems = [*told, *_of_the_roots(view), *_of_the_skills(view)]
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
-    published: list[Standing] = []
+    published: list[Publication] = []
     publisher = make_publisher(settings, hub)
     try:
         published = list(publisher.standings())

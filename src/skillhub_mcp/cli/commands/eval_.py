@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
@@ -67,9 +67,9 @@ def add_parser(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap import choose_embedder
-    from skillhub_mcp.evaluation.engines import BASELINES
+    from skillhub_mcp.evaluation.baselines import BASELINES
+    from skillhub_mcp.evaluation.evaluator import evaluate
     from skillhub_mcp.evaluation.queries import directories_of, read_queries
-    from skillhub_mcp.evaluation.running import evaluate
 
     unknown = [name for name in args.baseline if name not in BASELINES]
     if unknown:

@@ -11,10 +11,10 @@ from typing import Any
 
 from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.search.looking import Depth, View
+from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
 
 
@@ -33,15 +33,15 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Update the index where anything changed and print the report."""
-    return _index(options, Depth.VERIFY if args.verify else Depth.CHANGES, as_json=args.json)
+    return _index(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
 
 
 def rebuild(options: Mapping[str, str], *, as_json: bool) -> int:
     """Write the index anew, whatever changed, and print the report (`skillhub --reindex`)."""
-    return _index(options, Depth.REBUILD, as_json=as_json)
+    return _index(options, SyncDepth.REBUILD, as_json=as_json)
 
 
-def _index(options: Mapping[str, str], depth: Depth, *, as_json: bool) -> int:
+def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> int:
     began = time.perf_counter()
     # Whoever asks for the index to be updated wants the files to be looked at, whatever servers are told to do.
     looking = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}

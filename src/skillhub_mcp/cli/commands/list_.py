@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
 from skillhub_mcp.hub import ListedSkill
-from skillhub_mcp.policy.access import Standing
+from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.skills.roots import SOURCES
 
 
@@ -53,7 +53,7 @@ def _wanted(one: ListedSkill, args: argparse.Namespace) -> bool:
 
 def _notes(one: ListedSkill) -> str:
     notes = [
-        {Standing.OFF: "switched off", Standing.DENIED: "denied by a rule"}.get(one.standing, ""),
+        {Availability.OFF: "switched off", Availability.DENIED: "denied by a rule"}.get(one.standing, ""),
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "not for models to choose" if one.skill.disable_model_invocation else "",
         "not for people to call" if not one.skill.user_invocable else "",

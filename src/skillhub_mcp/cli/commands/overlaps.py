@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, say, terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 

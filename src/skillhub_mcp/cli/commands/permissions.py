@@ -14,9 +14,9 @@ from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import RuleFiles
 from skillhub_mcp.policy.files import add_rule, remove_rule
-from skillhub_mcp.policy.rules import LOADING_TOOLS, Act, Rule, Rules
+from skillhub_mcp.policy.rules import LOADING_TOOLS, Action, PermissionRule, Rules
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.model import is_specified_name, safe_alias
+from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
 _LISTS = ("deny", "allow", "confirm")
 
@@ -111,17 +111,17 @@ def _done(args: argparse.Namespace, sentence: str) -> int:
     return EXIT_OK
 
 
-def _rule(args: argparse.Namespace) -> Rule:
-    tool = (Act.RUN if args.running else Act.LOAD).value
+def _rule(args: argparse.Namespace) -> PermissionRule:
+    tool = (Action.RUN if args.running else Action.LOAD).value
     if args.name is None:
-        return Rule(tool)
+        return PermissionRule(tool)
     name = as_text(args.name)
     if not is_specified_name(name):
         alias = safe_alias(name)
         raise InvalidArgument(
             "NAME", f"{name!r} is not one exact name in lower-case kebab-case", hint=f"try {alias!r}" if alias else None
         )
-    return Rule(tool, name)
+    return PermissionRule(tool, name)
 
 
 def _lists(rules: Rules) -> dict[str, list[dict[str, str]]]:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
-from skillhub_mcp.cli.picking import NO_MATCH, SCOPES, Row, counted, narrowed, rows_of
+from skillhub_mcp.cli.picker_rows import NO_MATCH, SCOPES, PickerRow, counted, narrowed, picker_rows
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import Settings, read_settings
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     typed = as_text(" ".join(args.typed))
     with open_hub(options) as hub:
-        rows = rows_of(hub.listed())
+        rows = picker_rows(hub.listed())
         if not rows and not args.json:
             say(NO_SKILLS)
             return EXIT_OK
@@ -56,15 +56,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _picked(hub: SkillHub, settings: Settings, rows: Sequence[Row], typed: str, scope: Any) -> str | None:
+def _picked(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed: str, scope: Any) -> str | None:
     from skillhub_mcp.bootstrap import project_of
-    from skillhub_mcp.cli.picker import Deeds, Picker
+    from skillhub_mcp.cli.picker import Picker, PickerActions
     from skillhub_mcp.policy.files import change_choices
     from skillhub_mcp.skills.documents import read_document
 
     project = project_of(settings).root
 
-    def look(row: Row) -> str:
+    def look(row: PickerRow) -> str:
         head = f"{row.name}\n{row.directory}\n\n{row.description}\n\n"
         try:
             # Whoever switches skills off may look into them all the same: nothing is loaded by it.
@@ -72,7 +72,7 @@ def _picked(hub: SkillHub, settings: Settings, rows: Sequence[Row], typed: str, 
         except SkillHubError as error:
             return head + error.message
 
-    def switch(row: Row, here_only: bool) -> Sequence[Row]:
+    def switch(row: PickerRow, here_only: bool) -> Sequence[PickerRow]:
         change_choices(
             settings.choices,
             lambda choices: choices.switched(
@@ -82,12 +82,12 @@ def _picked(hub: SkillHub, settings: Settings, rows: Sequence[Row], typed: str, 
                 project=project if here_only else None,
             ),
         )
-        return rows_of(hub.listed())
+        return picker_rows(hub.listed())
 
-    return Picker(rows, Deeds(look, switch), typed=typed, scope=scope).run()
+    return Picker(rows, PickerActions(look, switch), typed=typed, scope=scope).run()
 
 
-def _facts(row: Row) -> dict[str, str]:
+def _facts(row: PickerRow) -> dict[str, str]:
     return {
         "name": row.name,
         "handle": row.handle,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, printable
 from skillhub_mcp.errors import InvalidArgument
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.bootstrap import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say, write_file
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument

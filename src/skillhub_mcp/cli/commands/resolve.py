@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.bootstrap import project_of
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.settings import read_settings
 

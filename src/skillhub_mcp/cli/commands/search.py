@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
 from skillhub_mcp.hub import SearchAnswer
 from skillhub_mcp.skills.roots import SOURCES, Source

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.logs import log_to_stderr
+from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK
 from skillhub_mcp.errors import PolicyUnreadable
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from skillhub_mcp.hub import SkillHub
     from skillhub_mcp.observers.prometheus import Prometheus
-    from skillhub_mcp.server.stopping import StoppingServer
+    from skillhub_mcp.server.http.shutdown import GracefulServer
     from skillhub_mcp.settings import Settings
 
 log = logging.getLogger("skillhub_mcp")
@@ -93,12 +93,12 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if settings.workers > 1:
         from tempfile import TemporaryDirectory
 
-        from skillhub_mcp.server.workers import serve_by_workers
+        from skillhub_mcp.server.http.workers import serve_by_workers
 
         with TemporaryDirectory(prefix="skillhub-metrics-") if settings.metrics else nullcontext("") as shared:
             worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
             return EXIT_OK if serve_by_workers(worker, http, settings.workers) else EXIT_FAILED
-    from skillhub_mcp.server.http import serve_http
+    from skillhub_mcp.server.http.app import serve_http
 
     serve_http(server, hub, http)
     return EXIT_OK
@@ -110,13 +110,13 @@ def _made(
     """Return the server and its hub, neither of them begun, and say what a person should know of them."""
     with _loading():
         from skillhub_mcp.bootstrap import make_hub, make_observer, server_options
-        from skillhub_mcp.search.looking import Depth
+        from skillhub_mcp.index.sync import SyncDepth
         from skillhub_mcp.server.app import make_server
 
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
         chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
-        hub.refresh(Depth.REBUILD)
+        hub.refresh(SyncDepth.REBUILD)
     if settings.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
     try:
@@ -149,10 +149,10 @@ class _Worker:
     state_key: bytes = field(repr=False)
     shared_metrics: str
 
-    def __call__(self) -> StoppingServer:
+    def __call__(self) -> GracefulServer:
         from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
         from skillhub_mcp.server.app import make_server
-        from skillhub_mcp.server.http import make_http_app, make_uvicorn
+        from skillhub_mcp.server.http.app import make_http_app, make_uvicorn
         from skillhub_mcp.settings import read_settings
 
         settings, _ = read_settings(os.environ, self.options)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, say
 
 
@@ -22,7 +22,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print what is known of the skill, then its whole body."""
-    from skillhub_mcp.disclosure.tokens import estimate_tokens
+    from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
     name = as_text(args.name)
     with open_hub(options) as hub:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.hubs import open_hub
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings

@@ -10,10 +10,10 @@ from typing import Any
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, as_text
 from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
-from skillhub_mcp.policy.tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.suggestions import near_names
 
 
 def add_parser(verbs: Any) -> None:

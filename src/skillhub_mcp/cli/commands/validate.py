@@ -17,9 +17,9 @@ from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
 
 if TYPE_CHECKING:
-    from skillhub_mcp.validation.checking import Target
-    from skillhub_mcp.validation.mending import Mended
-    from skillhub_mcp.validation.verdict import Finding, Verdict
+    from skillhub_mcp.validation.apply_fixes import FixedFile
+    from skillhub_mcp.validation.checker import Target
+    from skillhub_mcp.validation.verdict import Finding, ValidationResult
 
 
 def add_parser(verbs: Any) -> None:
@@ -52,7 +52,7 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
     # Here, and not at the top: the server starts by way of this package and validates nothing.
-    from skillhub_mcp.validation.checking import check
+    from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.sarif import sarif
 
     if args.yes and not args.fix:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Target]:
-    from skillhub_mcp.validation.checking import targets, targets_below
+    from skillhub_mcp.validation.checker import targets, targets_below
 
     if paths:
         return targets(paths)
@@ -82,7 +82,7 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
     return targets_below(roots_of(settings))
 
 
-def _say(verdicts: Sequence[Verdict], *, costs: bool) -> None:
+def _say(verdicts: Sequence[ValidationResult], *, costs: bool) -> None:
     for verdict in verdicts:
         for finding in verdict.findings:
             line = f":{finding.line}" if finding.line else ""
@@ -106,7 +106,7 @@ def _counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def _totals(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def _totals(verdicts: Sequence[ValidationResult]) -> dict[str, int]:
     counts = Counter(finding.severity.value for verdict in verdicts for finding in verdict.findings)
     return {
         "skills": len(verdicts),
@@ -115,7 +115,7 @@ def _totals(verdicts: Sequence[Verdict]) -> dict[str, int]:
     }
 
 
-def _json(verdicts: Sequence[Verdict]) -> dict[str, object]:
+def _json(verdicts: Sequence[ValidationResult]) -> dict[str, object]:
     from skillhub_mcp.validation.sarif import docs_anchor
 
     broken = sorted({finding.rule for verdict in verdicts for finding in verdict.findings})
@@ -129,7 +129,7 @@ def _json(verdicts: Sequence[Verdict]) -> dict[str, object]:
     }
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, object]:
+def _verdict_json(verdict: ValidationResult) -> dict[str, object]:
     cost = verdict.cost
     return {
         "path": verdict.path,
@@ -150,9 +150,9 @@ def _finding_json(finding: Finding) -> dict[str, object]:
 
 
 def _fix(chosen: Sequence[Target], *, ask: bool) -> None:
-    from skillhub_mcp.validation.mending import mend, write
+    from skillhub_mcp.validation.apply_fixes import fix_file, write
 
-    mended = [one for target in chosen if (one := mend(target)) is not None]
+    mended = [one for target in chosen if (one := fix_file(target)) is not None]
     for one in mended:
         say(_difference(one))
     if not mended:
@@ -174,7 +174,7 @@ def _agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _difference(one: Mended) -> str:
+def _difference(one: FixedFile) -> str:
     import difflib
 
     before, after = (content.decode("utf-8", "backslashreplace") for content in (one.before, one.after))

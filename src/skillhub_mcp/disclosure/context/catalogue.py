@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from skillhub_mcp.disclosure.catalogue import Budget, Entry, Rendered, codelia, fit
+from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, codelia, fit
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import Project
@@ -133,10 +133,10 @@ class Catalogues:
         )
 
 
-def entries_of(listing: Listing, *, with_paths: bool = True) -> list[Entry]:
+def entries_of(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEntry]:
     """Return the skills that a model is shown, as a catalogue has them; ids stand for paths that are not told."""
     return [
-        Entry(
+        CatalogueEntry(
             name=skill.name,
             description=skill.description,
             path=skill.path if with_paths else skill.id,

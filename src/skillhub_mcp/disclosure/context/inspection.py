@@ -7,7 +7,7 @@ from typing import Any
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
 from skillhub_mcp.disclosure.ledger import Layer, Shown
-from skillhub_mcp.disclosure.tokens import estimate_tokens
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 _LAYERS: tuple[Layer, ...] = ("catalogue", "skill", "file", "agents")
 _MOST_LISTED = 100

@@ -16,7 +16,7 @@ def make_reranker(
     provider: Literal["openai", "gemini"], *, model: str | None, api_key: str, base_url: str | None
 ) -> ModelReranker:
     """Return a reranker that asks a provider's model. Loads no SDK and calls nobody yet."""
-    from skillhub_mcp.search.embedders import gemini, openai
+    from skillhub_mcp.embedders import gemini, openai
     from skillhub_mcp.search.rerankers.model import ModelReranker
 
     if provider == "openai":

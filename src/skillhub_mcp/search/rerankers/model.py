@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
+from skillhub_mcp.embedders.remote import RequestFailed, answered_within, sendable
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.search.embedders.remote import RequestFailed, answered_within, sendable
 
 if TYPE_CHECKING:
     from skillhub_mcp.search.rerankers.base import Contenders
@@ -25,7 +25,7 @@ _ASK = (
 )
 
 
-class Question(Protocol):
+class ModelCall(Protocol):
     """One question to one provider's model."""
 
     def __call__(self, instruction: str, text: str, *, timeout: float) -> str:
@@ -35,7 +35,7 @@ class Question(Protocol):
 class ModelReranker:
     """A Reranker that asks a model."""
 
-    def __init__(self, identity: str, ask: Question, *, seconds: float = _SECONDS) -> None:
+    def __init__(self, identity: str, ask: ModelCall, *, seconds: float = _SECONDS) -> None:
         self._identity = identity
         self._ask = ask
         self._seconds = seconds

@@ -12,15 +12,15 @@ from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.agents_md.reading import Note
+from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.reminders import agents_context as agents_context_text
 from skillhub_mcp.agents_md.reminders import paths_reminder, resume_reminder
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.server.offering import offered
-from skillhub_mcp.server.sessions import Session, Sessions
+from skillhub_mcp.server.middleware.sessions import Session, Sessions
 from skillhub_mcp.server.tools.core import MAX_PATH_CHARACTERS
+from skillhub_mcp.server.tools.registration import offered
 
 AGENTS_META_KEY = "io.skillhub/agents"
 
@@ -43,7 +43,7 @@ _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there
 _NO_AGENTS = "There is no AGENTS.md for this directory."
 _NO_CHANGE = "Nothing has changed since the state was saved."
 
-Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
+AgentsPath = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
 
 
 class AgentsTools:
@@ -143,12 +143,12 @@ def add_agents_tools(server: FastMCP, tools: AgentsTools) -> None:
     sessions = tools.sessions
 
     @offered(server, title="AGENTS.md here", description=_CONTEXT, annotations=_READS)
-    def agents_context(cwd: Path | SkipJsonSchema[None] = None) -> ToolResult:
+    def agents_context(cwd: AgentsPath | SkipJsonSchema[None] = None) -> ToolResult:
         return sessions.signed(tools.context(cwd))
 
     @offered(server, title="AGENTS.md for a path", description=_RESOLVE, annotations=_READS)
     def agents_resolve(
-        path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")],
+        path: Annotated[AgentsPath, Field(description="The file or directory, absolute or from the working directory")],
     ) -> ToolResult:
         return sessions.signed(tools.resolve(path))
 

@@ -14,17 +14,17 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
 from skillhub_mcp.disclosure.context.inspection import inspection
-from skillhub_mcp.disclosure.context.loading import already_loaded, choose, load
+from skillhub_mcp.disclosure.context.loader import already_loaded, choose, load
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, source_of
-from skillhub_mcp.disclosure.context.tiers import SearchLimits, search
+from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, search
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.observing import Observer, Use, observed
+from skillhub_mcp.events import Observer, UseEvent, observed
 from skillhub_mcp.policy.access import Access
-from skillhub_mcp.policy.rules import Act
-from skillhub_mcp.server.offering import offered
-from skillhub_mcp.server.results import compact_json
-from skillhub_mcp.server.sessions import Session, Sessions
+from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.server.middleware.sessions import Session, Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, MAX_PATH_CHARACTERS, MAX_QUERY_ARGUMENT
+from skillhub_mcp.server.tools.registration import offered
+from skillhub_mcp.server.tools.results import compact_json
 
 SKILL_META_KEY = "io.skillhub/skill"
 
@@ -47,7 +47,7 @@ _INSPECT = (
     "costs in tokens. What is listed as loaded need not be loaded again."
 )
 
-Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
+ContextPath = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
 
     @offered(server, title="List skills", description=_LIST)
     def skills_list(
-        cwd: Path | SkipJsonSchema[None] = None,
+        cwd: ContextPath | SkipJsonSchema[None] = None,
         force_reload: Annotated[bool, Field(description="Look again instead of answering from the last look")] = False,
     ) -> ToolResult:
         if cwd is not None and not with_paths:
@@ -101,16 +101,16 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
     @offered(server, title="Load skill by path", description=_LOAD)
     def skill_load(
         name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
-        path: Path | SkipJsonSchema[None] = None,
+        path: ContextPath | SkipJsonSchema[None] = None,
         force: bool = False,
     ) -> ToolResult:
         listing = catalogues.listing()
         present = sessions.current()
-        with observed(tools.observer, Use(act="load", skill=path or name or "")) as use:
+        with observed(tools.observer, UseEvent(act="load", skill=path or name or "")) as use:
             skill = choose(listing, name=name, path=path, with_paths=with_paths)
             # Several may have the name: the path says which.
             use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
-            tools.access.now(listing.root).check(listing.known[skill.path], Act.LOAD, present.granted)
+            tools.access.now(listing.root).check(listing.known[skill.path], Action.LOAD, present.granted)
             loaded = load(skill, with_paths=with_paths)
             use.size = len(loaded.text)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}

@@ -13,10 +13,10 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
-from skillhub_mcp.server.following import Progress, until_searchable
-from skillhub_mcp.server.offering import ALWAYS_LOAD, offered
-from skillhub_mcp.server.results import compact_json, file_json, loaded_json, search_result
-from skillhub_mcp.server.sessions import Sessions
+from skillhub_mcp.server.middleware.sessions import Sessions
+from skillhub_mcp.server.progress import ProgressReporter, wait_until_searchable
+from skillhub_mcp.server.tools.registration import ALWAYS_LOAD, offered
+from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_json, search_result
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import Source
 
@@ -63,7 +63,7 @@ def add_core_tools(
         source: Literal["project", "user", "hub", "builtin"] | SkipJsonSchema[None] = None,
         explain: bool = False,
     ) -> ToolResult:
-        await until_searchable(hub, query, Progress())
+        await wait_until_searchable(hub, query, ProgressReporter())
         plain = not (category or tags or source or explain)
         answer = hub.search_at_once(query, limit=limit) if plain else None
         if answer is None:

@@ -11,14 +11,14 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.available import available_skills
+from skillhub_mcp.disclosure.available_skills import available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.search.looking import Depth
-from skillhub_mcp.server.following import Progress, beside
-from skillhub_mcp.server.offering import offered
-from skillhub_mcp.server.results import compact_json
+from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.core import MAX_PATH_CHARACTERS
+from skillhub_mcp.server.tools.registration import offered
+from skillhub_mcp.server.tools.results import compact_json
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.registry_index import RegistryIndex
 from skillhub_mcp.skills.roots import Source
@@ -42,7 +42,9 @@ _AVAILABLE = (
     "name, source, description. Load one with load_skill."
 )
 
-Mode = Annotated[Literal["strict", "lenient"], Field(description="lenient also takes skills without a description")]
+AdmissionMode = Annotated[
+    Literal["strict", "lenient"], Field(description="lenient also takes skills without a description")
+]
 SourceName = Literal["project", "user", "hub", "builtin"]
 Changes = Annotated[
     list[Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]],
@@ -69,23 +71,23 @@ def add_registry_tools(
         return ToolResult(content=compact_json(answer))
 
     async def looked(look: Callable[[], object]) -> None:
-        progress = Progress()
-        await beside(look, lambda: progress.tell_steps(hub.steps))
+        progress = ProgressReporter()
+        await run_with_progress(look, lambda: progress.tell_steps(hub.steps))
 
     @offered(server, title="Build the skill index", description=_BUILD)
     async def build_index(
-        mode: Mode = "strict",
+        mode: AdmissionMode = "strict",
         source: SourceName | SkipJsonSchema[None] = None,
         limit: Limit = _DEFAULT_LIMIT,
         offset: Offset = 0,
     ) -> ToolResult:
-        await looked(lambda: hub.refresh(Depth.VERIFY))
+        await looked(lambda: hub.refresh(SyncDepth.VERIFY))
         return await anyio.to_thread.run_sync(lambda: told(indexed(mode, source), limit, offset))
 
     @offered(server, title="Refresh the skill index", description=_REFRESH)
     async def refresh_index(
         changes: Changes | SkipJsonSchema[None] = None,
-        mode: Mode = "strict",
+        mode: AdmissionMode = "strict",
         source: SourceName | SkipJsonSchema[None] = None,
         limit: Limit = _DEFAULT_LIMIT,
         offset: Offset = 0,
@@ -95,7 +97,7 @@ def add_registry_tools(
 
     @offered(server, name="available_skills", title="Available skills", description=_AVAILABLE)
     def list_available(
-        mode: Mode = "strict",
+        mode: AdmissionMode = "strict",
         source: SourceName | SkipJsonSchema[None] = None,
         limit: Limit = _DEFAULT_LIMIT,
         offset: Offset = 0,

@@ -12,14 +12,14 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.errors import ExecutionTimeout
-from skillhub_mcp.execution.commands import MAX_ARGUMENTS
+from skillhub_mcp.execution.command_policy import MAX_ARGUMENTS
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.server.boundary import ERROR_META_KEY, error_data, error_text
-from skillhub_mcp.server.following import Progress, beside
-from skillhub_mcp.server.offering import offered
-from skillhub_mcp.server.results import RunResult, compact_json, run_result
-from skillhub_mcp.server.sessions import Sessions
+from skillhub_mcp.server.middleware.error_handling import ERROR_META_KEY, error_data, error_text
+from skillhub_mcp.server.middleware.sessions import Sessions
+from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS, SkillName
+from skillhub_mcp.server.tools.registration import offered
+from skillhub_mcp.server.tools.results import RunResult, compact_json, run_result
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
 _RUN = (
@@ -44,8 +44,8 @@ def add_run_tool(server: FastMCP, hub: SkillHub, sessions: Sessions, *, timeout_
         command: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Bare name, e.g. python")],
         args: Annotated[list[str], Field(max_length=MAX_ARGUMENTS)] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
-        stop, progress, granted = threading.Event(), Progress(), sessions.current().granted
-        came_to = await beside(
+        stop, progress, granted = threading.Event(), ProgressReporter(), sessions.current().granted
+        came_to = await run_with_progress(
             lambda: hub.run_command(skill_name, command, args or [], granted=granted, stop=stop),
             lambda: progress.tell_time(timeout_seconds, command),
             stop=stop,

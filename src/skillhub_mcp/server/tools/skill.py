@@ -10,9 +10,9 @@ from pydantic import Field
 
 from skillhub_mcp.disclosure.skill_loaded import skill_loaded
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.server.offering import offered
-from skillhub_mcp.server.sessions import Sessions
+from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS
+from skillhub_mcp.server.tools.registration import offered
 from skillhub_mcp.skills.model import SKILL_FILE
 
 _SKILL = (

@@ -7,10 +7,10 @@ the files mean.
 
 from __future__ import annotations
 
+from skillhub_mcp.skills.files.confinement import Opener, open_by_descriptors, open_by_resolved_path
+from skillhub_mcp.skills.files.content import FileContent, ReadLimits, media_type, read_file, read_start, read_whole
 from skillhub_mcp.skills.files.listing import FileEntry, list_files
-from skillhub_mcp.skills.files.opening import Opener, open_by_descriptors, open_by_resolved_path
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
-from skillhub_mcp.skills.files.reading import FileContent, ReadLimits, media_type, read_file, read_start, read_whole
 
 __all__ = [
     "MAX_DEPTH",

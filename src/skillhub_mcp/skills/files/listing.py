@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound
-from skillhub_mcp.skills.files.opening import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, opened
+from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, opened
 from skillhub_mcp.skills.files.paths import MAX_DEPTH, WantedFile, unfit
-from skillhub_mcp.skills.near import near_names
+from skillhub_mcp.skills.suggestions import near_names
 
 _HINTED_FILES = 5
 _MAX_LISTED_ENTRIES = 10_000

@@ -1,0 +1,132 @@
+"""How does text become terms? One analyser for queries and documents, in every script. Pure text in, text out.
+
+The rules of this module:
+1. A term is a word of letters, their marks and digits: in NFKC and lower case, without accents, English words by their
+   stem. `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are their parts, camel case is itself and its
+   parts.
+2. Scripts that are written without blanks have no words that everyone agrees on: their terms are overlapping runs of
+   two characters (three in Thai, Lao, Khmer and Burmese), which find a word inside any compound, and a Korean noun
+   with any particle. A run that is shorter is its own term.
+3. English words that say nothing of a task are no terms, anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from skillhub_mcp.analysis.lexicon import stop_words
+from skillhub_mcp.analysis.scripts import MARKS, TRIPLED, UNSPACED, fold_marks
+
+MAX_QUERY_CHARACTERS = 2_000
+MAX_TERM_CHARACTERS = 64
+
+_TOKEN = re.compile(rf"[cCfF]#|[cC]\+\+|[^\W_]+(?:[{TRIPLED}{MARKS}]+[^\W_]*)*|[{TRIPLED}]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
+_IS_TRIPLED = re.compile(f"[{TRIPLED}]")
+_KNOWN_TOKENS = 200_000
+_REMEMBERED_CHARACTERS = 32
+_SHORTEST_STEMMED = 3
+_VOWEL = re.compile("[aeiouy]")
+
+_stemming = threading.Lock()
+
+
+def normalise_query(text: str) -> str:
+    """Return `text` in NFKC with blanks collapsed, each word once, at most 2,000 characters (seed 002 §3.2).
+
+    A word said twice asks for nothing more, yet would count twice in a score.
+    """
+    # Cut before, to bound the work, and after, because a character may become many.
+    normal = unicodedata.normalize("NFKC", text[:MAX_QUERY_CHARACTERS])[:MAX_QUERY_CHARACTERS]
+    words: dict[str, str] = {}
+    for word in normal.replace("\0", " ").split():
+        words.setdefault(word.casefold(), word)
+    return " ".join(words.values())
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of `text` in their order, each as often as it stands there."""
+    return [term for token in tokens(text) for term in token_terms(token)]
+
+
+def term_counts(text: str) -> Counter[str]:
+    """Return how often each term stands in `text`; much quicker than counting `terms`, for text is repetitive."""
+    counts: dict[str, int] = {}
+    known = counts.get
+    for token, times in Counter(tokens(text)).items():
+        for term in token_terms(token):
+            counts[term] = known(term, 0) + times
+    return Counter(counts)
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of `text` as they are written, in NFKC."""
+    return _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def token_terms(token: str) -> tuple[str, ...]:
+    """Return the terms of one token."""
+    if UNSPACED.search(token):
+        return tuple(_mixed(token))
+    # What is longer is seldom seen again, and would fill the memory.
+    return _token_terms(token) if len(token) <= _REMEMBERED_CHARACTERS else _token_terms.__wrapped__(token)
+
+
+@lru_cache(maxsize=_KNOWN_TOKENS)
+def _token_terms(token: str) -> tuple[str, ...]:
+    whole = fold_marks(token)
+    found = [] if whole in stop_words("en") else [stem(whole)]
+    parts = _CAMEL.split(token) if not (token.isupper() or token.islower()) else []
+    if len(parts) > 1:
+        folded = (fold_marks(part) for part in parts)
+        found += [stem(part) for part in folded if len(part) > 1 and part not in stop_words("en")]
+    return tuple(found)
+
+
+@lru_cache(maxsize=_KNOWN_TOKENS)
+def stem(word: str) -> str:
+    """Return the stem of an English word, and other words as they are (Snowball's English stemmer)."""
+    if len(word) > MAX_TERM_CHARACTERS:
+        return word[:MAX_TERM_CHARACTERS]
+    if len(word) < _SHORTEST_STEMMED or not (word.isascii() and word.isalpha()):
+        return word
+    if len(word) > _SHORTEST_STEMMED and word[-1] == "s" and word[-2] != "s" and not _VOWEL.search(word):
+        # The stemmer takes an abbreviation's plural for a word of its own.
+        return word[:-1]
+    # A stemmer keeps the word it works on in itself.
+    with _stemming:
+        return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    from snowballstemmer import stemmer
+
+    return stemmer("english")
+
+
+def _mixed(token: str) -> Iterator[str]:
+    """Yield the terms of a token with characters of a script that is written without blanks."""
+    at = 0
+    for run in UNSPACED.finditer(token):
+        if run.start() > at:
+            yield from token_terms(token[at : run.start()])
+        yield from _grams(run.group())
+        at = run.end()
+    if at < len(token):
+        yield from token_terms(token[at:])
+
+
+def _grams(run: str) -> Iterator[str]:
+    size = 3 if _IS_TRIPLED.match(run) else 2
+    if len(run) <= size:
+        yield run
+    else:
+        for start in range(len(run) - size + 1):
+            yield run[start : start + size]

@@ -1,0 +1,130 @@
+"""Which words say nothing, and which stand for one another? Lists that come with the program, read when first needed.
+
+They are small on purpose: what people say of tasks and skills, not a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
+
+# A word of a text begins with a listed one and goes on for at most this many letters: inflection, not another word.
+_INFLECTION = 4
+_SHORTEST_PREFIX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Translations:
+    """English words by what stands for them elsewhere: `runs` of unspaced scripts, `beginnings` of words, `phrases`.
+
+    `longest` is the length of the longest run. `beginnings` are grouped by their first three letters.
+    """
+
+    runs: Mapping[str, Sequence[str]]
+    longest: int
+    beginnings: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
+    phrases: Sequence[tuple[str, Sequence[str]]]
+
+    def of_word(self, word: str) -> list[Sequence[str]]:
+        """Return the meanings of a folded word: those of the longest listed beginning."""
+        best: list[tuple[str, Sequence[str]]] = []
+        for beginning, english in self.beginnings.get(word[:_SHORTEST_PREFIX], ()):
+            if word.startswith(beginning) and len(word) - len(beginning) <= _INFLECTION:
+                if best and len(beginning) > len(best[0][0]):
+                    best = []
+                if not best or len(beginning) == len(best[0][0]):
+                    best.append((beginning, english))
+        return [english for _, english in best]
+
+    def inside(self, word: str, *, shortest: int) -> list[Sequence[str]]:
+        """Return the meanings of the listed beginnings that a compound holds after its first letters."""
+        return [
+            english
+            for at in range(1, len(word) - shortest + 1)
+            for beginning, english in self.beginnings.get(word[at : at + _SHORTEST_PREFIX], ())
+            if len(beginning) >= shortest and word.startswith(beginning, at)
+        ]
+
+    def in_run(self, run: str) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield what is listed of a run of unspaced text, the longest first at each place, and its meanings."""
+        at = 0
+        while at < len(run):
+            for size in range(min(self.longest, len(run) - at), 0, -1):
+                english = self.runs.get(run[at : at + size])
+                if english is not None:
+                    yield run[at : at + size], english
+                    at += size
+                    break
+            else:
+                at += 1
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Return the folded words of `language` that say nothing of a task."""
+    return _all_stop_words()[language]
+
+
+def languages() -> Iterator[str]:
+    """Yield the languages whose stop words are known, but English."""
+    return (language for language in _all_stop_words() if language != "en")
+
+
+def stop_word_languages(word: str) -> Sequence[str]:
+    """Return the languages in which a folded word says nothing of a task."""
+    return _languages_of_stop_words().get(word, ())
+
+
+@cache
+def translations() -> Translations:
+    """Return what stands for English words in other languages."""
+    runs: dict[str, list[str]] = {}
+    beginnings: dict[str, list[tuple[str, Sequence[str]]]] = {}
+    phrases: list[tuple[str, Sequence[str]]] = []
+    for line in _lines("translations.txt"):
+        english, others = line.split(" = ")
+        meanings = _parts(english)
+        for other in _parts(others):
+            if UNSPACED.search(other):
+                known = runs.setdefault(other.lower(), [])
+                known += [word for word in meanings if word not in known]
+            elif " " in other:
+                phrases.append((fold_marks(other), meanings))
+            else:
+                word = fold_marks(other)
+                beginnings.setdefault(word[:_SHORTEST_PREFIX], []).append((word, meanings))
+    return Translations(runs, max(map(len, runs)), beginnings, phrases)
+
+
+@cache
+def synonym_groups() -> Sequence[Sequence[str]]:
+    """Return groups of English words and phrases that stand for one another."""
+    return [_parts(line) for line in _lines("synonyms.txt")]
+
+
+@cache
+def _all_stop_words() -> Mapping[str, frozenset[str]]:
+    by_language = (line.split(" = ") for line in _lines("stopwords.txt"))
+    return {language: frozenset(map(fold_marks, words.split())) for language, words in by_language}
+
+
+@cache
+def _languages_of_stop_words() -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for language, words in _all_stop_words().items():
+        for word in words:
+            found.setdefault(word, []).append(language)
+    return found
+
+
+def _lines(name: str) -> Iterator[str]:
+    text = (files("skillhub_mcp.analysis") / "words" / name).read_text(encoding="utf-8")
+    return (line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def _parts(line: str) -> list[str]:
+    return [part.strip() for part in line.split(",")]

@@ -1,0 +1,61 @@
+"""Which known word was meant? For words of a question that no skill has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from skillhub_mcp.analysis.scripts import UNSPACED
+
+_SHORTEST = 4
+# A word of seven letters may have one wrong, a longer one two: "strudel" is not "stride".
+_ONE_MISTAKE_UP_TO = 7
+_SHORTEST_PART = 3
+
+
+class Speller:
+    """Mends words by those that skills are named and described with. `words` says how many skills have each."""
+
+    def __init__(self, words: Mapping[str, int]) -> None:
+        self._words = words
+
+    def knows(self, word: str) -> bool:
+        """Whether a skill is named or described with `word`, which is folded."""
+        return word in self._words
+
+    def describes(self, text: str) -> bool:
+        """Whether a skill is named or described with unspaced `text`, alone or inside a longer run."""
+        return any(text in run for run in self._unspaced)
+
+    def near(self, word: str, *, limit: int = 2) -> list[str]:
+        """Return the nearest known words, at most `limit`, those that more skills have first.
+
+        Nearest by the fewest letters left out, added, changed or swapped; the first letter is taken to be right.
+        """
+        from rapidfuzz.distance import OSA
+        from rapidfuzz.process import extract
+
+        if len(word) < _SHORTEST or not word.isalpha():
+            return []
+        mistakes = 1 if len(word) <= _ONE_MISTAKE_UP_TO else 2
+        found = extract(word, self._by_letter.get(word[0], ()), scorer=OSA.distance, score_cutoff=mistakes, limit=None)
+        fewest = min((distance for _, distance, _ in found), default=0)
+        nearest = [known for known, distance, _ in found if distance == fewest]
+        return sorted(nearest, key=lambda known: (-self._words[known], known))[:limit]
+
+    def parts(self, word: str) -> tuple[str, str] | None:
+        """Return the two known words that `word` is written together from, or None."""
+        cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+        known = [(word[:at], word[at:]) for at in cuts if word[:at] in self._words and word[at:] in self._words]
+        return max(known, key=lambda pair: min(self._words[part] for part in pair), default=None)
+
+    @cached_property
+    def _unspaced(self) -> list[str]:
+        return [word for word in self._words if UNSPACED.search(word)]
+
+    @cached_property
+    def _by_letter(self) -> Mapping[str, list[str]]:
+        by_letter: dict[str, list[str]] = {}
+        for known in self._words:
+            by_letter.setdefault(known[0], []).append(known)
+        return by_letter

@@ -1,0 +1,36 @@
+"""Replacing a file in one step, so that a reader, a crash and a full disk all find it whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+
+def atomic_write(path: str, content: bytes, *, mode: int | None = None, locked: bool = False) -> os.stat_result:
+    """Replace the file at `path` by `content`, synced to disk, and return the status of the new file.
+
+    A symbolic link stays one: its target is replaced. `mode` is the new file's permissions; without it those of any
+    new file. Where the caller holds a lock (`locked`), the temporary file has a fixed name, so that killed writers
+    leave one behind and not many. Raises OSError; then the old file is untouched.
+    """
+    place = os.path.realpath(path)
+    new = f"{place}.new" if locked else f"{place}.{os.getpid()}.new"
+    try:
+        with open(new, "wb", opener=_private if mode is not None else None) as file:
+            if mode is not None:
+                os.chmod(new, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            status = os.fstat(file.fileno())
+        os.replace(new, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
+    return status
+
+
+def _private(path: str, flags: int) -> int:
+    """Open for the owner alone: the content must not be readable before its permissions are set."""
+    return os.open(path, flags, 0o600)

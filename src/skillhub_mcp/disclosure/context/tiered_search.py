@@ -1,0 +1,124 @@
+"""Which skills fit a query, in seed 000's order? A path, a name, the beginning of a name, then shared words. Pure."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.disclosure.context.schema import SkillMetadata, SkillScope, SkillSearchResult
+from skillhub_mcp.errors import InvalidArgument
+
+_EXACT_PATH = 1.0
+_EXACT_NAME = 0.9
+_PREFIX = (0.6, 0.8)
+_OVERLAP = (0.1, 0.5)
+
+_WORD = re.compile(r"[^\W_]+")
+# Scripts without blanks between words: what they share with a query are pairs of characters.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """How many hits are returned where no limit is asked for, and at most."""
+
+    default: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True)
+class TieredHit:
+    """The best hits, and how many there were in all."""
+
+    hits: tuple[SkillSearchResult, ...]
+    count: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether more matched than are shown."""
+        return self.count > len(self.hits)
+
+
+def search(
+    skills: Iterable[SkillMetadata],
+    query: str,
+    *,
+    cwd: str,
+    limits: SearchLimits,
+    limit: int | None = None,
+    scope: SkillScope | None = None,
+) -> TieredHit:
+    """Return the skills that fit `query`, best first; ties go to repo before user, then by path (seed 000 §5.5).
+
+    Raises InvalidArgument for a query without words, a limit below 1, and a scope that is none.
+    """
+    text = " ".join(query.split())
+    if not text:
+        raise InvalidArgument("query", "is empty", hint="give a path, a name, or a few words of the task")
+    if limit is not None and limit < 1:
+        raise InvalidArgument("limit", f"must be from 1 to {limits.maximum}")
+    if scope not in (None, "repo", "user"):
+        raise InvalidArgument("scope", f"{scope!r} is not one of repo, user")
+    asked = _Asked(text, cwd)
+    hits = [hit for skill in skills if scope in (None, skill.scope) and (hit := asked.judge(skill)) is not None]
+    hits.sort(key=lambda hit: (-hit.score, hit.skill.scope != "repo", hit.skill.path))
+    shown = min(limits.default if limit is None else limit, limits.maximum)
+    return TieredHit(tuple(hits[:shown]), len(hits))
+
+
+class _Asked:
+    """A query, taken apart once."""
+
+    def __init__(self, text: str, cwd: str) -> None:
+        expanded = os.path.expanduser(text)
+        path = os.path.normpath(os.path.join(cwd, expanded))
+        self._paths = {path, os.path.realpath(path)}
+        self._name = _folded(text)
+        self._words = words(text)
+
+    def judge(self, skill: SkillMetadata) -> SkillSearchResult | None:
+        if skill.path in self._paths or skill.dir in self._paths:
+            return SkillSearchResult(skill=skill, score=_EXACT_PATH, reason="exact_path")
+        name = _folded(skill.name)
+        if name == self._name:
+            return SkillSearchResult(skill=skill, score=_EXACT_NAME, reason="exact_name")
+        if name.startswith(self._name):
+            return SkillSearchResult(skill=skill, score=_within(_PREFIX, len(self._name) / len(name)), reason="prefix")
+        shared = self._words & words(f"{skill.name} {skill.description}")
+        if not shared:
+            return None
+        # Words of the name say more than words of the description.
+        weight = len(shared) + len(shared & words(skill.name))
+        return SkillSearchResult(
+            skill=skill, score=_within(_OVERLAP, weight / (2 * len(self._words))), reason="token_overlap"
+        )
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text in any script, folded: runs of letters and digits, and pairs where none are spaced."""
+    found: set[str] = set()
+    for word in _WORD.findall(_folded(text)):
+        rest = word
+        for run in _UNSPACED.findall(word):
+            found.update(_pairs(run))
+            rest = rest.replace(run, " ", 1)
+        found.update(rest.split())
+    return frozenset(found)
+
+
+def _pairs(run: str) -> Sequence[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _within(bounds: tuple[float, float], share: float) -> float:
+    low, high = bounds
+    return low + (high - low) * min(1.0, share)

@@ -1,0 +1,34 @@
+"""Texts to vectors. Only the texts passed in leave the machine; callers pass names, descriptions, tags, categories
+and queries, never a body (seed 002 §6.3). A provider's SDK is imported with its first request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.embedders.base import Embedder, EmbedderOptions, Vector
+
+if TYPE_CHECKING:
+    from skillhub_mcp.embedders.remote import RemoteEmbedder
+
+__all__ = ["Embedder", "EmbedderOptions", "Vector", "make_embedder"]
+
+
+def make_embedder(options: EmbedderOptions) -> RemoteEmbedder:
+    """Return the embedder that `options` describe. Loads no SDK and calls nobody; its `close` may be left out."""
+    from skillhub_mcp.embedders import gemini, openai
+    from skillhub_mcp.embedders.remote import EmbeddingRequest, RemoteEmbedder
+
+    request: EmbeddingRequest
+    if options.provider == "openai":
+        model = options.model or openai.DEFAULT_MODEL
+        request = openai.OpenAIRequest(model=model, api_key=options.api_key, base_url=options.base_url)
+    else:
+        model = options.model or gemini.DEFAULT_MODEL
+        request = gemini.GeminiRequest(model=model, api_key=options.api_key, base_url=options.base_url)
+    return RemoteEmbedder(
+        f"{options.provider}:{model}",
+        request,
+        query_seconds=options.query_seconds,
+        index_seconds=options.index_seconds,
+    )

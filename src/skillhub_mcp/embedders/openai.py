@@ -1,0 +1,86 @@
+"""One request to OpenAI, or to a server that speaks its protocol: for vectors, or for an answer in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure
+from skillhub_mcp.embedders.transport import settings_failures
+
+DEFAULT_MODEL = "text-embedding-3-small"
+DEFAULT_ANSWERING_MODEL = "gpt-4.1-mini"
+
+
+class OpenAIRequest:
+    """Calls `POST /embeddings`, or `POST /chat/completions`, through OpenAI's SDK, imported with the first request."""
+
+    def __init__(self, *, model: str, api_key: str, base_url: str | None) -> None:
+        self._model = model
+        self._api_key = api_key
+        self._base_url = base_url
+        self._client: Any = None
+
+    def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
+        """Return the vectors, in the texts' order. OpenAI knows no purposes. Raises RequestFailed."""
+        del purpose
+        client = self._opened()
+        with _failing_alike():
+            answer = client.embeddings.create(model=self._model, input=list(texts), timeout=timeout)
+            ordered = sorted(answer.data, key=lambda item: item.index)
+            if [item.index for item in ordered] != list(range(len(ordered))):
+                raise RequestFailed("answered with vectors of unclear order", retryable=False)
+            return [list(item.embedding) for item in ordered]
+
+    def answer(self, instruction: str, text: str, *, timeout: float) -> str:
+        """Return what the model answers, as JSON text. Raises RequestFailed."""
+        client = self._opened()
+        messages = [{"role": "system", "content": instruction}, {"role": "user", "content": text}]
+        with _failing_alike():
+            answer = client.chat.completions.create(
+                model=self._model, messages=messages, response_format={"type": "json_object"}, timeout=timeout
+            )
+            return str(answer.choices[0].message.content)
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _opened(self) -> Any:
+        import openai
+
+        client = self._client
+        if client is None:
+            try:
+                # Retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
+                client = openai.OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
+            except openai.OpenAIError as error:
+                raise settings_failure(error) from error
+            except settings_failures() as error:
+                raise settings_failure(error) from error
+            self._client = client
+        return client
+
+
+@contextmanager
+def _failing_alike() -> Iterator[None]:
+    """Turn whatever a request fails with into RequestFailed."""
+    import openai
+
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise status_failure(error.status_code, retry_after=error.response.headers.get("retry-after")) from error
+    except openai.APIConnectionError as error:
+        if isinstance(error.__cause__, settings_failures()):
+            raise settings_failure(error.__cause__) from error
+        raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
+    except settings_failures() as error:
+        raise settings_failure(error) from error
+    except (openai.OpenAIError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        # The SDK fails in all these ways on an answer that is not what the protocol says.
+        raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error

@@ -1,0 +1,223 @@
+"""How is a provider over the network called? In batches, with retries, within a deadline, and checked.
+
+Knows no provider: `openai` and `gemini` make one request each and say how it failed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from typing import Literal, Protocol, TypeVar
+
+from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.errors import EmbeddingError
+
+Purpose = Literal["document", "query"]
+T = TypeVar("T")
+
+# What every provider takes: Gemini 100 texts a request, OpenAI 8,192 tokens a text and 300,000 a request. The bounds
+# are in bytes of UTF-8 because a token has at least one, in any script; characters bound nothing, as some take three.
+MAX_BATCH_TEXTS = 100
+MAX_BATCH_BYTES = 200_000
+MAX_TEXT_BYTES = 6_000
+
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 20.0
+_RETRIED_STATUSES = frozenset({408, 409, 425, 429})
+_SERVER_ERRORS = range(500, 600)
+
+
+class RequestFailed(Exception):
+    """One request failed. `retry_after` is the seconds that the provider asked to wait, where it did."""
+
+    def __init__(self, reason: str, *, retryable: bool, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class EmbeddingRequest(Protocol):
+    """One request to one provider."""
+
+    def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
+        """Return the provider's vectors; give up where nothing is heard for `timeout` seconds. Raises RequestFailed."""
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+
+
+class RemoteEmbedder:
+    """An Embedder over one provider's request."""
+
+    is_local = False
+
+    def __init__(
+        self,
+        identity: str,
+        request: EmbeddingRequest,
+        *,
+        query_seconds: float,
+        index_seconds: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._identity = identity
+        self._request = request
+        self._query_seconds = query_seconds
+        self._index_seconds = index_seconds
+        self._sleep = sleep
+
+    @property
+    def identity(self) -> str:
+        """Provider and model."""
+        return self._identity
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector a text, in their order. Raises EmbeddingError."""
+        deadline = time.monotonic() + self._index_seconds
+        vectors: list[Vector] = []
+        for batch in batches(texts):
+            vectors += self._answer(batch, "document", deadline)
+        dimensions = {len(vector) for vector in vectors}
+        if len(dimensions) > 1:
+            raise self._failure("answered with vectors of different lengths")
+        return vectors
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query. Raises EmbeddingError."""
+        return self._answer([sendable(text)], "query", time.monotonic() + self._query_seconds)[0]
+
+    def close(self) -> None:
+        """Close the connections that are kept; the next call opens them anew."""
+        self._request.close()
+
+    def _answer(self, texts: Sequence[str], purpose: Purpose, deadline: float) -> list[Vector]:
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise self._failure("did not answer in time")
+            try:
+                vectors = self._asked(texts, purpose, remaining)
+            except RequestFailed as failed:
+                jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, guards nothing
+                # Never less than the pause: a provider that keeps asking for 0 seconds would be asked without end.
+                wait = max(jittered, failed.retry_after or 0.0)
+                if not failed.retryable or time.monotonic() + wait >= deadline:
+                    # Without its cause, which holds the provider's text and the headers: a log would show the key.
+                    raise self._failure(failed.reason) from None
+            else:
+                return self._checked(vectors, len(texts))
+            self._sleep(wait)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    def _asked(self, texts: Sequence[str], purpose: Purpose, seconds: float) -> list[Vector]:
+        """Make one request. Raises RequestFailed."""
+        return answered_within(seconds, lambda: self._request(texts, purpose=purpose, timeout=seconds))
+
+    def _checked(self, vectors: Sequence[Vector], expected: int) -> list[Vector]:
+        if len(vectors) != expected:
+            raise self._failure(f"answered with {len(vectors)} vectors for {expected} texts")
+        checked = []
+        for vector in vectors:
+            try:
+                length = math.hypot(*vector)
+            except (TypeError, OverflowError):
+                raise self._failure("answered with a vector of something else than numbers") from None
+            if not math.isfinite(length) or length == 0.0:
+                raise self._failure("answered with a vector that has no direction")
+            checked.append([number / length for number in vector])
+        if len({len(vector) for vector in checked}) > 1:
+            raise self._failure("answered with vectors of different lengths")
+        return checked
+
+    def _failure(self, reason: str) -> EmbeddingError:
+        return EmbeddingError(
+            f"The embedding provider {self._identity} {reason}",
+            hint="check the provider, its key and EMBEDDING_BASE_URL; EMBEDDING_PROVIDER=none searches without it",
+        )
+
+
+def answered_within(seconds: float, ask: Callable[[], T]) -> T:
+    """Return what `ask` returns, in a thread that is left behind when `seconds` are over. Raises RequestFailed.
+
+    The SDKs' own timeouts bound a silence, not a call: they start anew with each byte that arrives, and looking
+    up a name has none.
+    """
+    answer: Future[T] = Future()
+
+    def go() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - all of them are raised again, in the caller's thread
+            answer.set_exception(error)
+
+    # A daemon, so that a provider that never ends its answer cannot keep the process from ending.
+    thread = threading.Thread(target=go, name="skillhub-embedding", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answer.done():
+        raise RequestFailed("did not answer in time", retryable=False)
+    return answer.result()
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the texts in order, each as `sendable` leaves it, in requests that every provider takes."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        kept = sendable(text)
+        added = len(kept.encode())
+        if batch and (len(batch) >= MAX_BATCH_TEXTS or size + added > MAX_BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(kept)
+        size += added
+    if batch:
+        yield batch
+
+
+def sendable(text: str) -> str:
+    """Return `text` cut to 6,000 bytes of UTF-8, at the end of a character.
+
+    A lone surrogate, which YAML and JSON can write but UTF-8 cannot, becomes a question mark: one such text would
+    fail its whole batch.
+    """
+    # No character is shorter than a byte, so the first cut loses nothing and spares encoding a huge text.
+    return text[:MAX_TEXT_BYTES].encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
+
+
+def status_failure(status: int, *, retry_after: str | None) -> RequestFailed:
+    """Return the failure that an HTTP status means. The provider's own text is left out: it may repeat the key."""
+    retryable = status in _RETRIED_STATUSES or status in _SERVER_ERRORS
+    return RequestFailed(
+        f"answered with HTTP status {status}", retryable=retryable, retry_after=_seconds_to_wait(retry_after)
+    )
+
+
+def settings_failure(error: Exception) -> RequestFailed:
+    """Return the failure of a request that could not even be made: an address or a key that HTTP cannot carry."""
+    return RequestFailed(f"cannot be asked with these settings ({type(error).__name__})", retryable=False)
+
+
+def _seconds_to_wait(retry_after: str | None) -> float | None:
+    """Read a Retry-After header: seconds or a date (RFC 9110 §10.2.3). None where it is neither."""
+    if retry_after is None:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return max(0.0, moment.timestamp() - time.time())

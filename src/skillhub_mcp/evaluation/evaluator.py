@@ -1,0 +1,84 @@
+"""How are queries put to the engines? One after the other, each query timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
+from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, baseline
+from skillhub_mcp.evaluation.queries import JudgedQuery
+from skillhub_mcp.evaluation.report import Report, judge
+from skillhub_mcp.skills.documents import read_document
+
+if TYPE_CHECKING:
+    from skillhub_mcp.embedders.base import Embedder
+    from skillhub_mcp.hub import SkillHub
+    from skillhub_mcp.index.progress import ProgressCallback
+    from skillhub_mcp.skills.model import Skill
+
+OURS = "skillhub"
+_DEPTH = 10
+_WARMING = 3
+
+
+def evaluate(
+    hub: SkillHub,
+    queries: Sequence[JudgedQuery],
+    relevant: Sequence[frozenset[str]],
+    *,
+    baselines: Sequence[str],
+    embedder: Embedder | None,
+    progress: ProgressCallback,
+) -> list[Report]:
+    """Return what `hub` and each of the `baselines`, over the same index, come to. Raises IndexUnavailable."""
+    directories = {one.handle: one.skill.directory for one in hub.listed()}
+
+    def ask_hub(text: str) -> EngineAnswer:
+        answer = hub.search(text, limit=_DEPTH)
+        found = []
+        for hit in answer.hits:
+            # A copy is told beside what it is a copy of, and is as good. One that came during the run answers no query.
+            copies = (directories.get(copy) for copy in hit.copies)
+            found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
+        return found, answer.confident
+
+    reports = [_judged(OURS, ask_hub, queries, relevant, progress)]
+    if not baselines:
+        return reports
+    view = hub.refresh()
+    if view.index is None:
+        raise view.problem or IndexUnavailable("There is no index to compare over", hint="run skillhub --reindex")
+    among = frozenset(skill.directory for skill in hub.skills())
+    skills = [(skill, _body(skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
+    for name in baselines:
+        with baseline(name, view.index, skills, among, embedder) as engine:
+            reports.append(_judged(name, engine, queries, relevant, progress))
+    return reports
+
+
+def _judged(
+    name: str,
+    engine: Engine,
+    queries: Sequence[JudgedQuery],
+    relevant: Sequence[frozenset[str]],
+    progress: ProgressCallback,
+) -> Report:
+    for query in queries[:_WARMING]:
+        engine(query.text)
+    answers = []
+    for number, query in enumerate(queries):
+        progress(name, number, len(queries))
+        start = time.perf_counter()
+        answer = engine(query.text)
+        answers.append((answer, time.perf_counter() - start))
+    progress(name, len(queries), len(queries))
+    return judge(name, queries, relevant, answers)
+
+
+def _body(skill: Skill) -> str:
+    try:
+        return read_document(skill).instructions
+    except SkillUnreadable:
+        return ""

@@ -1,0 +1,165 @@
+"""How common is a term among all skills? What BM25F needs to know of the whole library, kept beside the table."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+from skillhub_mcp.index.features import FIELDS, decode_features, hash_of, stack_terms
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+_GATHERED_ROWS = 2_000
+_REMEMBERED_TERMS = 50_000
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How many skills there are, the sums of their fields' lengths, and how many have each term.
+
+    `hashes` are sorted, `counts` beside them. `words` says in how many skills each written word stands.
+    """
+
+    skills: int
+    lengths: NDArray[Any]
+    hashes: NDArray[Any]
+    counts: NDArray[Any]
+    words: Mapping[str, int]
+    _looked_up: dict[str, tuple[int, float]] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def mean_lengths(self) -> NDArray[Any]:
+        """The mean length of each field in terms, at least a tenth."""
+        import numpy as np
+
+        return np.maximum(self.lengths / max(1, self.skills), 0.1)
+
+    def frequency(self, term: str) -> int:
+        """Return how many skills have `term`, anywhere."""
+        return self._look_up(term)[0]
+
+    def rarity(self, term: str) -> float:
+        """Return the term's inverse document frequency: 0 for what every skill has, more for what few have."""
+        return self._look_up(term)[1]
+
+    def _look_up(self, term: str) -> tuple[int, float]:
+        known = self._looked_up.get(term)
+        if known is None:
+            wanted = hash_of(term)
+            at = int(self.hashes.searchsorted(wanted))
+            having = int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == wanted else 0
+            known = having, math.log1p((self.skills - having + 0.5) / (having + 0.5))
+            if len(self._looked_up) < _REMEMBERED_TERMS:
+                self._looked_up[term] = known
+        return known
+
+
+@dataclass
+class Tally:
+    """Adds skills up, and takes them away, into `Statistics`."""
+
+    skills: int = 0
+    _words: Counter[str] = field(default_factory=Counter)
+    _waiting: list[tuple[bytes, int]] = field(default_factory=list)
+    _hashes: Any = None
+    _counts: Any = None
+    _lengths: Any = None
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> Tally:
+        """Return a tally that goes on from `statistics`."""
+        tally = cls(skills=statistics.skills)
+        tally._words = Counter(statistics.words)
+        tally._hashes, tally._counts = statistics.hashes, statistics.counts
+        tally._lengths = statistics.lengths
+        return tally
+
+    def add(self, encoded: bytes, words: Iterable[str], *, times: int = 1) -> None:
+        """Count a skill by its features; with `times` of -1, count it no more."""
+        self.skills += times
+        for word in words:
+            self._words[word] += times
+        self._waiting.append((encoded, times))
+        if len(self._waiting) >= _GATHERED_ROWS:
+            self._gather()
+
+    def result(self) -> Statistics:
+        """Return what was counted."""
+        self._gather()
+        kept = self._counts > 0
+        return Statistics(
+            self.skills,
+            self._lengths,
+            self._hashes[kept],
+            self._counts[kept],
+            {word: times for word, times in self._words.items() if times > 0},
+        )
+
+    def _gather(self) -> None:
+        import numpy as np
+
+        if self._hashes is None:
+            self._hashes = np.zeros(0, dtype="<u4")
+            self._counts = np.zeros(0, dtype=np.int64)
+            self._lengths = np.zeros(len(FIELDS))
+        for sign in (1, -1):
+            several = stack_terms([decode_features(encoded) for encoded, times in self._waiting if times == sign])
+            hashes, counts = np.unique(several.hashes, return_counts=True)
+            merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
+            totals = np.zeros(len(merged), dtype=np.int64)
+            np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
+            self._hashes, self._counts = merged, totals
+            self._lengths = self._lengths + sign * several.lengths.sum(axis=0)
+        self._waiting = []
+
+
+def save_statistics(path: str, statistics: Statistics) -> None:
+    """Replace the file at `path` in one step. Raises OSError."""
+    import numpy as np
+
+    words = sorted(statistics.words)
+    written = io.BytesIO()
+    np.savez(
+        written,
+        skills=np.array(statistics.skills),
+        lengths=statistics.lengths,
+        hashes=statistics.hashes,
+        counts=statistics.counts,
+        words=np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
+        word_counts=np.array([statistics.words[word] for word in words], dtype=np.int64),
+    )
+    new = f"{path}.new"
+    with open(new, "wb") as file:
+        file.write(written.getbuffer())
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+
+
+def load_statistics(path: str) -> Statistics:
+    """Return the statistics at `path`. Raises OSError or ValueError where there are none that can be used."""
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            text = stored["words"].tobytes().decode("utf-8", "surrogatepass")
+            counts = stored["word_counts"].tolist()
+            return Statistics(
+                int(stored["skills"]),
+                stored["lengths"],
+                stored["hashes"],
+                stored["counts"],
+                dict(zip(text.split("\n") if text else [], counts, strict=True)),
+            )
+    except (KeyError, EOFError, TypeError, RuntimeError, BadZipFile) as error:
+        raise ValueError(f"{os.path.basename(path)} is damaged") from error

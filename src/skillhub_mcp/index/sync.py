@@ -1,0 +1,264 @@
+"""One look at the files, and the view that comes of it. Knows nothing of threads; `freshness` decides when to look."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.events import NULL_OBSERVER, Observer, SyncEvent, observed
+from skillhub_mcp.index.indexer import Indexer, SyncReport
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.state import IndexState, StateStamp, state_path, state_stamp
+from skillhub_mcp.skills.admission import LENIENT, Admission
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
+from skillhub_mcp.skills.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one answer is given from. `index` is None until one can be asked; `problem` is the last failure.
+
+    `report` says what the last sync did, or is None when there was nothing to do.
+    """
+
+    snapshot: Snapshot
+    index: LanceIndex | None
+    report: SyncReport | None = None
+    problem: IndexUnavailable | None = None
+
+
+class SyncDepth(Enum):
+    """How closely to look. CHANGES trusts mtime and size, VERIFY reads every file and row, REBUILD writes all anew."""
+
+    CHANGES = "changes"
+    VERIFY = "verify"
+    REBUILD = "rebuild"
+
+
+class IndexSync:
+    """Looks at the skills below `roots`, and brings the index in step where `automatic` allows it.
+
+    Whatever fails, the last good index goes on answering, and `View.problem` says what failed. Where there is
+    none, `make_spare` makes one that needs no disk.
+    """
+
+    def __init__(
+        self,
+        roots: tuple[SkillRoot, ...],
+        indexer: Indexer,
+        *,
+        make_spare: Callable[[], Indexer],
+        automatic: bool,
+        admission: Admission,
+        observer: Observer = NULL_OBSERVER,
+    ) -> None:
+        self._roots = roots
+        self._indexer = indexer
+        self._make_spare = make_spare
+        self._spare: Indexer | None = None
+        self._automatic = automatic
+        self._admission = admission
+        self._observer = observer
+        self._state: IndexState | None = None
+        self._state_stamp: StateStamp | None = None
+        # What was read since, for files that the published state cannot vouch for.
+        self._seen: ScanCache | None = None
+        self._failed_version: int | None = None
+        self._last_read: ScanCache | None = None
+        # What it last took to find out whether anything changed, without what was then done about it.
+        self.scan_seconds = 0.0
+
+    def see(self) -> Snapshot:
+        """Return the skills alone, without a thought for the index; loads no database."""
+        self._load_state()
+        if self._automatic:
+            return self._served(self._scan(self._memory()))
+        return scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
+
+    def judged(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
+        """Return what `snapshot` would be to another reader; looks at no file."""
+        return self._judged(snapshot, self._memory() if self._last_read is None else self._last_read, admission)
+
+    def look(
+        self,
+        before: View | None,
+        depth: SyncDepth = SyncDepth.CHANGES,
+        *,
+        only: Sequence[str] | None = None,
+        asked: bool = False,
+        on_snapshot: Callable[[Snapshot], None],
+    ) -> View:
+        """Return the view after one look; `on_snapshot` hears of the skills before the index is in step with them.
+
+        With `only`, paths that changed, nothing else is looked at. Someone who `asked` is answered even where looking
+        is not automatic. Never raises IndexUnavailable: it is the view's `problem`.
+        """
+        reopened = self._load_state()
+        if not self._automatic and depth is SyncDepth.CHANGES and not asked:
+            return self._as_published(before, reopened=reopened)
+        reread = depth is not SyncDepth.CHANGES
+        seen = self._scan(self._memory(), reread=reread, only=only)
+        on_snapshot(self._served(seen))
+        try:
+            if depth is SyncDepth.REBUILD:
+                return self._synced(seen, force="asked for", anew=True)
+            if self._state is None or self._failed(self._state) or self._indexer.stale(self._state, seen) is not None:
+                return self._synced(seen, only=only)
+            view = self._unchanged(self._state, seen, before, reopened=reopened)
+            if depth is SyncDepth.VERIFY and not self._holds(view, seen):
+                return self._synced(seen, force="its rows are not the files'")
+        except IndexUnavailable as problem:
+            return self._without_writing(seen, before, problem)
+        else:
+            return view
+
+    def distrust(self, index: LanceIndex) -> None:
+        """Note that `index` failed to answer: the next look replaces it, if it is still the published one."""
+        self._failed_version = index.version
+
+    def cancel(self) -> None:
+        """Let an index that is being written in another thread be given up."""
+        self._indexer.cancel()
+
+    def _failed(self, state: IndexState) -> bool:
+        return state.table_version == self._failed_version
+
+    def _holds(self, view: View, seen: Scan) -> bool:
+        """Whether the index holds exactly the skills that were seen."""
+        own = {root.path for root in self._roots}
+        wanted = {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
+        try:
+            stored = {} if view.index is None else view.index.stored()
+        except IndexDamaged:
+            return False
+        held = {path: row.content_hash for path, row in stored.items() if row.root in own or path in wanted}
+        return held == wanted
+
+    def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
+        self._seen = seen.memory if seen.opened else self._seen
+        if before is not None and before.index is not None and before.problem is None and not reopened:
+            # The same skills are the same snapshot, which keeps what was worked out of it.
+            served = self._served(seen)
+            same = before.snapshot == served
+            return replace(before, snapshot=before.snapshot if same else served, report=None)
+        if seen.opened:
+            self._indexer.remember(seen, state)
+        try:
+            return View(self._served(seen), self._indexer.open(state))
+        except IndexDamaged as error:
+            log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
+            return self._synced(seen)
+
+    def _synced(
+        self, before: Scan, *, force: str | None = None, anew: bool = False, only: Sequence[str] | None = None
+    ) -> View:
+        # What is known of every root can be added to; where nothing is known of one, all of it is looked at.
+        covered = self._state is not None and all(root.path in self._state.roots for root in self._roots)
+        known = self._memory().keys()
+
+        def look(memory: ScanCache) -> Scan:
+            # Another process may have published less meanwhile.
+            enough = covered and memory.keys() >= known
+            return self._scan(memory, lately=before.memory, only=only if enough else None)
+
+        with observed(self._observer, SyncEvent()) as sync:
+            seen, published = self._indexer.sync(look, force=force, anew=anew, failed=self._failed_version)
+            if published.report is not None:
+                sync.written, sync.removed = published.report.written, published.report.removed
+                sync.rebuilt = published.report.rebuilt
+                sync.embedding_failed = published.report.embedding_failure is not None
+        self._spare = None
+        if published.stamp is None:
+            self._load_state()
+        else:
+            self._take(published.state, published.stamp)
+        return View(self._served(seen), published.index, published.report)
+
+    def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
+        if self._indexer.cancelled:
+            return View(self._served(seen), None if before is None else before.index, problem=problem)
+        if before is None or before.problem is None or before.problem.message != problem.message:
+            log.error("%s; %s", problem.message, problem.hint)
+        if self._state is not None and not self._failed(self._state):
+            try:
+                return View(self._served(seen), self._indexer.open(self._state), problem=problem)
+            except IndexDamaged as error:
+                log.debug("The published index cannot be opened either: %s", error)
+        if self._spare is None:
+            self._spare = self._make_spare()
+        try:
+            _, published = self._spare.sync(lambda memory: self._scan(memory, lately=seen.memory))
+        except IndexUnavailable as second:
+            log.warning("There is no index in memory either: %s", second.message)
+            return View(self._served(seen), None, problem=problem)
+        return View(self._served(seen), published.index, published.report, problem)
+
+    def _as_published(self, before: View | None, *, reopened: bool) -> View:
+        if before is not None and before.index is not None and not reopened:
+            return before
+        snapshot = scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
+        reason = "there is none" if self._state is None else "it failed to answer"
+        try:
+            if self._state is not None and not self._failed(self._state):
+                unseen = [root.given for root in self._roots if root.path not in self._state.roots]
+                if not unseen:
+                    return View(snapshot, self._indexer.open(self._state))
+                reason = f"it was never made for {unseen[0]}"
+        except IndexDamaged as error:
+            log.warning("The index at %s is damaged: %s", self._indexer.db_path, error)
+            reason = "it is damaged"
+        problem = IndexUnavailable(
+            f"There is no usable index at {self._indexer.db_path} ({reason}), and looking for changes is switched off",
+            hint="run skillhub --reindex",
+        )
+        return View(snapshot, None, problem=problem)
+
+    def _memory(self) -> ScanCache:
+        if self._seen is not None:
+            return self._seen
+        return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
+
+    def _served(self, seen: Scan) -> Snapshot:
+        """Return the skills of a scan that this server takes; the index holds them all (DECISIONS 10)."""
+        if self._admission is LENIENT:
+            return seen.snapshot
+        return self._judged(seen.snapshot, seen.memory, self._admission)
+
+    def _judged(self, snapshot: Snapshot, memory: ScanCache, admission: Admission) -> Snapshot:
+        report = snapshot.report
+        return scan_from_cache(
+            self._roots, memory=memory, admission=admission, problems=report.problems, ignored=report.ignored
+        )
+
+    def _scan(
+        self,
+        memory: ScanCache,
+        *,
+        lately: ScanCache | None = None,
+        reread: bool = False,
+        only: Sequence[str] | None = None,
+    ) -> Scan:
+        seen = scan(self._roots, memory=memory, lately=lately or {}, admission=LENIENT, reread=reread, only=only)
+        self._last_read = seen.memory
+        self.scan_seconds = seen.snapshot.report.seconds
+        return seen
+
+    def _load_state(self) -> bool:
+        """Read the state again if its file was replaced; return whether it was."""
+        stamp = state_stamp(state_path(self._indexer.db_path))
+        if stamp is not None and stamp == self._state_stamp:
+            return False
+        # Read after the stamp: should the file be replaced in between, the next look finds another stamp.
+        self._take(self._indexer.state(), stamp)
+        return True
+
+    def _take(self, state: IndexState | None, stamp: StateStamp | None) -> None:
+        self._state = state
+        self._state_stamp = stamp
+        self._seen = None

@@ -1,0 +1,171 @@
+"""Where are entries kept between two questions, and between two starts? In one small file beside the index.
+
+It is a cache: what is missing, cannot be read or was made by another version of SkillHub is made anew, and where the
+file cannot be written entries are kept in memory for as long as the process lives.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+
+from skillhub_mcp.publishing.entries import PublishedEntry, PublishedFile
+from skillhub_mcp.version import version
+
+log = logging.getLogger(__name__)
+
+PUBLICATION_FILE = "publication.sqlite"
+
+_FORMAT = 1
+_IN_MEMORY = ":memory:"
+_PATIENCE_SECONDS = 5.0
+# As many as every SQLite takes in one statement.
+_AT_ONCE = 500
+
+
+class EntryCache:
+    """Entries by the skill's directory. Safe to call from threads, and from several processes on one file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        self._closed = False
+
+    def of(self, directories: Sequence[str]) -> dict[str, PublishedEntry]:
+        """Return the entries that are kept of these skills."""
+        rows = []
+        with self._lock:
+            for first in range(0, len(directories), _AT_ONCE):
+                some = directories[first : first + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                rows += self._read(
+                    f"SELECT directory, entry FROM entries WHERE directory IN ({marks})",  # noqa: S608 - marks alone
+                    [os.fsencode(directory) for directory in some],
+                )
+        read = {os.fsdecode(directory): _from_json(written) for directory, written in rows}
+        return {directory: entry for directory, entry in read.items() if entry is not None}
+
+    def directories(self) -> frozenset[str]:
+        """Return which skills an entry is kept of."""
+        with self._lock:
+            return frozenset(os.fsdecode(row[0]) for row in self._read("SELECT directory FROM entries", []))
+
+    def keep(self, entries: Mapping[str, PublishedEntry]) -> None:
+        """Keep these entries in place of what was kept of their skills."""
+        rows = [(os.fsencode(directory), _to_json(entry)) for directory, entry in entries.items()]
+        with self._lock:
+            self._write("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+
+    def forget(self, directories: Iterable[str]) -> None:
+        """Keep nothing more of these skills."""
+        with self._lock:
+            self._write("DELETE FROM entries WHERE directory = ?", [(os.fsencode(one),) for one in directories])
+
+    def close(self) -> None:
+        """Close the file. Nothing is found or kept from then on."""
+        with self._lock:
+            self._closed = True
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    def _read(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, str]]:
+        if self._closed:
+            return []
+        try:
+            return self._opened().execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            self._open_anew(error)
+            return []
+
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        if self._closed or not rows:
+            return
+        try:
+            with self._opened() as transaction:
+                transaction.executemany(statement, rows)
+        except sqlite3.Error as error:
+            with self._open_anew(error) as transaction:
+                transaction.executemany(statement, rows)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._database is None:
+            try:
+                os.makedirs(os.path.dirname(self._path), exist_ok=True)
+                self._database = _open(self._path)
+            except (OSError, sqlite3.Error) as error:
+                self._database = self._open_anew(error)
+        return self._database
+
+    def _open_anew(self, error: Exception) -> sqlite3.Connection:
+        """Go on after a failure: with a new file where the old one is damaged, else in memory."""
+        if self._database is not None:
+            self._database.close()
+        if type(error) is sqlite3.DatabaseError:
+            log.info("%s is damaged (%s) and made anew", self._path, error)
+            try:
+                os.remove(self._path)
+                self._database = _open(self._path)
+            except (OSError, sqlite3.Error) as again:
+                error = again
+            else:
+                return self._database
+        log.warning("%s cannot be used (%s): digests are kept in memory until the next start", self._path, error)
+        self._database = _open(_IN_MEMORY)
+        return self._database
+
+
+def _open(path: str) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=_PATIENCE_SECONDS, check_same_thread=False)
+    try:
+        # What the machine's end may damage here is made anew.
+        database.execute("PRAGMA synchronous = OFF")
+        # Two processes may meet here: the second waits, and finds the table made.
+        database.execute("BEGIN IMMEDIATE")
+        with database:
+            if database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+                database.execute("DROP TABLE IF EXISTS entries")
+                database.execute(f"PRAGMA user_version = {_FORMAT}")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS entries (directory BLOB PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID"
+            )
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _to_json(entry: PublishedEntry) -> str:
+    written = {
+        "by": version(),
+        "name": entry.name,
+        "stamps": entry.stamps,
+        "frontmatter": entry.frontmatter,
+        "files": [[file.path, file.size, file.digest, file.is_text] for file in entry.files],
+        "changes": list(entry.changes),
+        "withheld": entry.withheld,
+    }
+    return json.dumps(written, separators=(",", ":"))
+
+
+def _from_json(written: str) -> PublishedEntry | None:
+    try:
+        read = json.loads(written)
+        if read["by"] != version():
+            return None  # which may have adapted it otherwise
+        return PublishedEntry(
+            name=read["name"],
+            stamps={path: (stamp[0], stamp[1], stamp[2]) for path, stamp in read["stamps"].items()},
+            frontmatter=read["frontmatter"],
+            files=tuple(PublishedFile(*file) for file in read["files"]),
+            changes=tuple(read["changes"]),
+            withheld=read["withheld"],
+        )
+    except (ValueError, LookupError, TypeError, AttributeError):
+        # It is damaged, and made anew.
+        return None

@@ -1,0 +1,225 @@
+"""What does a SKILL.md look like to a host that holds it to the specification? Bytes in, bytes out; no I/O.
+
+One that keeps every rule is published as it lies on disk, byte for byte. One that does not is published with a
+frontmatter that says the same in the specification's form, and with its body unchanged; what was changed is told.
+Nothing is invented: where a rule cannot be kept without that, the skill is withheld, and the reason told.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from skillhub_mcp.disclosure.sanitization import shortened
+from skillhub_mcp.publishing.portable_yaml import Json, read_portable
+from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
+from skillhub_mcp.skills.parser import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
+
+_TEXTS = ("license", "compatibility")
+# A blank behind a fence hides it from some parsers.
+_OPENED = re.compile(rb"(?:\xef\xbb\xbf)?---\r?\n")
+_CLOSED = re.compile(rb"\n---(?:\r?\n)?\Z")
+_PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+# A longer key is none for the parsers of most hosts.
+_MAX_KEY = 1_000
+_SHOWN_CHARACTERS = 100
+_SHOWN_KEYS = 5
+_NOT_PLAIN_KEYS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# What JSON writes as it is and YAML allows only as an escape.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDocument:
+    """A SKILL.md as it is published. `changes` say what is not as the author wrote it; none where nothing is."""
+
+    frontmatter: Mapping[str, Json]
+    content: bytes
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A skill that cannot be published to hosts that read skills natively, and why."""
+
+    reason: str
+
+
+def published_document(content: bytes, name: str) -> PublishedDocument | Withheld:
+    """Return what is published of the SKILL.md that holds `content`, under `name`."""
+    document = parse(content)
+    if document.values is None:
+        return Withheld("its SKILL.md cannot be read any more")
+    broken = any(diagnostic.rule == "yaml-repaired" for diagnostic in document.diagnostics)
+    try:
+        verbatim = read_portable(repaired(document.header) if broken else document.header)
+    except yaml.YAMLError:
+        return Withheld("its frontmatter is read differently by different parsers")
+    frontmatter = dict(verbatim.values)
+    changes = [*_of_the_file(content, document, broken=broken), *_to_the_specification(frontmatter, document, name)]
+    if not isinstance(frontmatter.get("description"), str):
+        return Withheld("it has no description")
+    if verbatim.doubts and not broken:
+        shown = _some([_key_shown(key) for key in sorted(verbatim.doubts) if key]) or "the frontmatter"
+        changes.append(f"{shown}: written so that every parser reads it alike")
+    if not changes:
+        return PublishedDocument(frontmatter, content, ())
+    if any(len(_quoted(key)) > _MAX_KEY for key in _all_keys(frontmatter)):
+        return Withheld(f"its frontmatter has a key of more than {_MAX_KEY:,} characters")
+    written = _written(frontmatter, document.body)
+    return PublishedDocument(frontmatter, written, () if written == content else tuple(changes))
+
+
+def is_text(content: bytes) -> bool:
+    """Whether bytes are UTF-8 without NUL, and so are the same bytes again when they travel as text."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in content
+
+
+def _of_the_file(content: bytes, document: Document, *, broken: bool) -> Iterator[str]:
+    if not is_text(content):
+        yield "the file: written as UTF-8"
+    elif not (_OPENED.match(content) and _CLOSED.search(content.removesuffix(document.body.encode()))):
+        yield "the frontmatter: between two bare lines ---, the first of them the file's first"
+    if broken:
+        yield "the frontmatter: written as YAML"
+
+
+def _to_the_specification(frontmatter: dict[str, Json], document: Document, name: str) -> Iterator[str]:
+    """Bring the specified keys into their form and yield what had to change."""
+    written = document.values or {}
+    if frontmatter.get("name") != name:
+        given = _as_text(written.get("name"))
+        if not given:
+            yield f"name: {name!r} added"
+        elif given == name:
+            yield "name: text"
+        else:
+            yield f"name: {name!r} instead of {_shown(given)}"
+        rest = {key: value for key, value in frontmatter.items() if key != "name"}
+        frontmatter.clear()
+        frontmatter.update({"name": name, **rest})
+    yield from _description(frontmatter, written.get("description"))
+    for key in _TEXTS:
+        yield from _text(frontmatter, key, written.get(key))
+    if "allowed-tools" in frontmatter and not _is_text(frontmatter["allowed-tools"]):
+        tools = allowed_tools(written["allowed-tools"])
+        yield from _replaced(frontmatter, "allowed-tools", " ".join(tools), "one text instead of a list")
+    yield from _metadata(frontmatter, written.get("metadata"))
+
+
+def _description(frontmatter: dict[str, Json], written: Value) -> Iterator[str]:
+    if "description" in frontmatter and not _is_text(frontmatter["description"]):
+        yield from _replaced(frontmatter, "description", _as_text(written), "text")
+    description = frontmatter.get("description")
+    if isinstance(description, str) and len(description) > MAX_SPECIFIED_DESCRIPTION:
+        frontmatter["description"] = shortened(description, MAX_SPECIFIED_DESCRIPTION)
+        yield f"description: the first {MAX_SPECIFIED_DESCRIPTION:,} of {len(description):,} characters"
+
+
+def _text(frontmatter: dict[str, Json], key: str, written: Value) -> Iterator[str]:
+    if key not in frontmatter:
+        return
+    if not _is_text(frontmatter[key]):
+        yield from _replaced(frontmatter, key, _as_text(written), "text")
+    text = frontmatter.get(key)
+    if key == "compatibility" and isinstance(text, str) and len(text) > MAX_SPECIFIED_COMPATIBILITY:
+        frontmatter[key] = shortened(text, MAX_SPECIFIED_COMPATIBILITY)
+        yield f"{key}: the first {MAX_SPECIFIED_COMPATIBILITY:,} of {len(text):,} characters"
+
+
+def _metadata(frontmatter: dict[str, Json], written: Value) -> Iterator[str]:
+    if "metadata" not in frontmatter:
+        return
+    given = frontmatter["metadata"]
+    if not isinstance(given, dict) or not isinstance(written, dict):
+        del frontmatter["metadata"]
+        yield "metadata: left out, since it is no map"
+        return
+    if all(isinstance(value, str) for value in given.values()):
+        return
+    flat = dict(_flattened(written))
+    frontmatter["metadata"] = flat
+    changed = [f"{_kind(value)} in {_key_shown(key)}" for key, value in given.items() if not isinstance(value, str)]
+    yield f"metadata: text instead of {_some(changed)}"
+
+
+def _kind(value: Json) -> str:
+    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else "a value"
+
+
+def _flattened(values: Mapping[str, Value], above: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flattened(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", _as_text(value)
+
+
+def _replaced(frontmatter: dict[str, Json], key: str, text: str, form: str) -> Iterator[str]:
+    if text.strip():
+        frontmatter[key] = text
+        yield f"{key}: {form}"
+    else:
+        # The specification has no form for it.
+        del frontmatter[key]
+        yield f"{key}: left out, since it holds no text"
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _as_text(value: Value) -> str:
+    """Return a value of the frontmatter as text: a list of texts joined by commas, what is deeper as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(str(item) for item in value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _some(things: Sequence[str]) -> str:
+    return ", ".join([*things[:_SHOWN_KEYS], "…"] if len(things) > _SHOWN_KEYS else things)
+
+
+def _key_shown(key: str) -> str:
+    return key if len(key) <= _SHOWN_CHARACTERS and _PLAIN_KEY.fullmatch(key) else _shown(key)
+
+
+def _shown(text: str) -> str:
+    """Return what a skill wrote as people may be shown it: bounded, and without signs that a terminal acts on."""
+    return repr(shortened(text, _SHOWN_CHARACTERS))
+
+
+def _all_keys(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _all_keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _all_keys(item)
+
+
+def _written(frontmatter: Mapping[str, Json], body: str) -> bytes:
+    lines = [f"{_key(key)}: {_quoted(value)}\n" for key, value in frontmatter.items()]
+    return "".join(["---\n", *lines, "---\n", body]).encode("utf-8", "replace")
+
+
+def _key(key: str) -> str:
+    return key if _PLAIN_KEY.fullmatch(key) and key.lower() not in _NOT_PLAIN_KEYS else _quoted(key)
+
+
+def _quoted(value: Json) -> str:
+    """Return `value` as JSON, which YAML reads as the same value."""
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,1 @@
+"""FastMCP middleware: what happens around every request, whatever it asks for."""

@@ -1,0 +1,87 @@
+"""How does what a person types go on? Completes the names of skills, and the files of one, from what is there now."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+import anyio.to_thread
+import mcp_types
+from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionReference
+
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.publishing.uris import SCHEME, TEMPLATE
+from skillhub_mcp.skills.model import SKILL_FILE
+
+log = logging.getLogger(__name__)
+
+# The prompt that takes the name of a skill.
+BY_NAME = "skill"
+
+
+class ArgumentCompletion:
+    """Answers for one server, which may have one such answer only: its prompt `skill` and its template of resources."""
+
+    def __init__(self, hub: SkillHub, publisher: Publisher) -> None:
+        self._hub = hub
+        self._publisher = publisher
+
+    async def complete(
+        self,
+        reference: CompletionReference,
+        argument: mcp_types.CompletionArgument,
+        _: mcp_types.CompletionContext | None,
+    ) -> mcp_types.Completion | None:
+        """Return how `argument` may go on, what fits best first; nothing for what has no names of skills."""
+        complete: Callable[[str], mcp_types.Completion]
+        if isinstance(reference, mcp_types.PromptReference):
+            wanted, complete = (reference.name, argument.name) == (BY_NAME, "name"), self._name
+        else:
+            wanted, complete = (reference.uri, argument.name) == (TEMPLATE, "path"), self._path
+        if not wanted:
+            return None
+        try:
+            return await anyio.to_thread.run_sync(complete, argument.value, abandon_on_cancel=True)
+        except SkillHubError as error:
+            # A completion has no way to say so; whoever calls a tool is told.
+            log.warning("Nothing can be completed: %s", error.message)
+            return None
+
+    def _name(self, typed: str) -> mcp_types.Completion:
+        skills = self._hub.skills()
+        return completion(typed.strip().removeprefix("/"), (skill.name for skill in skills if skill.user_invocable))
+
+    def _path(self, typed: str) -> mcp_types.Completion:
+        return complete_path(typed.removeprefix(SCHEME), self._publisher.places(), self._files)
+
+    def _files(self, place: str) -> Iterable[str]:
+        published = self._publisher.skill(f"{SCHEME}{place}/{SKILL_FILE}")
+        return [published.file_uri(file.path).removeprefix(SCHEME) for file in published.entry.files]
+
+
+def complete_path(typed: str, places: Iterable[str], files: Callable[[str], Iterable[str]]) -> mcp_types.Completion:
+    """Return the paths of the SKILL.md at each of `places` that fits, or those that `files` returns of the one that
+    what was typed lies in.
+    """
+    known = list(places)
+    inside = next((place for place in known if typed.startswith(f"{place}/")), None)
+    if inside is not None:
+        return completion(typed, files(inside))
+    return completion(typed, (f"{place}/{SKILL_FILE}" for place in known))
+
+
+def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
+    """Return the candidates that hold what was typed: first those that begin so, then those with a word that does."""
+    folded = typed.casefold()
+
+    def place(candidate: str) -> int:
+        at = candidate.casefold().find(folded)
+        if at <= 0:
+            return at
+        return 2 if candidate[at - 1].isalnum() else 1
+
+    found = sorted((rank, one) for one in set(candidates) if (rank := place(one)) >= 0)
+    shown = [one for _, one in found[:MAX_COMPLETION_VALUES]]
+    return mcp_types.Completion(values=shown, total=len(found), has_more=len(shown) < len(found))

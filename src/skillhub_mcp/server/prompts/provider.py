@@ -1,0 +1,122 @@
+"""What can a person call by name? One prompt for each skill that is for people to call (seed 004's `/name`).
+
+They are made from the present skills when they are asked for: a new skill is there at the next question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
+from fastmcp.server.providers.base import Provider
+from fastmcp.utilities.components import FastMCPComponent
+from fastmcp.utilities.versions import VersionSpec
+from mcp_types import Prompt as WirePrompt
+from pydantic import PrivateAttr
+
+from skillhub_mcp.disclosure.sanitization import shortened, visible
+from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
+from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.middleware.sessions import Sessions
+from skillhub_mcp.server.prompts.completion import BY_NAME
+from skillhub_mcp.skills.model import Skill
+
+log = logging.getLogger(__name__)
+
+_SHOWN_DESCRIPTION = 200
+_ARGUMENTS = "What to do with it"
+
+
+class SkillPromptProvider(Provider):
+    """The prompts of one hub, and one more, `skill`, that takes the name, which `completing` completes.
+
+    A skill that goes by `skill` itself is had through that one.
+    """
+
+    def __init__(self, hub: SkillHub, sessions: Sessions) -> None:
+        super().__init__()
+        self._hub = hub
+        self._sessions = sessions
+
+    async def _list_prompts(self) -> Sequence[Prompt]:
+        skills = await asyncio.to_thread(self._callable)
+        return [self._by_name(), *(self._prompt(name, skill) for name, skill in skills.items() if name != BY_NAME)]
+
+    async def _get_prompt(
+        self,
+        name: str,
+        version: VersionSpec | None = None,  # noqa: ARG002 - the provider's signature; skills have one version
+    ) -> Prompt | None:
+        if name == BY_NAME:
+            return self._by_name()
+        skill = (await asyncio.to_thread(self._callable)).get(name)
+        return None if skill is None else self._prompt(name, skill)
+
+    async def get_tasks(self) -> Sequence[FastMCPComponent]:
+        """Return none, without reading every skill for it before the first client is answered."""
+        return []
+
+    def render(self, name: str, arguments: str) -> str:
+        """Return a skill as a person calls it. Raises what `SkillHub.load` raises."""
+        present = self._sessions.current()
+        first = self._hub.load(name, granted=present.granted)
+        granted = {*present.granted, *self._hub.granting(first.skill)}
+        rest = [
+            self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
+        ]
+        body, appended = with_arguments("".join((first.instructions, *rest)), arguments)
+        text = skill_loaded(first.handle, body) + appended
+        present.ledger.record_skill(first.skill, text)
+        return text
+
+    def _callable(self) -> dict[str, Skill]:
+        """Return the skills that are for people to call, by what their prompts are named, in the order of the names."""
+        try:
+            served = self._hub.skills()
+        except PolicyUnreadable as error:
+            # A list has no way to say so; whoever calls a prompt or a tool is told.
+            log.warning("No skill is offered as a prompt: %s", error.message)
+            return {}
+        skills = [skill for skill in served if skill.user_invocable and skill.alias]
+        # Of two whose names come to one, the one that is spelt so goes by it.
+        named = {skill.alias: skill for skill in sorted(skills, key=lambda one: one.name == one.alias)}
+        return dict(sorted(named.items()))
+
+    def _prompt(self, name: str, skill: Skill) -> Prompt:
+        description = shortened(visible(skill.description), _SHOWN_DESCRIPTION)
+        hint = PromptArgument(name="arguments", description=skill.argument_hint or _ARGUMENTS, required=False)
+        prompt = _SkillPrompt(name=name, title=f"/{skill.name}", description=description, arguments=[hint])
+        return prompt.of(self, skill.name)
+
+    def _by_name(self) -> Prompt:
+        arguments = [
+            PromptArgument(name="name", description="The skill's name", required=True),
+            PromptArgument(name="arguments", description=_ARGUMENTS, required=False),
+        ]
+        prompt = _SkillPrompt(name=BY_NAME, title="/skill", description="Use a skill by its name", arguments=arguments)
+        return prompt.of(self, None)
+
+
+class _SkillPrompt(Prompt):
+    _prompts: SkillPromptProvider = PrivateAttr()
+    _skill: str | None = PrivateAttr()
+
+    def of(self, prompts: SkillPromptProvider, skill: str | None) -> _SkillPrompt:
+        self._prompts, self._skill = prompts, skill
+        return self
+
+    def to_mcp_prompt(self, **overrides: Any) -> WirePrompt:
+        """Return it without the marks that FastMCP would add to each of thousands."""
+        return super().to_mcp_prompt(**{"_meta": self.meta, **overrides})
+
+    async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:
+        given = arguments or {}
+        name = str(given.get("name") or "").strip().removeprefix("/") if self._skill is None else self._skill
+        if not name:
+            raise InvalidArgument("name", "must be given", hint="type the name of a skill")
+        text = await asyncio.to_thread(self._prompts.render, name, str(given.get("arguments") or "").strip())
+        return PromptResult(text, description=self.description)

@@ -1,0 +1,102 @@
+"""How do the skills' files look as plain resources? What clients of either era can list and read by URI."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import anyio.to_thread
+import mcp_types
+from fastmcp.resources.base import Resource, ResourceContent, ResourceResult
+from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.providers.base import Provider
+from fastmcp.utilities.components import FastMCPComponent
+from fastmcp.utilities.versions import VersionSpec
+from pydantic import AnyUrl, PrivateAttr
+
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.publishing import publisher as publishing
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.publishing.uris import TEMPLATE, segments_of, uri_of
+from skillhub_mcp.server.middleware.sessions import Sessions
+
+log = logging.getLogger(__name__)
+
+_TEMPLATE_DESCRIPTION = "A file of a skill, at <source>/<directories>/<name>/<file>; skills/list has every URI"
+
+
+class SkillResourceProvider(Provider):
+    """Every file of every published skill, and a list of the SKILL.md files."""
+
+    def __init__(self, publisher: Publisher, sessions: Sessions) -> None:
+        super().__init__()
+        self._publisher = publisher
+        self._sessions = sessions
+
+    async def _list_resources(self) -> Sequence[Resource]:
+        try:
+            listed = await anyio.to_thread.run_sync(self._publisher.resources)
+        except SkillHubError as error:
+            # A list has no way to say so; whoever reads a resource or calls a tool is told.
+            log.warning("No skill is offered as a resource: %s", error.message)
+            return []
+        return [_SkillFile.of(self, one) for one in listed]
+
+    async def _get_resource(
+        self,
+        uri: str,
+        version: VersionSpec | None = None,  # noqa: ARG002 - the provider's signature; files have one version
+    ) -> Resource | None:
+        segments = segments_of(uri)
+        if segments is None:
+            return None
+        # Whether there is such a file is found out by reading it, where there are words to say that there is none.
+        return _SkillFile.of(self, publishing.Resource(uri_of(segments), segments[-1], ""), asked=uri)
+
+    async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
+        return [_Template(uri_template=TEMPLATE, name="skill-file", description=_TEMPLATE_DESCRIPTION, parameters={})]
+
+    async def _get_resource_template(
+        self,
+        uri: str,  # noqa: ARG002 - the provider's signature; every URI is served by `_get_resource`
+        version: VersionSpec | None = None,  # noqa: ARG002 - as above
+    ) -> ResourceTemplate | None:
+        return None
+
+    async def get_tasks(self) -> Sequence[FastMCPComponent]:
+        """Return none, without reading every skill for it before the first client is answered."""
+        return []
+
+    def read(self, uri: str) -> ResourceResult:
+        """Return the file at `uri`, its bytes unchanged. Raises what `Publisher.content` raises."""
+        # A client may read for other eyes than its model's: the session's ledger hears nothing of it.
+        file = self._publisher.content(uri, granted=self._sessions.current().granted)
+        content = file.content.decode("utf-8") if file.is_text else file.content
+        return ResourceResult([ResourceContent(content, mime_type=file.resource.media_type)])
+
+
+class _SkillFile(Resource):
+    _resources: SkillResourceProvider = PrivateAttr()
+    _asked: str = PrivateAttr()
+
+    @classmethod
+    def of(cls, resources: SkillResourceProvider, told: publishing.Resource, *, asked: str | None = None) -> _SkillFile:
+        made = cls(uri=AnyUrl(told.uri), name=told.name, description=told.description, mime_type=told.media_type)
+        made._resources = resources
+        made._asked = told.uri if asked is None else asked
+        return made
+
+    async def read(self) -> ResourceResult:
+        # As it was asked for: an error names the URI that the client knows.
+        return await anyio.to_thread.run_sync(self._resources.read, self._asked)
+
+    def to_mcp_resource(self, **overrides: Any) -> mcp_types.Resource:
+        """Return it without the marks that FastMCP would add to each of thousands."""
+        return super().to_mcp_resource(**{"_meta": None, **overrides})
+
+
+class _Template(ResourceTemplate):
+    def to_mcp_template(self, **overrides: Any) -> mcp_types.ResourceTemplate:
+        """Return it without FastMCP's marks."""
+        return super().to_mcp_template(**{"_meta": None, **overrides})

@@ -1,0 +1,28 @@
+"""Names of skills: how two are compared, the specification's form, and the alias of a name outside it. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_NOT_IN_AN_ALIAS = re.compile(r"[\W_]+")
+_IS_AN_ALIAS = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def fold_name(name: str) -> str:
+    """Return what a name, a category or a tag is compared by: NFKC, blanks collapsed, without regard to case."""
+    text = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return " ".join(text.split()).casefold()
+
+
+def safe_alias(name: str) -> str:
+    """Return `name` in lower-case letters and digits of any script joined by single hyphens, at most 64 of them."""
+    if _IS_AN_ALIAS.fullmatch(name):
+        return name
+    folded = unicodedata.normalize("NFKC", name).lower()
+    return _NOT_IN_AN_ALIAS.sub("-", folded).strip("-")[:64].rstrip("-")
+
+
+def is_specified_name(name: str) -> bool:
+    """Whether `name` has the specification's form (NFKC, lower-case letters of any script, digits, single hyphens)."""
+    return bool(name) and name == safe_alias(name)

@@ -1,0 +1,197 @@
+"""The one way by which skills enter the hub: walk the roots, read what changed, settle the names.
+
+What an earlier scan read is remembered by path, mtime and size, so that an unchanged SKILL.md is not opened
+again (DECISIONS 26). A skill is judged by its frontmatter alone (seed 003 §1), whichever way it is read. This module
+knows of files and skills; it does not know that there is an index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.skills.admission import LENIENT, Admission
+from skillhub_mcp.skills.discovery import FoundSkillFile, Ignored, WalkProblem, is_at_or_below, walk_changes, walk_roots
+from skillhub_mcp.skills.files import read_start, read_whole
+from skillhub_mcp.skills.frontmatter import header_end
+from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.snapshot import Refused, Snapshot, make_snapshot
+
+MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
+_FIRST_BYTES = 2_048
+
+# A file written again within its clock's tick keeps its mtime: within these spans "unchanged" is not believed.
+_FINE_TICK_NS = 20_000_000
+_COARSE_TICK_NS = 2_000_000_000
+_HALF_WRITTEN_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSkillFile:
+    """What one SKILL.md came to when it was last read: its stamp, and a skill or the reasons for none."""
+
+    root: str
+    stamp: FileStamp
+    skill: Skill | None
+    diagnostics: tuple[Diagnostic, ...]
+    shape: HeaderShape = NO_SHAPE
+
+
+ScanCache = Mapping[str, CachedSkillFile]
+
+_NOTHING: ScanCache = {}
+
+
+class ReadDepth(Enum):
+    """How much of a SKILL.md is read: as much as its frontmatter needs, or all, where its body is to be indexed.
+
+    `FileStamp.content_hash` is of those bytes.
+    """
+
+    HEADER = "header"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One look at the roots: the snapshot, what to remember of it, and how it differs from what was remembered.
+
+    `opened` counts the files that were read, `changed` says whether any skill is new, other or gone.
+    """
+
+    snapshot: Snapshot
+    memory: ScanCache
+    opened: int
+    changed: bool
+
+
+def scan(
+    roots: tuple[SkillRoot, ...],
+    *,
+    memory: ScanCache,
+    lately: ScanCache = _NOTHING,
+    admission: Admission = LENIENT,
+    reread: bool = False,
+    reading: ReadDepth = ReadDepth.WHOLE,
+    only: Sequence[str] | None = None,
+) -> Scan:
+    """Look at every SKILL.md below `roots`, opening only those that `memory` does not know as they are.
+
+    With `reread`, opens those too. What was read `lately`, a moment ago, is taken from there; the scan still says how
+    all differs from `memory`. With `only`, paths that are said to have changed, nothing else is looked at. Bad files
+    never raise: they end in the snapshot's report.
+    """
+    began = time.perf_counter()
+    own = {root.path for root in roots}
+    known_here = {path: entry for path, entry in memory.items() if entry.root in own}
+    walk = walk_roots(roots) if only is None else walk_changes(roots, only, known_here)
+    remembered: dict[str, CachedSkillFile] = {}
+    if walk.covered is not None:
+        remembered = {path: entry for path, entry in known_here.items() if not _is_below(path, walk.covered)}
+    opened = 0
+    changed = False
+    for found in walk.found:
+        known, fresh = memory.get(found.directory), lately.get(found.directory)
+        if fresh is not None and _as_remembered(found, fresh):
+            now = fresh
+        elif known is not None and not reread and _as_remembered(found, known):
+            now = known
+        else:
+            opened += 1
+            now = _settled(fresh or known, _read(found, reading))
+        changed = changed or known is None or _differ(known, now)
+        remembered[found.directory] = now
+    gone = any(path not in remembered for path in known_here)
+    snapshot = scan_from_cache(
+        roots, memory=remembered, admission=admission, problems=walk.problems, ignored=walk.ignored, began=began
+    )
+    return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or gone)
+
+
+def scan_from_cache(
+    roots: tuple[SkillRoot, ...],
+    *,
+    memory: ScanCache,
+    admission: Admission = LENIENT,
+    problems: Sequence[WalkProblem] = (),
+    ignored: Ignored | None = None,
+    began: float | None = None,
+) -> Snapshot:
+    """Return the snapshot of what `memory` holds under `roots`, without looking at any file."""
+    began = time.perf_counter() if began is None else began
+    own = {root.path for root in roots}
+    skills: list[Skill] = []
+    kept_out: list[Refused] = []
+    found = 0
+    for directory, entry in memory.items():
+        if entry.root not in own:
+            continue
+        found += 1
+        breaches = admission.breaches(entry.skill, entry.diagnostics, entry.shape)
+        if entry.skill is None or admission.refuses(breaches):
+            kept_out.append(Refused(directory, breaches, entry.root, admission.reason(breaches)))
+        else:
+            skills.append(entry.skill)
+    return make_snapshot(
+        skills, roots=roots, found=found, refused=kept_out, problems=problems, ignored=ignored or Ignored(), began=began
+    )
+
+
+def _settled(before: CachedSkillFile | None, after: CachedSkillFile) -> CachedSkillFile:
+    """Keep to what was read before while a file that was good is perhaps only half written; a later look decides."""
+    just_written = after.stamp.read_at_ns - after.stamp.mtime_ns < _HALF_WRITTEN_NS
+    if before is not None and before.skill is not None and after.skill is None and just_written:
+        return before
+    return after
+
+
+def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
+    return (before.root, before.stamp.content_hash, before.diagnostics) != (
+        after.root,
+        after.stamp.content_hash,
+        after.diagnostics,
+    )
+
+
+def _as_remembered(found: FoundSkillFile, known: CachedSkillFile) -> bool:
+    stamp = known.stamp
+    if (stamp.mtime_ns, stamp.size, known.root) != (found.mtime_ns, found.size, found.root):
+        return False
+    tick = _FINE_TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+    return stamp.read_at_ns - stamp.mtime_ns > tick
+
+
+def _is_below(path: str, directories: Sequence[str]) -> bool:
+    return any(is_at_or_below(path, directory) for directory in directories)
+
+
+def _read(found: FoundSkillFile, reading: ReadDepth) -> CachedSkillFile:
+    read_at = time.time_ns()
+    whole = reading is ReadDepth.WHOLE
+    if whole and found.size > MAX_SKILL_FILE_BYTES:
+        return _unread(found, read_at, breach("file-too-large", f"the file has {found.size:,} bytes"))
+    try:
+        if whole:
+            content = read_whole(found.directory, SKILL_FILE, skill=found.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        else:
+            content = read_start(
+                found.directory, SKILL_FILE, skill=found.name, first_bytes=_FIRST_BYTES, enough=header_end
+            )
+    except SkillHubError as error:
+        return _unread(found, read_at, breach("file-unreadable", error.message))
+    digest = hashlib.sha256(content).hexdigest()
+    stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at)
+    header = content[: header_end(content, whole=True)] if whole else content
+    read = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
+    return CachedSkillFile(found.root, stamp, read.skill, read.diagnostics, read.shape)
+
+
+def _unread(found: FoundSkillFile, read_at: int, why: Diagnostic) -> CachedSkillFile:
+    return CachedSkillFile(found.root, FileStamp(found.mtime_ns, found.size, "", read_at), None, (why,))

@@ -1,0 +1,133 @@
+"""What is to be said of this skill? Reads its SKILL.md whole, and for advice its other texts; runs nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill
+from skillhub_mcp.skills.parser import ParseResult, parse_skill
+from skillhub_mcp.skills.roots import SkillRoot, make_roots
+from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.validation.advice import (
+    body_advice,
+    description_advice,
+    reference_advice,
+    unreferenced_advice,
+)
+from skillhub_mcp.validation.verdict import Cost, ValidationResult, findings
+
+_SAMPLED_BYTES = 64 * 1024
+_NO_STAMP = FileStamp(0, 0, "", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A skill's directory to look at, and its name as the person has it; or, without one, why there is none."""
+
+    path: str
+    directory: str | None
+    name: str = ""
+    problem: str = ""
+
+
+def targets(paths: Sequence[str]) -> Iterator[Target]:
+    """Yield the skills that `paths` name: a skill's directory, a SKILL.md, or a directory that holds skills."""
+    for path in paths:
+        yield from _targets(path)
+
+
+def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
+    """Yield every skill that the hub would find below `roots`."""
+    for found in walk_roots(roots).found:
+        yield Target(os.path.join(found.directory, SKILL_FILE), found.directory, found.name)
+
+
+def _targets(path: str) -> Iterator[Target]:
+    place = os.path.abspath(os.path.expanduser(path))
+    if os.path.basename(place) == SKILL_FILE and os.path.isfile(place):
+        place = os.path.dirname(place)
+    if not os.path.lexists(place):
+        yield Target(path, None, problem="the path does not exist")
+    elif not os.path.isdir(place):
+        yield Target(path, None, problem="it is neither a directory nor a SKILL.md")
+    elif os.path.lexists(os.path.join(place, SKILL_FILE)):
+        yield Target(os.path.join(place, SKILL_FILE), os.path.realpath(place), os.path.basename(place))
+    else:
+        below = list(targets_below(make_roots([place])))
+        if not below:
+            yield Target(path, None, problem="there is no SKILL.md in it or below")
+        yield from below
+
+
+def check(target: Target, *, advice: bool = True) -> ValidationResult:
+    """Return what is to be said of the skill at `target`. Never raises on what the skill holds."""
+    if target.directory is None:
+        return ValidationResult(target.path, None, findings([breach("file-missing", target.problem)]))
+    try:
+        content = read_whole(target.directory, SKILL_FILE, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
+    except SkillHubError as error:
+        return ValidationResult(target.path, None, findings([_unreadable(target.directory, error)]))
+    read = parse_skill(
+        content, directory=target.directory, root=target.directory, directory_name=target.name, stamp=_NO_STAMP
+    )
+    found = list(read.diagnostics)
+    if read.skill is None:
+        return ValidationResult(target.path, None, findings(found))
+    texts, tokens = _texts(target.directory)
+    cost = Cost(
+        catalogue=estimate_tokens(f"{read.skill.name} {read.skill.description}"),
+        body=estimate_tokens(read.body),
+        files=tokens,
+    )
+    if advice:
+        found += _advice(content, read.skill, read, texts)
+    return ValidationResult(target.path, read.skill.name, findings(found), cost)
+
+
+def _unreadable(directory: str, error: SkillHubError) -> Diagnostic:
+    try:
+        size = os.stat(os.path.join(directory, SKILL_FILE)).st_size
+    except OSError:
+        size = 0
+    if size > MAX_SKILL_FILE_BYTES:
+        return breach("file-too-large", f"the file has {size:,} bytes")
+    return breach("file-unreadable", error.message)
+
+
+def _advice(content: bytes, skill: Skill, read: ParseResult, texts: dict[str, str | None]) -> Iterator[Diagnostic]:
+    body = read.body
+    first_line = 1 + content.count(b"\n") - body.count("\n")
+    yield from body_advice(body, first_line)
+    yield from description_advice(skill.description, read.lines.get("description"))
+    yield from reference_advice(body, first_line, texts.keys())
+    readable = {path: text for path, text in texts.items() if text is not None}
+    yield from unreferenced_advice(texts.keys() - {SKILL_FILE}, {**readable, SKILL_FILE: body})
+
+
+def _texts(directory: str) -> tuple[dict[str, str | None], int]:
+    """Return the skill's files by relative path, with the beginning of each that is text, and what all text costs."""
+    texts: dict[str, str | None] = {}
+    tokens = 0
+    entries, _ = list_files(directory, serve_dotfiles=False)
+    for entry in entries:
+        texts[entry.path] = None
+        if entry.path == SKILL_FILE:
+            continue
+        try:
+            read = read_file(
+                directory, entry.path, skill=os.path.basename(directory), limits=ReadLimits(max_bytes=_SAMPLED_BYTES)
+            )
+        except SkillHubError:
+            continue
+        if read.encoding == "utf-8":
+            texts[entry.path] = read.content
+            share = max(1.0, entry.size / _SAMPLED_BYTES)
+            tokens += round(estimate_tokens(read.content) * share)
+    return texts, tokens

@@ -1,0 +1,89 @@
+"""Queries, written the one way that the index understands."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from skillhub_mcp.analysis.analyzer import (
+    MAX_QUERY_CHARACTERS,
+    MAX_TERM_CHARACTERS,
+    normalise_query,
+    term_counts,
+    terms,
+)
+
+
+@pytest.mark.acceptance("S2-9")
+@pytest.mark.parametrize(
+    "written", ["pdf invoice", "  pdf invoice ", "pdf \t\n  invoice", "\u3000pdf\u3000invoice\u00a0"]
+)
+def test_blanks_around_and_between_words_make_no_difference(written: str) -> None:
+    assert normalise_query(written) == "pdf invoice"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("ＰＤＦ　抽出", "PDF 抽出"),
+        ("ﾊﾟｽﾜｰﾄﾞ", "パスワード"),
+        ("e\u0301te\u0301", "été"),
+        ("ﬁle", "file"),
+        ("null\0byte", "null byte"),
+        ("", ""),
+        (" \n\t ", ""),
+        ("\0\0", ""),
+    ],
+)
+def test_other_ways_of_writing_the_same_become_one(written: str, meant: str) -> None:
+    assert normalise_query(written) == meant
+
+
+def test_a_word_said_often_is_said_once() -> None:
+    assert normalise_query("pdf " * 400 + "table PDF Pdf") == "pdf table"
+
+
+def test_a_query_is_read_up_to_its_bound() -> None:
+    assert normalise_query("a" * 50 + " " + "b" * 10_000) == "a" * 50 + " " + "b" * (MAX_QUERY_CHARACTERS - 51)
+
+
+def test_a_character_that_becomes_many_does_not_pass_the_bound() -> None:
+    assert len(normalise_query("\ufdfa" * MAX_QUERY_CHARACTERS)) <= MAX_QUERY_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Extract the invoices from our PDFs", ["extract", "invoic", "pdf"]),
+        ("C# and C++ and F#, not C", ["c#", "c++", "f#", "c"]),
+        ("node.js foo_bar git-commit", ["node", "js", "foo", "bar", "git", "commit"]),
+        ("getUserName HTTPServer kubectl", ["getusernam", "user", "name", "httpserver", "http", "server", "kubectl"]),
+        ("Übergröße façade", ["ubergross", "facad"]),
+        ("東京タワー", ["東京", "京タ", "タワ", "ワー"]),
+        ("PDFを翻訳", ["pdf", "を翻", "翻訳"]),
+        ("문서를 번역", ["문서", "서를", "번역"]),
+        ("ภาษาไทย", ["ภาษ", "าษา", "ษาไ", "าไท", "ไทย"]),
+        ("猫", ["猫"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("مُسْتَنَد", ["مستند"]),
+        ("номера счетов", ["номера", "счетов"]),
+        ("🦀 … --- \0", []),
+        ("the of and", []),
+    ],
+)
+def test_text_becomes_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_the_same_word_is_the_same_term_however_it_is_written() -> None:
+    assert terms("Invoices") == terms("ＩＮＶＯＩＣＥ") == terms("invoicing") == ["invoic"]
+
+
+def test_counting_terms_is_counting_what_they_are() -> None:
+    text = "Extract invoices, then getUserName of 東京タワー and invoices again"
+    assert term_counts(text) == Counter(terms(text))
+
+
+def test_a_word_without_end_is_a_bounded_term() -> None:
+    assert [len(term) for term in terms("x" * 100_000)] == [MAX_TERM_CHARACTERS]

@@ -1,0 +1,56 @@
+"""The lists of words that come with the program."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+from skillhub_mcp.analysis.analyzer import terms
+from skillhub_mcp.analysis.lexicon import languages, stop_words, synonym_groups, translations
+
+
+def lines(name: str) -> list[str]:
+    text = (files("skillhub_mcp.analysis") / "words" / name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_every_line_of_the_translations_can_be_read_and_has_words_on_both_sides() -> None:
+    for line in lines("translations.txt"):
+        english, others = line.split(" = ")
+        assert all(terms(word) for word in english.split(",")), line
+        assert all(word.strip() for word in others.split(",")), line
+    assert len(lines("translations.txt")) > 200
+
+
+def test_every_synonym_is_a_term_or_a_phrase_and_no_group_is_of_one() -> None:
+    for group in synonym_groups():
+        assert len(group) > 1
+        assert all(terms(word) for word in group), group
+
+
+@pytest.mark.parametrize(
+    ("word", "meaning"),
+    [("rechnungen", "invoice"), ("facturas", "invoice"), ("ordner", "folder"), ("traduire", "translate")],
+)
+def test_a_word_and_its_inflections_have_a_meaning(word: str, meaning: str) -> None:
+    assert meaning in [meanings[0] for meanings in translations().of_word(word)]
+
+
+def test_a_word_that_only_begins_alike_has_none() -> None:
+    assert translations().of_word("ordnerinhaltsverzeichnis") == []
+
+
+def test_a_compound_has_the_meaning_of_what_it_holds() -> None:
+    assert "report" in [meanings[0] for meanings in translations().inside("jahresbericht", shortest=5)]
+
+
+def test_the_longest_listed_run_is_taken_first() -> None:
+    found = [run for run, _ in translations().in_run("請求書を整理")]
+    assert found == ["請求書", "整理"]
+
+
+def test_the_stop_words_of_each_language_are_folded() -> None:
+    assert "the" in stop_words("en")
+    assert "fur" in stop_words("de")
+    assert set(languages()) == {"de", "es", "fr", "pt", "it", "nl", "ru"}

@@ -1,0 +1,40 @@
+"""The estimate of what a text costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a", 1),
+        ("four", 1),
+        ("fives", 2),
+        ("請求書", 3),
+        ("번역", 2),
+        ("請求書 abc", 4),
+        ("。、", 2),
+    ],
+)
+def test_four_letters_are_a_token_and_each_cjk_character_is_one(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+
+
+def test_english_prose_comes_within_a_quarter_of_its_word_count_by_the_usual_rule() -> None:
+    # The usual rule of thumb for English: three words are four tokens.
+    prose = (
+        "Read the invoice, find the number that the supplier printed at the top, and write it into the table. "
+        "When the page was scanned, turn it upright first; a crooked page hides its numbers from every reader. "
+    ) * 20
+    by_words = len(prose.split()) * 4 / 3
+    assert abs(estimate_tokens(prose) - by_words) <= by_words / 4
+
+
+def test_more_text_never_costs_less() -> None:
+    text = "Read 請求書, then write. " * 40
+    costs = [estimate_tokens(text[:end]) for end in range(len(text))]
+    assert costs == sorted(costs)

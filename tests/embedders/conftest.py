@@ -1,0 +1,60 @@
+"""The providers, a server that speaks for both of them, and embedders that are closed when a test ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import pytest
+from tests.fakes.embedding_api import EmbeddingApi
+
+from skillhub_mcp.embedders import EmbedderOptions, make_embedder
+from skillhub_mcp.embedders.remote import RemoteEmbedder
+
+KEY = "sk-secret-key-of-a-person"
+
+Provider = Literal["openai", "gemini"]
+MakeEmbedder = Callable[..., RemoteEmbedder]
+
+
+@pytest.fixture(params=["openai", "gemini"])
+def provider(request: pytest.FixtureRequest) -> Provider:
+    found: Provider = request.param
+    return found
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingApi]:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")  # a proxy may be the system's, too
+    with EmbeddingApi() as server:
+        yield server
+
+
+@pytest.fixture
+def make(api: EmbeddingApi, provider: Provider) -> Iterator[MakeEmbedder]:
+    made: list[RemoteEmbedder] = []
+
+    def make_one(
+        *,
+        api_key: str = KEY,
+        base_url: str | None = None,
+        query_seconds: float = 20.0,
+        index_seconds: float = 20.0,
+    ) -> RemoteEmbedder:
+        options = EmbedderOptions(
+            provider=provider,
+            model=None,
+            api_key=api_key,
+            base_url=base_url or api.url_for(provider),
+            query_seconds=query_seconds,
+            index_seconds=index_seconds,
+        )
+        made.append(make_embedder(options))
+        return made[-1]
+
+    yield make_one
+    for embedder in made:
+        embedder.close()

@@ -1,0 +1,231 @@
+"""What every embedder promises, held by both providers' real SDKs against a server that speaks their protocol."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+import traceback
+
+import pytest
+from tests.embedders.conftest import KEY, MakeEmbedder, Provider
+from tests.fakes.embedding_api import DIMENSION, EmbeddingApi, gemini_answer, openai_answer
+
+from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS
+from skillhub_mcp.errors import EmbeddingError
+
+
+def test_documents_get_one_unit_vector_each_in_their_order(make: MakeEmbedder) -> None:
+    texts = ["read a pdf", "deploy a container", "read an invoice"]
+    together = make().embed_documents(texts)
+    assert [len(vector) for vector in together] == [DIMENSION] * 3
+    assert all(math.isclose(math.hypot(*vector), 1.0, rel_tol=1e-5) for vector in together)
+    for vector, text in zip(together, texts, strict=True):
+        assert vector == pytest.approx(make().embed_documents([text])[0], abs=1e-6)
+
+
+def test_a_query_is_near_the_document_that_shares_its_words(make: MakeEmbedder) -> None:
+    embedder = make()
+    pdf, container = embedder.embed_documents(["read a pdf", "deploy containers quickly"])
+    query = embedder.embed_query("pdf to read")
+
+    def likeness(vector: list[float]) -> float:
+        return sum(a * b for a, b in zip(query, vector, strict=True))
+
+    assert likeness(pdf) > likeness(container)
+
+
+def test_no_text_makes_no_request(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    assert make().embed_documents([]) == []
+    assert api.requests == []
+
+
+def test_many_texts_are_sent_in_batches(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    texts = [f"text number {number}" for number in range(MAX_BATCH_TEXTS * 2 + 5)]
+    assert len(make().embed_documents(texts)) == len(texts)
+    assert len(api.requests) == 3
+    assert api.texts == texts
+
+
+def test_the_identity_names_provider_and_model(make: MakeEmbedder, provider: Provider) -> None:
+    assert make().identity.startswith(f"{provider}:")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_passing_failure_is_retried(make: MakeEmbedder, api: EmbeddingApi, status: int) -> None:
+    api.fail(status, 200, retry_after="0")
+    assert len(make().embed_query("x")) == DIMENSION
+    assert len(api.requests) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_final_failure_is_not_retried_and_says_the_status(make: MakeEmbedder, api: EmbeddingApi, status: int) -> None:
+    api.fail(status, status)
+    with pytest.raises(EmbeddingError, match=str(status)) as caught:
+        make().embed_query("x")
+    assert len(api.requests) == 1
+    assert caught.value.hint
+
+
+def test_the_key_is_sent_but_never_told(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.fail(401)  # with the request's headers in the provider's own text
+    with pytest.raises(EmbeddingError) as caught:
+        make().embed_query("x")
+    assert any(KEY in value for value in api.requests[0].headers.values())
+    assert KEY not in f"{caught.value.message} {caught.value.hint} {caught.value.facts}"
+    assert KEY not in "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
+
+
+@pytest.mark.parametrize("key", ["sk-secret\n-key", "sk-secrét"])
+def test_a_key_that_http_cannot_carry_fails_at_once_and_is_not_told(
+    make: MakeEmbedder, api: EmbeddingApi, key: str
+) -> None:
+    with pytest.raises(EmbeddingError, match="cannot be asked with these settings") as caught:
+        make(api_key=key).embed_query("x")
+    told = "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
+    assert "sk-secr" not in told
+    assert api.requests == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "ftp://127.0.0.1", "http://\x00"])
+def test_an_address_that_is_none_fails_at_once(make: MakeEmbedder, address: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError, match="cannot be asked with these settings"):
+        make(base_url=address, query_seconds=60.0).embed_query("x")
+    assert time.monotonic() - started < 30  # it was not tried until the deadline
+
+
+def test_settings_of_other_programs_divert_nothing(
+    make: MakeEmbedder, api: EmbeddingApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"):
+        monkeypatch.setenv(name, "another")
+    for name in ("OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    assert len(make().embed_query("x")) == DIMENSION
+    assert any(KEY in value for value in api.requests[0].headers.values())
+
+
+def test_a_failure_that_lasts_ends_with_the_deadline(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.fail(*[503] * 1000)
+    with pytest.raises(EmbeddingError, match="503"):
+        make(query_seconds=1.2).embed_query("x")
+    assert len(api.requests) < 20
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.fail(429, 200, retry_after="3600")
+    with pytest.raises(EmbeddingError, match="429"):
+        make().embed_query("x")
+    assert len(api.requests) == 1
+
+
+def test_a_server_that_hangs_is_given_up(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.hang()
+    with pytest.raises(EmbeddingError):
+        make(query_seconds=0.5).embed_query("x")
+    with pytest.raises(EmbeddingError):
+        make(index_seconds=0.5).embed_documents(["x"])
+
+
+def test_an_answer_that_comes_in_drops_is_given_up(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.drip()  # for 30 seconds, at no time silent for long
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError, match="in time"):
+        make(query_seconds=0.5).embed_query("x")
+    assert time.monotonic() - started < 15
+
+
+def test_a_server_that_is_not_there_is_an_embedding_error(make: MakeEmbedder) -> None:
+    with pytest.raises(EmbeddingError, match="could not be reached"):
+        make(base_url="http://127.0.0.1:9", query_seconds=0.5).embed_query("x")
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        [],
+        [[1.0, 2.0], [1.0, 2.0]],
+        [[]],
+        [[0.0, 0.0]],
+        [[float("nan"), 1.0]],
+        [[float("inf"), 1.0]],
+        [["a", "b"]],
+        [[None, 1.0]],
+        [[10**400, 1.0]],
+    ],
+    ids=["none", "too many", "empty", "zero", "not a number", "infinite", "words", "null", "too large"],
+)
+def test_an_answer_that_is_no_embedding_is_refused(
+    make: MakeEmbedder, api: EmbeddingApi, provider: Provider, vectors: list[list[float]]
+) -> None:
+    api.answer_with(openai_answer(vectors) if provider == "openai" else gemini_answer(vectors))
+    with pytest.raises(EmbeddingError):
+        make().embed_query("x")
+
+
+def test_large_and_small_numbers_still_have_a_direction(
+    make: MakeEmbedder, api: EmbeddingApi, provider: Provider
+) -> None:
+    for number in (1.3e154, 1e-200):
+        vectors = [[number, number]]
+        api.answer_with(openai_answer(vectors) if provider == "openai" else gemini_answer(vectors))
+        assert make().embed_query("x") == pytest.approx([math.sqrt(0.5)] * 2)
+
+
+def test_vectors_of_different_lengths_are_refused(make: MakeEmbedder, api: EmbeddingApi, provider: Provider) -> None:
+    vectors = [[1.0, 2.0], [1.0]]
+    api.answer_with(openai_answer(vectors) if provider == "openai" else gemini_answer(vectors))
+    with pytest.raises(EmbeddingError, match="different lengths"):
+        make().embed_documents(["x", "y"])
+
+
+@pytest.mark.parametrize("provider", ["openai"], indirect=True)  # Gemini's vectors carry no index
+def test_vectors_that_do_not_say_whose_they_are_are_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    answer = openai_answer([[1.0, 2.0], [2.0, 1.0]])
+    for item in answer["data"]:
+        item["index"] = 0
+    api.answer_with(answer)
+    with pytest.raises(EmbeddingError, match="unclear order"):
+        make().embed_documents(["x", "y"])
+
+
+def test_a_character_that_utf8_cannot_write_fails_no_batch(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    assert len(make().embed_documents(["a\ud800b", "c"])) == 2
+    assert api.texts == ["a?b", "c"]
+
+
+def test_documents_and_queries_are_told_apart_where_the_provider_does(
+    make: MakeEmbedder, api: EmbeddingApi, provider: Provider
+) -> None:
+    embedder = make()
+    embedder.embed_documents(["x"])
+    embedder.embed_query("x")
+    asked = [[one.get("taskType") for one in request.body.get("requests", [])] for request in api.requests]
+    assert asked == ([["RETRIEVAL_DOCUMENT"], ["RETRIEVAL_QUERY"]] if provider == "gemini" else [[], []])
+
+
+def test_a_closed_embedder_opens_again(make: MakeEmbedder) -> None:
+    embedder = make()
+    first = embedder.embed_query("x")
+    embedder.close()
+    embedder.close()
+    assert embedder.embed_query("x") == first
+
+
+def test_an_answer_of_another_protocol_is_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.answer_with({"hello": "world"})
+    with pytest.raises(EmbeddingError):
+        make().embed_query("x")
+
+
+def test_making_an_embedder_imports_no_sdk() -> None:
+    program = (
+        "import sys; from skillhub_mcp.embedders import *;"
+        "make_embedder(EmbedderOptions('openai', None, 'k', None));"
+        "make_embedder(EmbedderOptions('gemini', None, 'k', None));"
+        "assert not {'openai', 'google.genai', 'httpx', 'httpx2'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,67 @@
+"""Word vectors that come in a wheel: nothing is downloaded, and nothing is sent."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillhub_mcp.embedders import local
+from skillhub_mcp.embedders.local import LocalEmbedder
+from skillhub_mcp.errors import EmbeddingError
+
+EMBEDDER = LocalEmbedder()
+
+
+def cosine(one: str, other: str) -> float:
+    first, second = EMBEDDER.embed_documents([one, other])
+    return sum(a * b for a, b in zip(first, second, strict=True))
+
+
+@given(st.lists(st.text(max_size=200), max_size=5))
+@settings(deadline=None)
+def test_every_text_has_one_vector_of_length_1_and_one_dimension(texts: list[str]) -> None:
+    vectors = EMBEDDER.embed_documents(texts)
+    assert len(vectors) == len(texts)
+    assert {len(vector) for vector in vectors} <= {256}
+    assert all(math.hypot(*vector) == pytest.approx(1.0, abs=1e-5) for vector in vectors)
+    assert vectors == [EMBEDDER.embed_query(text) for text in texts]
+
+
+def test_texts_of_one_meaning_are_nearer_than_others() -> None:
+    assert cosine("send an email to the customer", "mail a client") > cosine(
+        "send an email to the customer", "bake bread"
+    )
+
+
+def test_it_says_who_it_is_and_that_it_is_local() -> None:
+    assert EMBEDDER.identity.startswith("local:wordllama")
+    assert EMBEDDER.is_local
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "PACKAGE", "no_such_package_at_all")
+    assert not local.is_installed()
+    with pytest.raises(EmbeddingError) as caught:
+        LocalEmbedder().embed_query("x")
+    assert caught.value.hint == "pip install 'skillhub-mcp[local]'"
+
+
+def test_a_package_without_its_files_says_how_to_mend_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "PACKAGE", "json")
+    with pytest.raises(EmbeddingError, match="cannot be read") as caught:
+        LocalEmbedder().embed_query("x")
+    assert "--force-reinstall" in (caught.value.hint or "")
+
+
+def test_the_package_itself_is_never_imported() -> None:
+    code = (
+        "import sys; from skillhub_mcp.embedders.local import LocalEmbedder; "
+        "LocalEmbedder().embed_query('x'); "
+        "assert not {'wordllama', 'requests', 'huggingface_hub'} & set(sys.modules), sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

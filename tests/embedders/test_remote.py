@@ -1,0 +1,151 @@
+"""How a provider is called: batches, retries and waits, with a request that answers as it is told and no real sleep."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.remote import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_TEXTS,
+    MAX_TEXT_BYTES,
+    Purpose,
+    RemoteEmbedder,
+    RequestFailed,
+    batches,
+    sendable,
+    status_failure,
+)
+from skillhub_mcp.errors import EmbeddingError
+
+
+class Scripted:
+    """A request that raises each of `failures` in turn, and then answers."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self._failures = list(failures)
+        self.calls = 0
+        self.closed = False
+
+    def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
+        del purpose, timeout
+        self.calls += 1
+        if self._failures:
+            raise self._failures.pop(0)
+        return [[3.0, 4.0] for _ in texts]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def embedder_over(request: Scripted, waits: list[float], *, seconds: float = 1000.0) -> RemoteEmbedder:
+    return RemoteEmbedder("a:b", request, query_seconds=seconds, index_seconds=seconds, sleep=waits.append)
+
+
+def test_pauses_double_up_to_a_bound() -> None:
+    request, waits = Scripted(*[RequestFailed("failed", retryable=True) for _ in range(9)]), list[float]()
+    assert embedder_over(request, waits).embed_query("x") == [0.6, 0.8]
+    longest = [0.5, 1, 2, 4, 8, 16, 20, 20, 20]
+    assert all(most / 2 <= wait <= most for wait, most in zip(waits, longest, strict=True))
+
+
+def test_a_provider_that_asks_for_a_wait_gets_it() -> None:
+    waits: list[float] = []
+    embedder_over(Scripted(status_failure(429, retry_after="17")), waits).embed_query("x")
+    assert waits == [17.0]
+
+
+def test_a_provider_that_asks_for_no_wait_is_not_hammered() -> None:
+    waits: list[float] = []
+    embedder_over(Scripted(*[status_failure(429, retry_after="0") for _ in range(5)]), waits).embed_query("x")
+    assert all(wait >= least for wait, least in zip(waits, [0.25, 0.5, 1, 2, 4], strict=True))
+
+
+def test_a_final_failure_is_the_end() -> None:
+    request, waits = Scripted(RequestFailed("is gone", retryable=False)), list[float]()
+    with pytest.raises(EmbeddingError, match="The embedding provider a:b is gone"):
+        embedder_over(request, waits).embed_query("x")
+    assert (request.calls, waits) == (1, [])
+
+
+def test_a_fault_of_our_own_is_not_taken_for_the_provider() -> None:
+    with pytest.raises(ZeroDivisionError):
+        embedder_over(Scripted(ZeroDivisionError()), []).embed_query("x")
+
+
+def test_closing_closes_the_request() -> None:
+    request = Scripted()
+    embedder_over(request, []).close()
+    assert request.closed
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("nan", 0.0),
+        ("soon", None),
+        ("", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 -0000", 0.0),
+    ],
+)
+def test_retry_after_is_read(header: str | None, seconds: float | None) -> None:
+    assert status_failure(429, retry_after=header).retry_after == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    in_an_hour = formatdate(time.time() + 3600, usegmt=True)
+    assert status_failure(503, retry_after=in_an_hour).retry_after == pytest.approx(3600, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [(400, False), (401, False), (403, False), (404, False), (307, False), (408, True), (429, True), (500, True)],
+)
+def test_what_may_pass_is_told_from_what_will_not(status: int, retryable: bool) -> None:
+    assert status_failure(status, retry_after=None).retryable is retryable
+
+
+TEXTS = st.text(max_size=50) | st.builds(lambda letter, n: letter * n, st.characters(), st.integers(1, 9_000))
+
+
+@given(st.lists(TEXTS, max_size=300))
+def test_batches_keep_every_text_in_order_and_within_bounds(texts: list[str]) -> None:
+    made = list(batches(texts))
+    assert [text for batch in made for text in batch] == [sendable(text) for text in texts]
+    assert all(0 < len(batch) <= MAX_BATCH_TEXTS for batch in made)
+    assert all(sum(len(text.encode()) for text in batch) <= MAX_BATCH_BYTES for batch in made)
+
+
+def test_long_texts_fill_a_request_before_their_number_does() -> None:
+    made = list(batches(["字" * MAX_TEXT_BYTES] * MAX_BATCH_TEXTS))
+    assert [len(batch) for batch in made] == [33, 33, 33, 1]  # of 6,000 bytes each, in 200,000
+
+
+@given(st.lists(TEXTS, max_size=300))
+def test_no_batch_could_have_taken_the_next_text(texts: list[str]) -> None:
+    made = list(batches(texts))
+    for batch, following in itertools.pairwise(made):
+        size = sum(len(text.encode()) for text in [*batch, following[0]])
+        assert len(batch) == MAX_BATCH_TEXTS or size > MAX_BATCH_BYTES
+
+
+@given(TEXTS)
+def test_a_text_is_cut_only_where_it_is_too_long_and_between_characters(text: str) -> None:
+    plain = text.encode(errors="replace").decode()
+    kept = sendable(text)
+    assert plain.startswith(kept)
+    assert len(kept.encode()) <= MAX_TEXT_BYTES
+    if kept != plain:
+        assert len(kept.encode()) > MAX_TEXT_BYTES - 4

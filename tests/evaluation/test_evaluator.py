@@ -1,0 +1,41 @@
+"""Running queries: what is measured stands still, what it is measured on may not."""
+
+from __future__ import annotations
+
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+from skillhub_mcp.evaluation.evaluator import evaluate
+from skillhub_mcp.evaluation.queries import JudgedQuery
+
+REPORTS = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+
+
+def test_a_skill_or_a_copy_that_appears_during_a_run_is_no_failure(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    old = write_skill("reports", REPORTS, body="Step by step. " * 30).resolve()
+    painter = write_skill("painter", "Paints walls.").resolve()
+    queries = [JudgedQuery("1", "paint walls", "any", frozenset()), JudgedQuery("2", REPORTS, "any", frozenset())]
+    with hub_of(hub_environment) as hub:
+
+        def appear(_: str, number: int, __: int) -> None:
+            if number == 0:
+                write_skill("decorator", "Paints walls and hangs pictures.")
+                write_skill("reports-too", REPORTS, body="Step by step. " * 31)
+                hub.refresh()
+
+        (report,) = evaluate(
+            hub,
+            queries,
+            [frozenset({str(painter)}), frozenset({str(old)})],
+            baselines=[],
+            embedder=None,
+            progress=appear,
+        )
+        assert [hit.handle for hit in hub.search("paint walls").hits] == ["painter", "decorator"]
+        (hit,) = hub.search(REPORTS).hits
+        assert {hit.handle, *hit.copies} == {"reports", "reports-too"}
+    painted, told = ([*one.found] for one in report.judged)
+    assert painted == [str(painter), str(painter.parent / "decorator")]
+    assert str(old) in told

@@ -1,0 +1,504 @@
+"""Whatever happens to the files, the database, the disk or the process: a clear message, and a hub that answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from tests.hubs import hub_of
+from tests.search.builders import COMMAND, Desk, published_rows, skillhub
+
+from skillhub_mcp.index.indexer import LOCK_FILE
+from skillhub_mcp.index.lance import LanceStore
+from skillhub_mcp.index.state import load_state, state_path
+from skillhub_mcp.index.sync import SyncDepth
+
+Writer = Callable[..., Path]
+Environment = dict[str, str]
+
+
+def database(environment: Environment) -> Path:
+    return Path(environment["DB_PATH"])
+
+
+def found(environment: Environment, query: str) -> list[str]:
+    """What a fresh process-like hub finds."""
+    with hub_of(environment) as hub:
+        return sorted(hit.skill.name for hit in hub.search(query).hits)
+
+
+# Files
+
+
+@pytest.fixture
+def bad_neighbours(skills_dir: Path, write_skill: Writer) -> list[str]:
+    """Broken SKILL.md files of every kind beside two good ones; their directories' names."""
+    write_skill("good-one", "About walruses.")
+    write_skill("good-two", "About walruses too.")
+    contents: dict[str, bytes] = {
+        "empty": b"",
+        "binary": bytes(range(256)) * 64,
+        "nul": b"---\nname: nul\0\ndescription: \0\n---\n",
+        "unclosed": b"---\nname: unclosed\ndescription: never ends\n",
+        "no-yaml": b"---\n{[}: - :\n---\nbody",
+        "no-description": b"---\nname: no-description\n---\nbody",
+        "surrogates": b'---\nname: "\\ud800"\ndescription: "\\udfff"\n---\nbody',
+        "aliases": b"---\n" + b"a: &a [x, x]\n" + b"".join(b"a%d: [*a, *a]\n" % n for n in range(500)) + b"---\n",
+        "huge": b"---\nname: huge\ndescription: huge\n---\n" + b"x" * (17 * 1024 * 1024),
+        "huge-header": b"---\nname: h\ndescription: " + b"y" * 200_000 + b"\n---\n",
+        "deep": b"---\nname: d\nmetadata: " + b"[" * 5_000 + b"\n---\n",
+    }
+    for name, content in contents.items():
+        (skills_dir / name).mkdir()
+        (skills_dir / name / "SKILL.md").write_bytes(content)
+    (skills_dir / "directory" / "SKILL.md").mkdir(parents=True)
+    (skills_dir / "fifo").mkdir()
+    os.mkfifo(skills_dir / "fifo" / "SKILL.md")
+    (skills_dir / "dangling").mkdir()
+    (skills_dir / "dangling" / "SKILL.md").symlink_to("nowhere")
+    (skills_dir / "loop").symlink_to(skills_dir)
+    return [*contents, "directory", "fifo", "dangling"]
+
+
+@pytest.mark.acceptance("S2-53")
+def test_broken_files_stop_no_good_ones_and_each_is_named(
+    hub_environment: Environment, bad_neighbours: list[str]
+) -> None:
+    done = skillhub(hub_environment, "index", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    named = {Path(refused["path"]).name for refused in report["refused"]}
+    named |= {Path(problem["path"]).parent.name for problem in report["problems"]}
+    assert named == set(bad_neighbours)
+    assert all(refused["diagnostics"] for refused in report["refused"])
+    assert report["served"] == 2
+    assert found(hub_environment, "walruses") == ["good-one", "good-two"]
+    assert json.loads(skillhub(hub_environment, "index", "--json").stdout)["index"] == {"changed": False}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_that_may_not_be_read_is_named(hub_environment: Environment, write_skill: Writer) -> None:
+    write_skill("good", "About walruses.")
+    (write_skill("locked") / "SKILL.md").chmod(0)
+    report = json.loads(skillhub(hub_environment, "index", "--json").stdout)
+    assert [Path(refused["path"]).name for refused in report["refused"]] == ["locked"]
+    assert found(hub_environment, "walruses") == ["good"]
+
+
+def test_files_that_come_and_go_while_they_are_indexed_do_no_harm(
+    hub_environment: Environment, skills_dir: Path, write_skill: Writer
+) -> None:
+    for number in range(40):
+        write_skill(f"steady-{number:02}", "About walruses.")
+    done = threading.Event()
+
+    def churn() -> None:
+        chance = random.Random(7)
+        while not done.is_set():
+            name = f"flaky-{chance.randrange(20):02}"
+            if chance.random() < 0.5:
+                write_skill(name, "About walruses " + "too. " * chance.randrange(9))
+            else:
+                shutil.rmtree(skills_dir / name, ignore_errors=True)
+
+    churner = threading.Thread(target=churn)
+    churner.start()
+    try:
+        for _ in range(8):
+            with hub_of(hub_environment) as hub:
+                names = {skill.name for skill in hub.skills()}
+                assert {f"steady-{number:02}" for number in range(40)} <= names
+                assert hub.refresh().problem is None
+    finally:
+        done.set()
+        churner.join()
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+        names = {skill.name for skill in hub.skills()}
+    assert set(published_rows(database(hub_environment))) == names
+    assert len(published_rows(database(hub_environment))) == len(names)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_no_skills_at_all_is_an_answer_and_says_what_to_do(
+    hub_environment: Environment, skills_dir: Path, *, there: bool
+) -> None:
+    if not there:
+        skills_dir.rmdir()
+    done = skillhub(hub_environment, "index")
+    assert done.returncode == 0, done.stderr
+    assert "No SKILL.md was found" in done.stdout
+    assert (str(skills_dir) in done.stdout) == (not there)
+    done = skillhub(hub_environment, "search", "walruses")
+    assert done.returncode == 0
+    assert done.stdout.startswith("No skill")
+
+
+# Databases that cannot be written
+
+
+@contextlib.contextmanager
+def mounted(*arguments: str, at: Path) -> Iterator[None]:
+    """Mount something at `at`; skips where that is not allowed."""
+    at.mkdir(parents=True, exist_ok=True)
+    if shutil.which("mount") is None or os.geteuid() != 0:
+        pytest.skip("only root can mount")
+    done = subprocess.run(["mount", *arguments, str(at)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mount is not allowed here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(at)], check=True)
+
+
+def test_a_database_below_a_file_is_named_and_answers_come_from_memory(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    environment = {**hub_environment, "DB_PATH": str(tmp_path / "file" / "below" / "skills.lancedb")}
+    done = skillhub(environment, "index")
+    assert done.returncode == 1
+    assert environment["DB_PATH"] in done.stderr
+    assert "DB_PATH" in done.stderr.partition("hint:")[2]
+    assert "Traceback" not in done.stderr
+    done = skillhub(environment, "search", "walruses")
+    assert done.returncode == 0
+    assert "one" in done.stdout
+    assert environment["DB_PATH"] in done.stderr
+
+
+def test_a_database_that_is_a_file_is_named_and_left_alone(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    (tmp_path / "precious").write_text("not ours", encoding="utf-8")
+    environment = {**hub_environment, "DB_PATH": str(tmp_path / "precious")}
+    done = skillhub(environment, "index")
+    assert done.returncode == 1
+    assert environment["DB_PATH"] in done.stderr
+    assert found(environment, "walruses") == ["one"]
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "not ours"
+
+
+def test_a_read_only_database_goes_on_answering_and_is_named(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    assert skillhub(hub_environment, "index").returncode == 0
+    directory = database(hub_environment).parent
+    with mounted("--bind", str(directory), at=tmp_path / "view"):
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(tmp_path / "view")], check=True)
+        environment = {**hub_environment, "DB_PATH": str(tmp_path / "view" / "skills.lancedb")}
+        assert skillhub(environment, "index").returncode == 0
+        write_skill("two", "About walruses too.")
+        done = skillhub(environment, "index")
+        assert done.returncode == 1
+        assert environment["DB_PATH"] in done.stderr
+        done = skillhub(environment, "search", "walruses")
+        assert done.returncode == 0
+        assert "one" in done.stdout
+        with hub_of(environment) as hub:
+            # What is not indexed cannot be found, but it can be loaded.
+            assert hub.load("two").skill.name == "two"
+    assert found(hub_environment, "walruses") == ["one", "two"]
+
+
+def test_a_disk_that_was_always_read_only_answers_from_memory(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with mounted("-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", at=tmp_path / "ro"):
+        environment = {**hub_environment, "DB_PATH": str(tmp_path / "ro" / "deep" / "skills.lancedb")}
+        assert skillhub(environment, "index").returncode == 1
+        assert found(environment, "walruses") == ["one"]
+
+
+# Damage
+
+
+def fill_with_noise(file: Path) -> None:
+    file.write_bytes(random.Random(5).randbytes(max(64, file.stat().st_size)))
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def empty(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+DAMAGE = [fill_with_noise, truncate, empty, Path.unlink]
+PLACES = ["_versions/*.manifest", "data/*", "_indices/*/*", "_transactions/*", "**/*"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("harm", DAMAGE, ids=lambda harm: harm.__name__)
+def test_a_damaged_table_still_gives_right_answers(
+    hub_environment: Environment, write_skill: Writer, harm: Callable[[Path], None], place: str
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name, "About walruses.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    write_skill("two", "About bread.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    files = [file for file in (database(hub_environment) / "skills.lance").glob(place) if file.is_file()]
+    assert files
+    for file in files:
+        harm(file)
+    assert found(hub_environment, "walruses") == ["one"]
+    write_skill("three", "About walruses.")
+    assert found(hub_environment, "walruses") == ["one", "three"]
+    assert published_rows(database(hub_environment)) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize("folder", ["_versions", "data", "_indices", "_transactions"])
+def test_a_half_deleted_table_is_written_again(hub_environment: Environment, write_skill: Writer, folder: str) -> None:
+    write_skill("one", "About walruses.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    shutil.rmtree(database(hub_environment) / "skills.lance" / folder)
+    assert found(hub_environment, "walruses") == ["one"]
+    assert found(hub_environment, "walruses") == ["one"]
+
+
+def test_a_file_in_the_place_of_the_table_is_cleared_away(hub_environment: Environment, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    database(hub_environment).mkdir(parents=True)
+    (database(hub_environment) / "skills.lance").write_text("", encoding="utf-8")
+    assert found(hub_environment, "walruses") == ["one"]
+    assert published_rows(database(hub_environment)) == ["one"]
+
+
+def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
+    hub_environment: Environment, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    for file in (database(hub_environment) / "skills.lance" / "_versions").glob("*.manifest"):
+        fill_with_noise(file)
+    done = skillhub(hub_environment, "search", "walruses")
+    assert done.returncode == 0
+    assert "one" in done.stdout
+    assert hub_environment["DB_PATH"] in done.stderr
+    assert "Traceback" not in done.stderr
+    assert skillhub(hub_environment, "search", "walruses").stderr == ""
+
+
+@pytest.mark.acceptance("S2-50")
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\0" * 500, bytes(range(256)), b'{"format": 99, "roots": {}}', b"[1, 2]", b"null", None],
+    ids=["empty", "half", "zeros", "binary", "future", "list", "null", "missing"],
+)
+def test_a_state_that_says_nothing_leads_to_a_rebuild(
+    hub_environment: Environment, write_skill: Writer, content: bytes | None
+) -> None:
+    write_skill("one", "About walruses.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    state = Path(state_path(hub_environment["DB_PATH"]))
+    if content is None:
+        state.unlink()
+    else:
+        state.write_bytes(content)
+    with hub_of(hub_environment) as hub:
+        report = hub.refresh().report
+        assert report is not None
+        assert report.rebuilt
+        assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
+    assert published_rows(database(hub_environment)) == ["one"]
+
+
+def test_a_state_of_another_database_leads_to_a_rebuild(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    for _ in range(3):
+        with hub_of(hub_environment) as hub:
+            hub.refresh(SyncDepth.REBUILD)
+    # The database is replaced by a younger one, whose versions do not go that far.
+    shutil.rmtree(database(hub_environment))
+    LanceStore(hub_environment["DB_PATH"]).rebuild([], dimension=None)
+    assert found(hub_environment, "walruses") == ["one"]
+    assert published_rows(database(hub_environment)) == ["one"]
+
+
+# Full disks
+
+
+def test_a_disk_that_is_full_at_first_is_named_and_answers_come_from_memory(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    for number in range(30):
+        write_skill(f"skill-{number:02}", "About walruses.", body="long " * 20_000)
+    with mounted("-t", "tmpfs", "-o", "size=200k", "tmpfs", at=tmp_path / "small"):
+        environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
+        done = skillhub(environment, "index")
+        assert done.returncode == 1
+        assert environment["DB_PATH"] in done.stderr
+        assert "Traceback" not in done.stderr
+        done = skillhub(environment, "search", "walruses")
+        assert done.returncode == 0
+        assert "skill-" in done.stdout
+
+
+def test_a_disk_that_fills_up_keeps_the_last_good_index(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with mounted("-t", "tmpfs", "-o", "size=600k", "tmpfs", at=tmp_path / "small"):
+        environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
+        assert skillhub(environment, "index").returncode == 0
+        (tmp_path / "small" / "ballast").write_bytes(b"x" * 400_000)
+        for number in range(20):
+            write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(40_000).hex())
+        for arguments in (("index",), ("--reindex",)):
+            done = skillhub(environment, *arguments)
+            assert done.returncode == 1, done.stdout
+            assert environment["DB_PATH"] in done.stderr
+            done = skillhub(environment, "search", "walruses", "--json")
+            assert done.returncode == 0
+            assert [hit["name"] for hit in json.loads(done.stdout)["skills"]] == ["one"]
+        (tmp_path / "small" / "ballast").unlink()
+        shutil.rmtree(hub_environment["SKILLS_DIR"] + "/skill-00")
+        for number in range(1, 20):
+            write_skill(f"skill-{number:02}", "About walruses.")
+        assert skillhub(environment, "index").returncode == 0
+        assert len(published_rows(environment["DB_PATH"])) == 20
+
+
+def test_files_that_may_not_grow_are_as_good_as_a_full_disk(hub_environment: Environment, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    assert skillhub(hub_environment, "index").returncode == 0
+    before = load_state(state_path(hub_environment["DB_PATH"]))
+    for number in range(20):
+        write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
+
+    def limit() -> None:
+        # Without the signal, writing beyond the limit fails as on a full disk.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    for arguments in (("index",), ("--reindex",)):
+        done = skillhub(hub_environment, *arguments, preexec=limit)
+        assert done.returncode == 1, done.stdout
+        assert hub_environment["DB_PATH"] in done.stderr
+    assert load_state(state_path(hub_environment["DB_PATH"])) == before
+    assert skillhub(hub_environment, "index").returncode == 0
+    assert len(published_rows(database(hub_environment))) == 21
+
+
+# Killed processes
+
+
+def spawn(environment: Environment, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def written(environment: Environment) -> int:
+    """How many files there are beside and in the database: grows with each step of a writer."""
+    return sum(len(files) for _, _, files in os.walk(database(environment).parent))
+
+
+def kill_after_files(environment: Environment, process: subprocess.Popen[bytes], files: int) -> bool:
+    """Kill `process` once it has written `files` more; return whether it was killed before it ended."""
+    enough = written(environment) + files
+    deadline = time.monotonic() + 30
+    while process.poll() is None and written(environment) < enough:
+        assert time.monotonic() < deadline
+    process.kill()
+    return process.wait() == -signal.SIGKILL
+
+
+def check_after_kill(environment: Environment, expected: list[str]) -> None:
+    assert found(environment, "walruses") == expected
+    with hub_of(environment) as hub:
+        hub.refresh()
+    rows = published_rows(database(environment))
+    assert len(rows) == len(set(rows))
+    assert set(expected) <= set(rows)
+
+
+@pytest.mark.parametrize("files", [1, 3, 8, 16])
+def test_a_first_build_that_is_killed_is_made_up_for_by_the_next_process(
+    hub_environment: Environment, write_skill: Writer, files: int
+) -> None:
+    for number in range(300):
+        write_skill(f"filler-{number:03}", "About bread.")
+    write_skill("one", "About walruses.")
+    kill_after_files(hub_environment, spawn(hub_environment, "index"), files)
+    check_after_kill(hub_environment, ["one"])
+    assert len(published_rows(database(hub_environment))) == 301
+
+
+@pytest.mark.parametrize("verb", ["index", "--reindex"])
+def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_the_next_a_right_index(
+    hub_environment: Environment, skills_dir: Path, write_skill: Writer, verb: str
+) -> None:
+    for number in range(200):
+        write_skill(f"filler-{number:03}", "About bread.")
+    write_skill("one", "About walruses.")
+    assert skillhub(hub_environment, "index").returncode == 0
+    reader = Desk(database(hub_environment), skills_dir)
+    reader.look()
+    killed = 0
+    for round_, files in enumerate((1, 3, 6, 10)):
+        write_skill(f"late-{round_}", "About walruses too.")
+        write_skill(f"filler-{round_:03}", f"About bread of round {round_}.")
+        killed += kill_after_files(hub_environment, spawn(hub_environment, verb), files)
+        # The reader has not looked since: its version is still there.
+        assert "one" in reader.find("walruses")
+    assert killed >= 2
+    assert reader.find("walruses")[-1:] == ["one"]
+    check_after_kill(hub_environment, [*(f"late-{round_}" for round_ in range(4)), "one"])
+    assert len(published_rows(database(hub_environment))) == 205
+    reader.look()
+    assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(4)), "one"]
+
+
+def test_a_writer_that_is_killed_leaves_no_lock_that_blocks(hub_environment: Environment, write_skill: Writer) -> None:
+    for number in range(100):
+        write_skill(f"filler-{number:03}")
+    lock = database(hub_environment).parent / LOCK_FILE
+    process = spawn(hub_environment, "index")
+    deadline = time.monotonic() + 30
+    while not lock.exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+    process.kill()
+    process.wait()
+    with FileLock(lock, timeout=5):
+        pass
+    assert skillhub(hub_environment, "index").returncode == 0
+
+
+def test_a_search_while_another_process_holds_the_lock_answers_from_what_is_published(
+    hub_environment: Environment, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    assert skillhub(hub_environment, "index").returncode == 0
+    with FileLock(database(hub_environment).parent / LOCK_FILE):
+        done = skillhub(hub_environment, "search", "walruses")
+    assert done.returncode == 0
+    assert "one" in done.stdout

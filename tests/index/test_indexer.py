@@ -1,0 +1,608 @@
+"""Bringing the index in step: what is written, what is reused, and what several writers leave of each other's work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index import indexer as indexer_module
+from skillhub_mcp.index.indexer import LOCK_FILE, Indexer
+from skillhub_mcp.index.lance import SCHEMA_VERSION
+from skillhub_mcp.index.state import NO_EMBEDDING, IndexState, save_state, state_path
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanner import scan
+
+Writer = Callable[..., Path]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "db" / "skills.lancedb"
+
+
+def stale(desk: Desk) -> str | None:
+    return desk.indexer.stale(desk.state(), desk.scan())
+
+
+@pytest.mark.acceptance("S2-50")
+def test_without_a_state_everything_is_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    write_skill("two")
+    desk = Desk(db, skills_dir)
+    assert stale(desk) == "there is no index yet"
+    published = desk.sync()
+    assert published.report is not None
+    assert (published.report.rebuilt, published.report.written) == (True, 2)
+    assert published_rows(db) == ["one", "two"]
+
+
+@pytest.mark.acceptance("S2-49")
+def test_where_nothing_changed_nothing_is_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    Desk(db, skills_dir).sync()
+    before = sorted((path, path.stat().st_mtime_ns) for path in db.parent.rglob("*") if path.name != LOCK_FILE)
+    desk = Desk(db, skills_dir)
+    assert stale(desk) is None
+    assert desk.sync().report is None
+    assert sorted((path, path.stat().st_mtime_ns) for path in db.parent.rglob("*") if path.name != LOCK_FILE) == before
+
+
+def test_a_change_an_addition_and_a_removal_touch_only_their_rows(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for name in ("kept", "changed", "gone"):
+        write_skill(name)
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    write_skill("changed", "Now about walruses.")
+    write_skill("added")
+    shutil.rmtree(skills_dir / "gone")
+    assert stale(desk) == "skills changed"
+    report = desk.sync().report
+    assert report is not None
+    assert (report.rebuilt, report.written, report.removed) == (False, 2, 1)
+    assert published_rows(db) == ["added", "changed", "kept"]
+    assert stale(desk) is None
+
+
+@pytest.mark.acceptance("S2-50")
+def test_another_schema_is_rebuilt(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    state = desk.published()
+    older = IndexState(SCHEMA_VERSION - 1, state.embedding, state.table_version, state.roots)
+    save_state(state_path(str(db)), older)
+    assert stale(desk) == f"the index has schema {SCHEMA_VERSION - 1}, this version writes {SCHEMA_VERSION}"
+    report = desk.sync().report
+    assert report is not None
+    assert report.rebuilt
+    assert desk.published().schema == SCHEMA_VERSION
+
+
+@pytest.mark.acceptance("S2-50")
+def test_another_provider_rebuilds_with_its_own_vectors(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    Desk(db, skills_dir).sync()
+    for embedder in (WordEmbedder("a:small", 8), WordEmbedder("b:large", 12)):
+        desk = Desk(db, skills_dir, embedder=embedder)
+        assert "embeddings changed" in str(stale(desk))
+        published = desk.sync()
+        assert published.report is not None
+        assert published.report.rebuilt
+        assert published.index.dimension == embedder.dimension
+        assert desk.published().embedding == embedder.identity
+    without = Desk(db, skills_dir)
+    assert without.sync().index.dimension is None
+    assert without.published().embedding == NO_EMBEDDING
+
+
+def test_the_provider_sees_names_descriptions_tags_and_categories_and_never_a_body(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "What it does.", body="the secret body", category="C", tags="t1, t2", files={"a.txt": "secret"})
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    write_skill("one", "What it does now.", body="another secret body")
+    desk.sync()
+    assert embedder.texts == ["one\nWhat it does.\nt1 t2\nc", "one\nWhat it does now."]
+
+
+def test_only_a_changed_skill_is_embedded_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    write_skill("two")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    assert len(embedder.texts) == 2
+    write_skill("two", "Now something else.")
+    desk.sync()
+    assert embedder.texts[2:] == ["two\nNow something else."]
+
+
+def test_a_skill_whose_body_alone_changed_keeps_its_vector(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    directory = write_skill("one", body="before")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    write_skill("one", body="after, and longer")
+    index = desk.sync().index
+    assert len(embedder.texts) == 1
+    assert index.vectors([str(directory)])[str(directory)].vector == pytest.approx(
+        embedder.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
+    )
+
+
+def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("bread", "bake bread")
+    embedder = WordEmbedder(dimension=64)
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    walrus = write_skill("walrus", "feed walrus")
+    index = desk.sync().index
+    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.stored()))
+    assert [hit.directory for hit in hits] == [str(walrus)]
+
+
+def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    embedder = WordEmbedder()
+    embedder.fails = True
+    desk = Desk(db, skills_dir, embedder=embedder)
+    published = desk.sync()
+    assert published.report is not None
+    assert published.report.embedding_failure == "the test's provider is down"
+    assert published.index.dimension is None
+    assert published.state.embedding == NO_EMBEDDING
+    assert len(text_hits(published.index, "walruses", among=frozenset(published.index.stored()))) == 1
+    # While it rests, nothing is stale: the provider is not asked before every answer.
+    assert stale(desk) is None
+
+
+def test_a_provider_that_recovers_gets_its_vectors_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    embedder = WordEmbedder()
+    embedder.fails = True
+    desk = Desk(db, skills_dir, embedder=embedder, rest_seconds=0)
+    desk.sync()
+    embedder.fails = False
+    assert "embeddings changed from none" in str(stale(desk))
+    published = desk.sync()
+    assert published.index.dimension == embedder.dimension
+    assert published.state.embedding == embedder.identity
+    assert stale(desk) is None
+
+
+def test_a_provider_that_goes_on_failing_does_not_get_the_same_text_index_written_again(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one")
+    embedder = WordEmbedder()
+    embedder.fails = True
+    desk = Desk(db, skills_dir, embedder=embedder, rest_seconds=0)
+    version = desk.sync().index.version
+    report = desk.sync().report
+    assert report is not None
+    assert (report.rebuilt, report.written) == (False, 0)
+    assert report.embedding_failure == "the test's provider is down"
+    write_skill("two")
+    assert desk.sync().index.version > version
+    assert published_rows(db) == ["one", "two"]
+
+
+def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_that_is_completed_later(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    one = write_skill("one")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder, rest_seconds=0)
+    desk.sync()
+    embedder.fails = True
+    two = write_skill("two", "About walruses.")
+    published = desk.sync()
+    root = str(skills_dir)
+    assert published.report is not None
+    assert published.report.embedding_failure
+    assert not published.report.rebuilt
+    assert published.state.roots[root].missing_vectors == 1
+    assert published.index.dimension == embedder.dimension
+    everything = {str(one), str(two)}
+    assert [hit.directory for hit in text_hits(published.index, "walruses", among=everything)] == [str(two)]
+    assert published.index.vectors(everything).keys() == {str(one)}
+    embedder.fails = False
+    embedder.texts.clear()
+    assert stale(desk) == "1 skills still lack embeddings"
+    published = desk.sync()
+    assert embedder.texts == ["two\nAbout walruses."]
+    assert published.state.roots[root].missing_vectors == 0
+    assert published.index.vectors(everything).keys() == everything
+    assert stale(desk) is None
+
+
+def test_rows_without_vectors_wait_while_the_provider_rests(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    embedder.fails = True
+    write_skill("two")
+    desk.sync()
+    assert stale(desk) is None
+    write_skill("three")
+    published = desk.sync()
+    assert published.state.roots[str(skills_dir)].missing_vectors == 2
+    assert published.state.embedding == embedder.identity
+    assert published_rows(db) == ["one", "three", "two"]
+
+
+def test_a_library_that_was_empty_gets_vectors_with_its_first_skill(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    assert stale(desk) is None
+    write_skill("one")
+    assert desk.sync().index.dimension == embedder.dimension
+
+
+def test_the_vectors_of_another_provider_are_never_asked(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    Desk(db, skills_dir, embedder=WordEmbedder("a:small")).sync()
+    desk = Desk(db, skills_dir, embedder=WordEmbedder("b:small"))
+    assert desk.indexer.open(desk.published()).dimension is None
+
+
+def test_what_a_killed_rebuild_for_another_provider_left_is_not_taken_for_ours(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one")
+    ours = WordEmbedder("a:small")
+    desk = Desk(db, skills_dir, embedder=ours)
+    desk.sync()
+
+    class Killed(BaseException):
+        """Stands for a signal between the last version and the state that would have published it."""
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(indexer_module, "save_state", killed)
+        with pytest.raises(Killed):
+            Desk(db, skills_dir, embedder=WordEmbedder("b:small")).sync()
+    two = write_skill("two")
+    ours.texts.clear()
+    index = desk.sync().index
+    assert [text.splitlines()[0] for text in ours.texts] == ["two"]
+    assert str(two) in index.vectors(list(index.stored()))
+    vectors = {path: found.vector for path, found in index.vectors(list(index.stored())).items()}
+    assert vectors[str(skills_dir / "one")] == pytest.approx(
+        ours.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
+    )
+
+
+# Two servers
+
+
+def test_two_servers_with_roots_of_their_own_leave_each_others_rows_alone(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("a", root=tmp_path / "a")
+    write_skill("b", root=tmp_path / "b")
+    one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
+    one.sync()
+    assert stale(two) == "a skills directory is new to the index"
+    two.sync()
+    assert published_rows(db) == ["a", "b"]
+    assert (stale(one), stale(two)) == (None, None)
+    write_skill("a2", root=tmp_path / "a")
+    one.sync()
+    shutil.rmtree(tmp_path / "b" / "b")
+    two.sync()
+    assert published_rows(db) == ["a", "a2"]
+    assert (stale(one), stale(two)) == (None, None)
+
+
+def test_two_servers_of_the_same_root_do_each_piece_of_work_once(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("a")
+    one, two = Desk(db, skills_dir), Desk(db, skills_dir)
+    assert one.sync().report is not None
+    assert two.sync().report is None
+    write_skill("b")
+    assert two.sync().report is not None
+    assert one.sync().report is None
+    assert published_rows(db) == ["a", "b"]
+
+
+def test_two_servers_whose_roots_overlap_come_to_rest(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    team = skills_dir / "team"
+    write_skill("shared", root=team)
+    write_skill("outer")
+    outer, inner = Desk(db, skills_dir), Desk(db, team)
+    for desk in (outer, inner, outer, inner):
+        desk.sync()
+    for desk in (outer, inner, outer):
+        assert stale(desk) is None
+    write_skill("shared", "Changed text about walruses.", root=team)
+    assert inner.sync().report is not None
+    outer.sync()
+    for desk in (inner, outer, inner):
+        assert stale(desk) is None
+    assert published_rows(db) == ["outer", "shared"]
+    shutil.rmtree(team / "shared")
+    outer.sync()
+    inner.sync()
+    assert published_rows(db) == ["outer"]
+    assert (stale(outer), stale(inner)) == (None, None)
+
+
+def test_a_skill_that_one_server_no_longer_sees_is_restored_by_the_other(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("shared", root=tmp_path / "b")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "b" / "shared")
+    one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
+    one.sync()
+    two.sync()
+    (tmp_path / "a" / "link").unlink()
+    one.sync()
+    two.sync()
+    assert published_rows(db) == ["shared"]
+    assert (stale(one), stale(two)) == (None, None)
+
+
+def test_rows_of_a_root_that_nobody_names_any_more_are_let_go_by_the_root_above(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("shared", root=skills_dir / "team")
+    Desk(db, skills_dir / "team").sync()
+    outer = Desk(db, skills_dir)
+    outer.sync()
+    shutil.rmtree(skills_dir / "team")
+    outer.sync()
+    assert published_rows(db) == []
+
+
+def test_a_rebuild_by_one_server_leads_the_other_to_restore_its_rows(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("a", root=tmp_path / "a")
+    write_skill("b", root=tmp_path / "b")
+    one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
+    one.sync()
+    two.sync()
+    one.sync(force="asked for", anew=True)
+    assert published_rows(db) == ["a"]
+    assert stale(two) == "a skills directory is new to the index"
+    two.sync()
+    assert published_rows(db) == ["a", "b"]
+    assert (stale(one), stale(two)) == (None, None)
+
+
+def test_vectors_that_another_server_still_lacks_stay_its_own_concern(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("a", root=tmp_path / "a")
+    write_skill("b", root=tmp_path / "b")
+    failing, fine = WordEmbedder(), WordEmbedder()
+    one = Desk(db, tmp_path / "a", embedder=failing, rest_seconds=0)
+    two = Desk(db, tmp_path / "b", embedder=fine)
+    one.sync()
+    two.sync()
+    failing.fails = True
+    write_skill("a2", root=tmp_path / "a")
+    one.sync()
+    write_skill("b2", root=tmp_path / "b")
+    two.sync()
+    assert stale(two) is None
+    failing.fails = False
+    assert stale(one) == "1 skills still lack embeddings"
+    one.sync()
+    assert (stale(one), stale(two)) == (None, None)
+
+
+def test_what_was_noted_late_does_not_overwrite_what_another_published_since(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("a", root=tmp_path / "a")
+    one = Desk(db, tmp_path / "a")
+    one.sync()
+    seen, published = one.scan(reread=True), one.published()
+    # Meanwhile another server rebuilds for its own root alone.
+    write_skill("b", root=tmp_path / "b")
+    Desk(db, tmp_path / "b").sync(force="asked for", anew=True)
+    one.indexer.remember(seen, published)
+    assert list(one.published().roots) == [str(tmp_path / "b")]
+
+
+def test_files_that_were_read_again_are_noted_so_that_they_need_not_be_read_once_more(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    directory = write_skill("a")
+    written = 1_700_000_000_000_000_001
+    os.utime(directory / "SKILL.md", ns=(written, written))
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    state = desk.published()
+    root = state.roots[str(skills_dir)]
+    path, entry = next(iter(root.memory.items()))
+    # As if it had been read in the very tick in which it was written.
+    early = replace(entry, stamp=replace(entry.stamp, read_at_ns=written + 1))
+    roots = {str(skills_dir): replace(root, memory={path: early})}
+    save_state(state_path(str(db)), replace(state, roots=roots))
+    seen = desk.scan()
+    assert (seen.opened, seen.changed) == (1, False)
+    desk.indexer.remember(seen, desk.published())
+    assert desk.scan().opened == 0
+
+
+def test_a_file_from_the_future_is_not_noted_again_and_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    directory = write_skill("a")
+    os.utime(directory / "SKILL.md", ns=(1, 4_000_000_000_000_000_001))
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    before = os.stat(state_path(str(db))).st_mtime_ns
+    seen = desk.scan()
+    assert (seen.opened, seen.changed) == (1, False)
+    desk.indexer.remember(seen, desk.published())
+    assert os.stat(state_path(str(db))).st_mtime_ns == before
+
+
+# The lock
+
+
+def test_a_writer_that_another_keeps_waiting_says_so_in_time(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("a")
+    db.parent.mkdir()
+    desk = Desk(db, skills_dir, lock_timeout=0.3)
+    with FileLock(db.parent / LOCK_FILE), pytest.raises(IndexUnavailable) as caught:
+        desk.sync()
+    assert str(db) in caught.value.message
+    assert "Another process" in caught.value.message
+    assert caught.value.hint
+    assert desk.sync().report is not None
+
+
+def test_a_writer_that_waits_gives_up_when_told_to(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("a")
+    db.parent.mkdir()
+    desk = Desk(db, skills_dir, lock_timeout=600)
+    caught: list[IndexUnavailable] = []
+
+    def wait() -> None:
+        try:
+            desk.sync()
+        except IndexUnavailable as error:
+            caught.append(error)
+
+    with FileLock(db.parent / LOCK_FILE):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        desk.indexer.cancel()
+        waiting.join(20)
+        assert not waiting.is_alive()
+    assert "stopped" in caught[0].message
+    assert desk.state() is None
+
+
+def test_a_lock_file_without_a_holder_is_harmless(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("a")
+    db.parent.mkdir()
+    (db.parent / LOCK_FILE).write_text("4194304\n", encoding="utf-8")
+    assert Desk(db, skills_dir, lock_timeout=0.5).sync().report is not None
+
+
+def test_what_waited_for_the_lock_takes_what_was_published_meanwhile(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("a")
+    desks = [Desk(db, skills_dir) for _ in range(4)]
+    start = threading.Barrier(len(desks))
+    reports: list[Any] = []
+
+    def sync(desk: Desk) -> None:
+        start.wait()
+        reports.append(desk.sync().report)
+
+    threads = [threading.Thread(target=sync, args=(desk,)) for desk in desks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([report for report in reports if report is not None]) == 1
+    assert published_rows(db) == ["a"]
+
+
+def test_indexing_that_is_given_up_leaves_what_was_published(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    for number in range(30):
+        write_skill(f"skill-{number:02}")
+    Desk(db, skills_dir).sync()
+    before = Desk(db, skills_dir).published()
+    roots = make_roots([str(skills_dir)])
+    steps: list[tuple[str, int]] = []
+
+    def progress(step: str, done: int, total: int) -> None:
+        steps.append((step, done))
+        if done == 20:
+            indexer.cancel()
+
+    indexer = Indexer(str(db), roots, embedder=None, progress=progress)
+    with pytest.raises(IndexUnavailable, match="stopped"):
+        indexer.sync(lambda memory: scan(roots, memory=memory), force="asked for", anew=True)
+    assert ("indexing", 20) in steps
+    assert Desk(db, skills_dir).published() == before
+    assert len(published_rows(db)) == 30
+
+
+def test_a_skill_that_vanishes_between_scan_and_writing_does_not_stop_the_others(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name)
+    desk = Desk(db, skills_dir)
+    seen = desk.scan()
+    shutil.rmtree(skills_dir / "one")
+    desk.indexer.sync(lambda _: seen)
+    assert published_rows(db) == ["one", "two"]
+    desk.sync()
+    assert published_rows(db) == ["two"]
+
+
+@pytest.mark.acceptance("S2-54")
+def test_both_of_two_skills_of_one_name_have_a_row(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("same", directory="first")
+    write_skill("same", directory="second")
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    assert published_rows(db) == ["first", "second"]
+    snapshot = desk.scan().snapshot
+    (served,) = snapshot.skills
+    (shadowed,) = snapshot.report.shadowed
+    assert shadowed.winner is served
+    assert {served.directory, shadowed.skill.directory} == {str(skills_dir / "first"), str(skills_dir / "second")}
+
+
+@pytest.mark.acceptance("S2-48")
+def test_the_state_names_schema_provider_and_the_hash_of_each_root(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("a", root=tmp_path / "a")
+    write_skill("b", root=tmp_path / "b")
+    desk = Desk(db, tmp_path / "a", tmp_path / "b", embedder=WordEmbedder("test:words"))
+    desk.sync()
+    state = desk.published()
+    assert (state.schema, state.embedding) == (SCHEMA_VERSION, "test:words")
+    hashes = {root: own.digest for root, own in state.roots.items()}
+    assert hashes.keys() == {str(tmp_path / "a"), str(tmp_path / "b")}
+    write_skill("a", "Other.", root=tmp_path / "a")
+    desk.sync()
+    after = {root: own.digest for root, own in desk.published().roots.items()}
+    assert after[str(tmp_path / "a")] != hashes[str(tmp_path / "a")]
+    assert after[str(tmp_path / "b")] == hashes[str(tmp_path / "b")]
+
+
+def test_the_database_that_was_deleted_is_written_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("a")
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    shutil.rmtree(db)
+    assert stale(desk) == "the database is gone"
+    desk.sync()
+    assert published_rows(db) == ["a"]

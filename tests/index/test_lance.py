@@ -1,0 +1,563 @@
+"""The table on disk: what it holds, what it finds, and that a reader keeps its version."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.search.builders import WordEmbedder, index_of, make_skill, names, row
+
+from skillhub_mcp.index import lance
+from skillhub_mcp.index.features import decode_features
+from skillhub_mcp.index.lance import IN_MEMORY, Filter, IndexDamaged, IndexRow, LanceIndex, LanceStore
+from skillhub_mcp.skills.model import Skill
+
+PDF = make_skill(
+    "pdf-invoice-extractor",
+    "Extract invoice numbers and key fields from invoice PDFs.",
+    category="finance",
+    tags=("billing", "accounts payable"),
+)
+REVIEW = make_skill("code-review", "Review a pull request.", category="development", tags=("quality",))
+CHART = make_skill("chart", "Draw a diagram of numbers.", metadata={"skillhub.tags": "", "who": "me"})
+LIBRARY = (PDF, REVIEW, CHART)
+
+
+def opened(db_path: Path, version: int) -> Any:
+    import lancedb
+
+    table = lancedb.connect(str(db_path)).open_table(lance.TABLE)
+    table.checkout(version)
+    return table
+
+
+@pytest.mark.acceptance("S2-45")
+def test_the_table_has_the_specified_fields_and_no_vector_without_embeddings(tmp_path: Path) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    fields = set(opened(tmp_path / "db", index.version).schema.names)
+    specified = {"name", "description", "category", "tags", "tags_text", "instructions", "path", "metadata"}
+    assert fields == specified | {"root", "content_hash", "terms", "features"}
+    assert index.dimension is None
+
+
+@pytest.mark.acceptance("S2-45")
+def test_with_embeddings_there_is_a_vector_of_their_dimension(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    index = store.open(store.rebuild([row(PDF, vector=[1.0, 0.0, 0.0])], dimension=3))
+    (stored,) = opened(tmp_path / "db", index.version).search().limit(5).to_list()
+    assert stored["vector"] == [1.0, 0.0, 0.0]
+    assert index.dimension == 3
+
+
+@pytest.mark.acceptance("S2-45", "S2-46")
+def test_a_row_holds_the_skill_its_body_and_its_metadata(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF, "# Body\n\n---\nas written\r\n"), row(CHART)], dimension=None)
+    found = opened(tmp_path / "db", version).search().limit(5).to_list()
+    by_name = {stored["name"]: stored for stored in found}
+    assert decode_features(by_name[PDF.name].pop("features")).lengths.tolist() == [3, 7, 3, 1, 2]
+    assert "invoic" in by_name[PDF.name].pop("terms").split()
+    assert by_name[PDF.name] == {
+        "name": PDF.name,
+        "description": PDF.description,
+        "category": "finance",
+        "tags": ["billing", "accounts payable"],
+        "tags_text": "billing accounts payable",
+        "instructions": "# Body\n\n---\nas written\r\n",
+        "path": PDF.directory,
+        "root": PDF.root,
+        "metadata": "{}",
+        "content_hash": PDF.stamp.content_hash,
+    }
+    assert json.loads(by_name["chart"]["metadata"]) == {"skillhub.tags": "", "who": "me"}
+    assert by_name["chart"]["category"] is None
+    assert by_name["chart"]["tags"] == []
+
+
+@pytest.mark.acceptance("S2-47")
+def test_the_indexes_are_the_specified_ones_and_the_body_has_none(tmp_path: Path) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    kinds: dict[str, set[str]] = {}
+    for found in opened(tmp_path / "db", index.version).list_indices():
+        for column in found.columns:
+            kinds.setdefault(column, set()).add(found.index_type.upper())
+    assert {column for column, kind in kinds.items() if "FTS" in kind} == {
+        "name",
+        "description",
+        "tags_text",
+        "category",
+        "terms",
+    }
+    assert "BITMAP" in kinds["category"]
+    assert kinds["tags"] == {"LABELLIST"}
+    assert "instructions" not in kinds
+
+
+@pytest.mark.acceptance("S2-47")
+def test_the_indexes_outlast_updates_and_merging(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF)], dimension=None)
+    before = [str(found) for found in opened(tmp_path / "db", version).list_indices()]
+    many = [make_skill(f"extra-{number:04}", "Another.") for number in range(lance._MERGE_AFTER_ROWS + 1)]
+    version = store.update([row(skill) for skill in many], gone=[], dimension=None, published=version)
+    table = opened(tmp_path / "db", version)
+    assert len(table.list_indices()) == len(before)
+    assert table.index_stats("description_idx").num_unindexed_rows == 0
+
+
+@pytest.mark.acceptance("S2-12")
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("invoice", [PDF]), ("extractor", [PDF]), ("billing", [PDF]), ("finance", [PDF]), ("pull request", [REVIEW])],
+)
+def test_name_description_tags_and_category_are_searched(tmp_path: Path, query: str, found: list[Skill]) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    assert names(index, query, among=LIBRARY) == [skill.name for skill in found]
+
+
+@pytest.mark.acceptance("S2-12")
+def test_the_body_is_not_searched_where_only_the_seeds_fields_are(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
+    among = frozenset(skill.directory for skill in LIBRARY)
+    assert names(index, "zebra", among=LIBRARY) == [PDF.name]
+    assert index.as_the_seed("zebra", limit=10, among=among) == []
+    assert [one.directory for one in index.as_the_seed("invoice", limit=10, among=among)] == [PDF.directory]
+
+
+@pytest.mark.acceptance("S2-13")
+@pytest.mark.parametrize("query", ["BILLING", "Billing", "FINANCE", "Finance", "PDF-Invoice-Extractor", "InVoice"])
+def test_letter_case_makes_no_difference(tmp_path: Path, query: str) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    assert names(index, query, among=LIBRARY) == [PDF.name]
+
+
+SCRIPTS = (
+    make_skill("ja", "請求書のPDFから番号を抽出する。コードの確認もできる。"),
+    make_skill("zh", "从发票中提取号码并翻译成英文。"),
+    make_skill("ko", "송장에서 번호를 추출하고 표로 만듭니다."),
+    make_skill("ru", "Извлекает номера счетов из документов."),
+    make_skill("en", "Bake bread at home."),
+)
+IN_OTHER_SCRIPTS = [
+    ("請求書", "ja"),
+    ("番号を抽出", "ja"),
+    ("コード", "ja"),
+    ("发票", "zh"),
+    ("翻译", "zh"),
+    ("번호를", "ko"),
+    ("송장에서", "ko"),
+    ("номера счетов", "ru"),
+]
+
+
+@pytest.mark.acceptance("S2-21")
+@pytest.mark.parametrize(("query", "found"), IN_OTHER_SCRIPTS)
+def test_a_query_in_another_script_finds_what_is_written_in_it(tmp_path: Path, query: str, found: str) -> None:
+    index = index_of(tmp_path / "db", SCRIPTS)
+    assert names(index, query, among=SCRIPTS)[:1] == [found]
+
+
+@pytest.mark.acceptance("S2-21")
+@pytest.mark.parametrize(("query", "found"), IN_OTHER_SCRIPTS)
+def test_rows_that_no_index_has_merged_yet_are_found_alike(tmp_path: Path, query: str, found: str) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF)], dimension=None)
+    version = store.update([row(skill) for skill in SCRIPTS], gone=[], dimension=None, published=version)
+    index = store.open(version)
+    assert names(index, query, among=(*SCRIPTS, PDF))[:1] == [found]
+
+
+@pytest.mark.acceptance("S2-21")
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"',
+        "'",
+        '"invoice',
+        "invoice'",
+        "'; DROP TABLE skills; --",
+        "*",
+        "inv*",
+        "name:invoice",
+        ":",
+        "invoice AND",
+        "AND OR NOT",
+        "(invoice",
+        "invoice)",
+        "+invoice -pdf",
+        "invoice^3",
+        "invoice~2",
+        "[a TO b]",
+        "{}",
+        "\\",
+        "/regex/",
+        "🦀",
+        "invoice 🦀 請求書",
+        "%s %d",
+        "a" * 2_000,
+        "\u200b",
+        "-",
+        "the of and",
+    ],
+)
+def test_characters_with_a_meaning_elsewhere_are_only_characters(tmp_path: Path, query: str) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    found = names(index, query, among=LIBRARY)
+    assert (PDF.name in found) == ("invoice" in query)
+
+
+@pytest.mark.parametrize("count", [3, 999, 1_000, 1_001, 1_200])
+def test_only_what_may_be_served_is_found_however_many_that_is(tmp_path: Path, count: int) -> None:
+    library = [make_skill(f"skill-{number:05}", "Sorts stamps.") for number in range(1_300)]
+    index = index_of(tmp_path / "db", library)
+    served = library[-count:]
+    assert sorted(names(index, "stamps", among=served, limit=2_000)) == [skill.name for skill in served]
+    assert len(names(index, "stamps", among=served, limit=40)) == min(40, count)
+
+
+def test_the_best_of_many_is_found_where_the_better_ones_may_not_be_served(tmp_path: Path) -> None:
+    hidden = [make_skill(f"stamps-stamps-{number:05}", "stamps " * 5) for number in range(1_100)]
+    served = [make_skill(f"other-{number:05}", "Sorts coins.") for number in range(1_100)]
+    wanted = make_skill("wanted", "Sorts coins, letters, maps, keys and now and then a few stamps too.")
+    index = index_of(tmp_path / "db", [*hidden, *served, wanted])
+    assert names(index, "stamps", among=[*served, wanted], limit=4) == ["wanted"]
+
+
+def test_nothing_that_may_be_served_finds_nothing(tmp_path: Path) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    assert index.with_words(["invoic"], limit=10, among=frozenset()) == []
+    assert index.with_words(["invoic"], limit=0, among=frozenset({PDF.directory})) == []
+
+
+ODD_PATHS = [
+    "/lib/it's",
+    "/lib/''",
+    '/lib/say "hi"',
+    "/lib/a' OR '1'='1",
+    "/lib/back\\slash",
+    "/lib/per%cent_",
+    "/lib/a;b--c",
+    "/lib/請求書",
+    "/lib/new\nline",
+]
+
+
+def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_path: Path) -> None:
+    library = [make_skill(f"odd-{number}", "Odd one.", directory=path) for number, path in enumerate(ODD_PATHS)]
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(skill) for skill in library], dimension=None)
+    for skill in library:
+        assert names(store.open(version), "odd", among=[skill]) == [skill.name]
+    changed = [make_skill(skill.name, "New text.", directory=skill.directory) for skill in library]
+    version = store.update([row(skill) for skill in changed], gone=[], dimension=None, published=version)
+    assert store.open(version).count() == len(library)
+    assert sorted(names(store.open(version), "text", among=changed)) == [skill.name for skill in library]
+    for left, path in reversed(list(enumerate(ODD_PATHS))):
+        version = store.update([], gone=[path], dimension=None, published=version)
+        assert store.open(version).stored().keys() == set(ODD_PATHS[:left])
+
+
+def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
+    upper, lower = (make_skill("stamps", directory=path) for path in ("/lib/A", "/lib/a"))
+    index = index_of(tmp_path / "db", [upper, lower, make_skill("stamps", directory="/lib/a/b")])
+    hits = index.with_words(["stamp"], limit=10, among=frozenset({"/lib/A"}))
+    assert [hit.directory for hit in hits] == ["/lib/A"]
+
+
+def test_a_candidate_has_the_features_of_its_row_and_no_nearness_without_a_vector(tmp_path: Path) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    (found,) = index.with_words(["invoic"], limit=10, among=frozenset({PDF.directory}))
+    assert found.features.lengths.tolist() == [3, 7, 3, 1, 0]
+    assert found.nearness is None
+
+
+def test_a_search_is_narrowed_inside_the_index_to_a_category_and_to_tags(tmp_path: Path) -> None:
+    library = [
+        make_skill(f"skill-{number:05}", "Sorts stamps.", category="it's" if number % 2 else "other", tags=("a", "b'c"))
+        for number in range(1_300)
+    ]
+    index = index_of(tmp_path / "db", library)
+    among = frozenset(skill.directory for skill in library)
+    narrowing = Filter.to(" IT'S ", ["B'C", "a", ""])
+    found = index.with_words(["stamp"], limit=2_000, among=among, narrowing=narrowing)
+    assert {one.directory for one in found} == {skill.directory for skill in library if narrowing.takes(skill)}
+    assert len(found) == 650
+    assert index.with_words(["stamp"], limit=9, among=among, narrowing=Filter.to(None, ["a", "none"])) == []
+    assert not Filter.to("  ", [" "])
+
+
+def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    vectors = embedder.embed_documents([skill.searchable_text for skill in LIBRARY])
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [row(skill, vector=vector) for skill, vector in zip(LIBRARY, vectors, strict=True)]
+    index = store.open(store.rebuild(rows, dimension=embedder.dimension))
+    hits = index.nearest(vectors[1], limit=10, among=frozenset({skill.directory for skill in LIBRARY}))
+    assert hits[0].directory == REVIEW.directory
+    near = [hit.nearness for hit in hits if hit.nearness is not None]
+    assert near[0] == pytest.approx(1.0)
+    assert len(near) == len(LIBRARY)
+    assert near == sorted(near, reverse=True)
+    (worded,) = index.with_words(["review"], limit=5, among=frozenset({REVIEW.directory}), vector=vectors[1])
+    assert worded.nearness == pytest.approx(1.0)
+    only = index.nearest(vectors[1], limit=10, among=frozenset({PDF.directory}))
+    assert [hit.directory for hit in only] == [PDF.directory]
+
+
+def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    index = store.open(store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2))
+    (hit,) = index.nearest([-1.0, 0.0], limit=1, among=frozenset({PDF.directory}))
+    assert hit.nearness == -1.0
+
+
+def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
+    index = store.open(store.update([row(REVIEW)], gone=[], dimension=2, published=version))
+    everything = frozenset({PDF.directory, REVIEW.directory})
+    found = index.nearest([1.0, 0.0], limit=10, among=everything)
+    assert [hit.directory for hit in found] == [PDF.directory]
+    assert names(index, "pull request", among=LIBRARY) == [REVIEW.name]
+    assert index.vectors([PDF.directory, REVIEW.directory]).keys() == {PDF.directory}
+
+
+def test_vectors_that_are_not_to_be_used_are_as_if_they_were_not_there(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
+    assert store.open(version).dimension == 2
+    assert store.open(version, with_vectors=False).dimension is None
+
+
+def test_the_vectors_of_many_rows_are_read_in_portions(tmp_path: Path) -> None:
+    library = [make_skill(f"skill-{number:04}") for number in range(lance._KEYS_A_STATEMENT + 3)]
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [row(skill, vector=[float(number), 1.0]) for number, skill in enumerate(library)]
+    index = store.open(store.rebuild(rows, dimension=2))
+    found = index.vectors([skill.directory for skill in library])
+    assert [found[skill.directory].vector[0] for skill in library] == [float(n) for n in range(len(library))]
+    assert found[library[7].directory].text == library[7].searchable_text
+
+
+def test_an_update_changes_adds_and_removes_each_row_once(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
+    changed = make_skill(PDF.name, "Now about receipts.", directory=PDF.directory)
+    version = store.update([row(changed), row(CHART)], gone=[REVIEW.directory], dimension=None, published=version)
+    index = store.open(version)
+    assert index.count() == 2
+    assert index.stored().keys() == {PDF.directory, CHART.directory}
+    assert names(index, "receipts", among=LIBRARY) == [PDF.name]
+    assert names(index, "key fields", among=LIBRARY) == []
+
+
+def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([], dimension=None)
+    assert store.open(version).count() == 0
+    assert names(store.open(version), "invoice", among=LIBRARY) == []
+    version = store.update([row(PDF), *map(row, SCRIPTS)], gone=[], dimension=None, published=version)
+    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
+
+
+def test_a_library_of_more_than_one_batch_is_written_whole(tmp_path: Path) -> None:
+    library = [make_skill(f"skill-{number:05}") for number in range(2 * lance._BATCH_ROWS + 1)]
+    assert index_of(tmp_path / "db", library).count() == len(library)
+
+
+def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    reader = store.open(store.rebuild([row(PDF)], dimension=None))
+    answers: list[list[str]] = []
+    writing, answered = threading.Event(), threading.Event()
+
+    def slowly() -> Iterator[IndexRow]:
+        for number in range(2 * lance._BATCH_ROWS):
+            yield row(make_skill(f"other-{number:05}"))
+            if number in {10, lance._BATCH_ROWS + 10}:
+                writing.set()
+                # While this batch is being made, a search is asked and answered.
+                assert answered.wait(20)
+                answered.clear()
+        yield row(CHART)
+
+    def ask() -> None:
+        for _ in range(2):
+            assert writing.wait(20)
+            writing.clear()
+            answers.append(names(reader, "invoice", among=LIBRARY))
+            answered.set()
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    version = LanceStore(str(tmp_path / "db")).rebuild(slowly(), dimension=None, published=reader.version)
+    asker.join()
+    assert answers == [[PDF.name], [PDF.name]]
+    assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open(version), "numbers", among=LIBRARY) == [CHART.name]
+
+
+def test_a_reader_keeps_its_version_while_another_thread_updates(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    published = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
+    reader = store.open(published)
+    found: list[list[str]] = []
+
+    def ask() -> None:
+        found.extend(names(reader, "invoice", among=LIBRARY) for _ in range(40))
+
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    version = published
+    for _ in range(5):
+        version = store.update([row(CHART)], gone=[PDF.directory], dimension=None, published=version)
+    for asker in askers:
+        asker.join()
+    assert found == [[PDF.name]] * 120
+
+
+def test_a_writer_that_fails_half_way_changes_nothing(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF)], dimension=None)
+
+    def broken() -> Iterator[IndexRow]:
+        yield row(REVIEW)
+        raise ValueError("the disk went away")
+
+    with pytest.raises(IndexDamaged, match="the disk went away"):
+        store.rebuild(broken(), dimension=None)
+    with pytest.raises(IndexDamaged, match="the disk went away"):
+        store.update(broken(), gone=[PDF.directory], dimension=None, published=version)
+    assert store.open(version).stored().keys() == {PDF.directory}
+
+
+def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    published = store.rebuild([row(PDF)], dimension=None)
+    # Two writers that were killed before they published: one after an update, one within a rebuild.
+    store.update([row(REVIEW)], gone=[PDF.directory], dimension=None, published=published)
+    store._connect().create_table(
+        lance.TABLE,
+        data=lance._batches([row(REVIEW, vector=[1.0] * 3)], lance._schema(3)),
+        schema=lance._schema(3),
+        mode="overwrite",
+    )
+    version = store.update([row(CHART)], gone=[], dimension=None, published=published)
+    assert store.open(version).stored().keys() == {PDF.directory, CHART.directory}
+    assert store.open(version).dimension is None
+    assert len(opened(tmp_path / "db", version).list_indices()) == 8
+
+
+def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    store.rebuild([row(PDF)], dimension=None)
+    table = store._connect().open_table(lance.TABLE)
+    table.drop_index(f"{lance.TERMS}_idx")
+    with pytest.raises(IndexDamaged, match="full-text index"):
+        store.update([row(REVIEW)], gone=[], dimension=None, published=int(table.version))
+
+
+def test_old_versions_are_removed_in_time_but_never_the_published_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "_KEPT_VERSIONS", dt.timedelta(milliseconds=200))
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF)], dimension=None)
+    versions: list[int] = []
+    for _ in range(lance._CLEAN_AFTER_VERSIONS):
+        published = version
+        reader = store.open(published)
+        version = store.update([row(PDF)], gone=[REVIEW.directory], dimension=None, published=published)
+        assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
+        versions.append(len(opened(tmp_path / "db", version).list_versions()))
+    assert max(versions) <= lance._CLEAN_AFTER_VERSIONS + 5
+    assert any(later < earlier for earlier, later in itertools.pairwise(versions))
+
+
+def test_rebuilding_again_and_again_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lance, "_KEPT_VERSIONS", dt.timedelta(milliseconds=1))
+    store = LanceStore(str(tmp_path / "db"))
+    library = [make_skill(f"skill-{number:03}", "A description. " * 20) for number in range(200)]
+    sizes: list[int] = []
+    version = None
+    for _ in range(6):
+        version = store.rebuild([row(skill, "body " * 200) for skill in library], dimension=None, published=version)
+        sizes.append(sum(path.stat().st_size for path in (tmp_path / "db").rglob("*") if path.is_file()))
+    # The one that is read, the one that is new.
+    assert sizes[-1] < 3 * sizes[0]
+
+
+def test_a_missing_table_and_a_missing_version_are_damage(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    assert not store.exists
+    with pytest.raises(IndexDamaged):
+        store.open(1)
+    version = store.rebuild([row(PDF)], dimension=None)
+    assert store.exists
+    with pytest.raises(IndexDamaged):
+        store.open(version + 100)
+
+
+def test_a_table_that_was_deleted_under_an_open_store_does_not_exist(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    store.rebuild([row(PDF)], dimension=None)
+    store.discard()
+    assert not store.exists
+    store.discard()
+    version = store.rebuild([row(REVIEW)], dimension=None)
+    assert store.open(version).stored().keys() == {REVIEW.directory}
+
+
+def test_another_process_may_replace_the_whole_directory(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF)], dimension=None)
+    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
+    other = LanceStore(str(tmp_path / "db"))
+    other.discard()
+    assert other.rebuild([row(REVIEW)], dimension=None) == version
+    assert names(store.open(version), "invoice", among=LIBRARY) == []
+    assert names(store.open(version), "request", among=LIBRARY) == [REVIEW.name]
+
+
+def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = LanceStore(IN_MEMORY)
+    assert not store.exists
+    version = store.rebuild([row(skill) for skill in LIBRARY], dimension=None)
+    version = store.update([row(SCRIPTS[0])], gone=[CHART.directory], dimension=None, published=version)
+    assert store.exists
+    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_indexes_in_memory_do_not_meet() -> None:
+    one, two = LanceStore(IN_MEMORY), LanceStore(IN_MEMORY)
+    first = one.rebuild([row(PDF)], dimension=None)
+    two.rebuild([row(REVIEW)], dimension=None)
+    assert one.open(first).stored().keys() == {PDF.directory}
+
+
+def test_many_threads_may_ask_one_index(tmp_path: Path) -> None:
+    index = index_of(tmp_path / "db", LIBRARY)
+    wrong: list[object] = []
+
+    def ask(index: LanceIndex) -> None:
+        answers = [names(index, "invoice", among=LIBRARY) for _ in range(20)]
+        wrong.extend(found for found in answers if found != [PDF.name])
+
+    threads = [threading.Thread(target=ask, args=(index,)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,551 @@
+"""One view kept fresh while others ask from it: threads, and how they end."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.hubs import hub_of
+from tests.search.builders import Desk, published_rows, text_hits
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index import live_index as live_index_module
+from skillhub_mcp.index.indexer import Indexer
+from skillhub_mcp.index.lance import IN_MEMORY, LanceIndex
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
+from skillhub_mcp.skills.admission import LENIENT
+from skillhub_mcp.skills.roots import make_roots
+
+Writer = Callable[..., Path]
+# Only bounds how long a test can hang.
+LONG = 20.0
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "db" / "skills.lancedb"
+
+
+@contextmanager
+def live_index(
+    db: Path, *directories: Path, background: bool = True, automatic: bool = True, **options: Any
+) -> Iterator[LiveIndex]:
+    roots = make_roots([str(directory) for directory in directories])
+    looker = IndexSync(
+        roots,
+        Indexer(str(db), roots, embedder=None, **options),
+        make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
+        automatic=automatic,
+        admission=LENIENT,
+    )
+    live = LiveIndex(roots, looker, automatic=automatic, background=background)
+    try:
+        yield live
+    finally:
+        live.close()
+        assert not {"skillhub-look", "skillhub-watch"} & {thread.name for thread in threading.enumerate()}
+
+
+def found(live: LiveIndex, query: str) -> list[str]:
+    view, index = live.searchable()
+    among = frozenset(skill.directory for skill in view.snapshot.skills)
+    return sorted(Path(hit.directory).name for hit in text_hits(index, query, limit=50, among=among))
+
+
+def eventually(ask: Callable[[], object], wanted: object) -> None:
+    deadline = time.monotonic() + LONG
+    while (answer := ask()) != wanted:
+        assert time.monotonic() < deadline, f"still {answer!r}, not {wanted!r}"
+        threading.Event().wait(0.05)
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_the_first_question_is_answered_from_a_first_look(
+    db: Path, skills_dir: Path, write_skill: Writer, *, background: bool
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir, background=background) as live:
+        assert live.peek() is None
+        assert found(live, "walruses") == ["one"]
+        assert live.peek() is not None
+
+
+def test_what_needs_no_index_does_not_begin_to_load_one(hub_environment: dict[str, str], write_skill: Writer) -> None:
+    place = write_skill("one", body="As it was.\n", files={"a.txt": "A"})
+    with hub_of(hub_environment, background=True) as hub:
+        assert [skill.name for skill in hub.skills()] == ["one"]
+        assert [entry.name for entry in hub.catalogue()] == ["one"]
+        assert hub.load("one").instructions == "As it was.\n"
+        assert hub.read_file("one", "a.txt").content == "A"
+        assert hub.peek() is None
+        # The file is read when it is asked for, whatever was seen of it before.
+        (place / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\nAs it is.\n", encoding="utf-8")
+        assert hub.load("one").instructions == "As it is.\n"
+        assert hub.search("one").searched == 1
+        assert hub.peek() is not None
+        assert hub.load("one").instructions == "As it is.\n"
+
+
+def test_many_first_questions_are_answered_from_one_look(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    answers: list[list[str]] = []
+    with live_index(db, skills_dir) as live:
+        askers = [threading.Thread(target=lambda: answers.append(found(live, "walruses"))) for _ in range(8)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join(LONG)
+    assert answers == [["one"]] * 8
+
+
+def test_a_running_server_notices_new_changed_and_removed_skills(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        write_skill("two", "About walruses too.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+        write_skill("one", "About bread.")
+        eventually(lambda: found(live, "walruses"), ["two"])
+        shutil.rmtree(skills_dir / "two")
+        eventually(lambda: found(live, "walruses"), [])
+    assert published_rows(db) == ["one"]
+
+
+def test_questions_alone_keep_a_server_fresh_where_nothing_can_be_watched(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        write_skill("two", "About walruses too.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+
+
+def test_polling_keeps_a_server_fresh_that_nobody_asks(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+    with live_index(db, skills_dir) as live:
+        live.start()
+        eventually(lambda: live.peek() is not None, True)
+        write_skill("one")
+        eventually(lambda: [s.name for s in view.snapshot.skills] if (view := live.peek()) else None, ["one"])
+
+
+def test_a_skills_directory_that_appears_later_is_noticed(db: Path, tmp_path: Path, write_skill: Writer) -> None:
+    with live_index(db, tmp_path / "later") as live:
+        assert found(live, "walruses") == []
+        write_skill("one", "About walruses.", root=tmp_path / "later")
+        eventually(lambda: found(live, "walruses"), ["one"])
+        shutil.rmtree(tmp_path / "later")
+        eventually(lambda: found(live, "walruses"), [])
+        write_skill("two", "About walruses.", root=tmp_path / "later")
+        eventually(lambda: found(live, "walruses"), ["two"])
+
+
+def test_a_database_inside_the_skills_directory_does_not_keep_the_server_busy(
+    skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
+    write_skill("one", "About walruses.")
+    looks: list[float] = []
+    with live_index(skills_dir / ".skillhub" / "skills.lancedb", skills_dir) as live:
+        look = live._looker.look
+
+        def counted(*given: Any, **named: Any) -> View:
+            looks.append(time.monotonic())
+            return look(*given, **named)
+
+        monkeypatch.setattr(live._looker, "look", counted)
+        assert found(live, "walruses") == ["one"]
+        # A second of silence must come: writing the index is itself a change below the root, but only once.
+        deadline = time.monotonic() + LONG
+        while time.monotonic() - looks[-1] < 1.0:
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.05)
+    assert len(looks) < 10
+
+
+def test_an_answer_keeps_the_view_that_it_began_with(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        view, index = live.searchable()
+        shutil.rmtree(skills_dir / "one")
+        write_skill("two", "About walruses.")
+        eventually(lambda: found(live, "walruses"), ["two"])
+        assert [skill.name for skill in view.snapshot.skills] == ["one"]
+        (hit,) = text_hits(index, "walruses", limit=5, among={view.snapshot.skills[0].directory})
+        assert hit.directory == str(skills_dir / "one")
+
+
+@contextmanager
+def slow_rebuild(db: Path, skills_dir: Path) -> Iterator[tuple[LiveIndex, threading.Event]]:
+    """A live index whose next write stops at its first row until the event is set."""
+    Desk(db, skills_dir).look()
+    go_on = threading.Event()
+    writing = threading.Event()
+
+    def progress(step: str, done: int, total: int) -> None:
+        if step == "indexing" and done == 0:
+            writing.set()
+            assert go_on.wait(LONG)
+
+    with live_index(db, skills_dir, progress=progress) as live:
+        rebuild = threading.Thread(target=live.look_now, args=(SyncDepth.REBUILD,))
+        rebuild.start()
+        assert writing.wait(LONG)
+        try:
+            yield live, go_on
+        finally:
+            go_on.set()
+            rebuild.join(LONG)
+
+
+def test_a_search_during_a_rebuild_answers_from_the_old_index(
+    db: Path, skills_dir: Path, write_skill: Writer, hub_environment: dict[str, str]
+) -> None:
+    write_skill("one", "About walruses.")
+    with slow_rebuild(db, skills_dir) as (live, go_on):
+        # Another process asks the old version while this one writes the new.
+        with hub_of(hub_environment) as hub:
+            assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
+        assert not go_on.is_set()
+        view = live.peek()
+        assert view is not None
+        assert [skill.name for skill in view.snapshot.skills] == ["one"]
+
+
+def test_a_server_answers_from_its_old_index_while_it_writes_a_new_one(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    go_on, writing = threading.Event(), threading.Event()
+    go_on.set()
+
+    def progress(step: str, done: int, total: int) -> None:
+        if step == "indexing" and done == 0:
+            writing.set()
+            assert go_on.wait(LONG)
+
+    with live_index(db, skills_dir, progress=progress) as live:
+        assert found(live, "walruses") == ["one"]
+        go_on.clear()
+        writing.clear()
+        write_skill("two", "About walruses too.")
+        assert writing.wait(LONG)
+        # The skills are known at once, the index that finds the new one is not there yet.
+        assert found(live, "walruses") == ["one"]
+        assert [skill.name for skill in live.snapshot().skills] == ["one", "two"]
+        go_on.set()
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+
+
+def test_an_index_that_fails_to_answer_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        _, index = live.searchable()
+        live.forget_index(index)
+        view, replaced = live.searchable()
+        assert replaced is not index
+        assert replaced.version > index.version
+        assert view.problem is None
+        # Told again of the one that is gone, it keeps the one that is good.
+        live.forget_index(index)
+        assert live.searchable()[1] is replaced
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_search_over_removed_data_files_is_answered_after_all(
+    skills_dir: Path, write_skill: Writer, hub_environment: dict[str, str], *, background: bool
+) -> None:
+    write_skill("one", "About walruses.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
+    for file in Path(hub_environment["DB_PATH"]).rglob("*.lance"):
+        if file.is_file():
+            file.unlink()
+    with hub_of(hub_environment, background=background) as hub:
+        assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
+    with hub_of(hub_environment) as hub:
+        assert hub.refresh().report is None
+
+
+def test_without_looking_for_changes_a_server_takes_what_another_process_publishes(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir, automatic=False) as live:
+        with pytest.raises(IndexUnavailable, match="switched off"):
+            live.searchable()
+        assert live.snapshot().skills == ()
+        Desk(db, skills_dir).look()
+
+        def answer() -> list[str] | None:
+            try:
+                return found(live, "walruses")
+            except IndexUnavailable:
+                return None
+
+        eventually(answer, ["one"])
+
+
+def test_a_failure_that_nobody_foresaw_is_reported_and_outlived(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        look = live._looker.look
+        failures = [ZeroDivisionError("nobody foresaw this")]
+
+        def failing(*given: Any, **named: Any) -> View:
+            if failures:
+                raise failures.pop()
+            return look(*given, **named)
+
+        monkeypatch.setattr(live._looker, "look", failing)
+        with pytest.raises(IndexUnavailable) as caught:
+            live.searchable()
+        assert caught.value.hint == "the server's log says why"
+        assert "nobody foresaw this" in caplog.text
+
+        def answer() -> list[str] | None:
+            try:
+                return found(live, "walruses")
+            except IndexUnavailable:
+                return None
+
+        eventually(answer, ["one"])
+        failures.append(ZeroDivisionError("nor this"))
+        write_skill("two", "About walruses too.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+
+
+def test_closing_while_an_index_is_written_gives_it_up_and_keeps_the_old(
+    db: Path, skills_dir: Path, write_skill: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(20):
+        write_skill(f"skill-{number:02}")
+    Desk(db, skills_dir).look()
+    before = Desk(db, skills_dir).published()
+    for number in range(5):
+        write_skill(f"skill-{number:02}", "Changed.")
+    writing, closing = threading.Event(), threading.Event()
+
+    def progress(step: str, done: int, total: int) -> None:
+        writing.set()
+        assert closing.wait(LONG)
+
+    with live_index(db, skills_dir, progress=progress) as live:
+        live.start()
+        assert writing.wait(LONG)
+        cancel = live._looker.cancel
+
+        def cancelled() -> None:
+            cancel()
+            closing.set()
+
+        live._looker.cancel = cancelled  # type: ignore[method-assign]  # to go on exactly then
+    assert Desk(db, skills_dir).published() == before
+    assert [record for record in caplog.records if record.levelname in {"ERROR", "WARNING"}] == []
+    assert Desk(db, skills_dir).look().report is not None
+
+
+def test_closing_frees_whoever_waits(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    writing, go_on = threading.Event(), threading.Event()
+
+    def progress(step: str, done: int, total: int) -> None:
+        writing.set()
+        assert go_on.wait(LONG)
+
+    caught: list[IndexUnavailable] = []
+    with live_index(db, skills_dir, progress=progress) as live:
+
+        def ask() -> None:
+            try:
+                live.searchable()
+            except IndexUnavailable as error:
+                caught.append(error)
+
+        asker = threading.Thread(target=ask)
+        asker.start()
+        assert writing.wait(LONG)
+        closer = threading.Thread(target=live.close)
+        closer.start()
+        asker.join(LONG)
+        assert not asker.is_alive()
+        go_on.set()
+        closer.join(LONG)
+    assert len(caught) == 1
+
+
+def test_closing_twice_and_before_anything_began_is_fine(db: Path, skills_dir: Path) -> None:
+    with live_index(db, skills_dir) as live:
+        live.close()
+        live.close()
+        live.start()
+
+
+def test_looking_in_two_threads_at_once_does_the_work_once(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    with live_index(db, skills_dir) as live:
+        live.start()
+        views = [live.look_now() for _ in range(3)]
+        assert len({view.index.version for view in views if view.index is not None}) == 1
+        assert live.searchable()[0].index is not None
+
+
+def test_a_crowd_of_askers_and_a_writer_come_to_no_harm(
+    skills_dir: Path, write_skill: Writer, hub_environment: dict[str, str]
+) -> None:
+    write_skill("constant", "About walruses.")
+    wrong: list[object] = []
+    done = threading.Event()
+
+    def ask(hub: SkillHub) -> None:
+        while not done.is_set():
+            names = [hit.skill.name for hit in hub.search("walruses").hits]
+            if "constant" not in names:
+                wrong.append(names)
+
+    with hub_of(hub_environment, background=True) as hub:
+        askers = [threading.Thread(target=ask, args=(hub,)) for _ in range(4)]
+        for asker in askers:
+            asker.start()
+        try:
+            for number in range(12):
+                write_skill(f"coming-{number}", "About walruses too.")
+                hub.refresh(SyncDepth.REBUILD if number % 4 == 3 else SyncDepth.CHANGES)
+                if number % 2:
+                    shutil.rmtree(skills_dir / f"coming-{number}")
+        finally:
+            done.set()
+            for asker in askers:
+                asker.join(LONG)
+        assert wrong == []
+        eventually(lambda: len(hub.search("walruses").hits), 7)
+
+
+# What the hub asks of the index (seed 002 §3.2)
+
+
+class Asked:
+    """Records what a hub asks an index for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.limits: list[int] = []
+        with_words = LanceIndex.with_words
+
+        def recorded(index: LanceIndex, words: Any, *, limit: int, **rest: Any) -> Any:
+            self.limits.append(limit)
+            return with_words(index, words, limit=limit, **rest)
+
+        monkeypatch.setattr(LanceIndex, "with_words", recorded)
+
+
+@pytest.mark.acceptance("S2-15", "S2-18")
+def test_at_least_four_candidates_are_taken_for_each_hit_and_ten_hits_by_default(
+    write_skill: Writer, hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(15):
+        write_skill(f"skill-{number:02}", "About walruses. " + "And about bread. " * number)
+    asked = Asked(monkeypatch)
+    with hub_of(hub_environment) as hub:
+        default = hub.search("walruses").hits
+        three = hub.search("walruses", limit=3).hits
+        many = hub.search("walruses", limit=50).hits
+    with hub_of({**hub_environment, "SEARCH_LIMIT": "4"}) as hub:
+        four = hub.search("walruses").hits
+    assert asked.limits == [80, 80, 200, 80]
+    assert [len(default), len(three), len(many), len(four)] == [10, 3, 15, 4]
+    assert [hit.score for hit in default] == sorted((hit.score for hit in default), reverse=True)
+    assert default[:3] == three
+
+
+@pytest.mark.acceptance("S2-20")
+def test_a_server_that_serves_few_keeps_all_in_the_index(write_skill: Writer, hub_environment: dict[str, str]) -> None:
+    write_skill("one", "About walruses.", category="a")
+    write_skill("two", "About walruses too.", category="b")
+    with hub_of({**hub_environment, "SKILLHUB_ENABLED_SKILLS": "one"}) as hub:
+        assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
+    with hub_of({**hub_environment, "SKILLHUB_ENABLED_CATEGORIES": "b"}) as hub:
+        assert [hit.skill.name for hit in hub.search("walruses").hits] == ["two"]
+        view = hub.peek()
+        assert view is not None
+        # Another filter is no reason to index anything.
+        assert view.report is None
+    assert published_rows(hub_environment["DB_PATH"]) == ["one", "two"]
+
+
+def test_servers_of_different_strictness_share_an_index_without_undoing_each_others_work(
+    write_skill: Writer, hub_environment: dict[str, str]
+) -> None:
+    write_skill("conforming", "Paints walls.")
+    write_skill("Wild Name", "Paints walls.", extra="version: 1.0")
+    strict = {**hub_environment, "SKILLHUB_STRICT": "1"}
+    with hub_of(hub_environment) as lenient:
+        assert lenient.refresh().report is not None
+    with hub_of(strict) as hub:
+        view = hub.refresh()
+        assert view.report is None
+        assert [found.skill.name for found in hub.search("paint walls").hits] == ["conforming"]
+        assert [refused.directory.rpartition("/")[2] for refused in view.snapshot.report.refused] == ["Wild Name"]
+    with hub_of(hub_environment) as lenient:
+        assert lenient.refresh().report is None
+        assert {found.skill.name for found in lenient.search("paint walls").hits} == {"conforming", "Wild Name"}
+
+
+def test_a_skill_that_is_missed_is_looked_for_at_once_before_the_server_has_begun(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one")
+    with live_index(db, skills_dir) as live:
+        assert [skill.name for skill in live.skills_alone().skills] == ["one"]
+        write_skill("two")
+        assert [skill.name for skill in live.skills_alone(anew=True).skills] == ["one", "two"]
+        assert live.peek() is None
+
+
+def test_it_says_without_waiting_whether_a_search_would_be_answered(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert not live.answers()
+        heard = threading.Event()
+        with live.steps.heard(lambda: heard.set() if live.answers() else None):
+            live.start()
+            assert heard.wait(LONG)
+        assert found(live, "walruses") == ["one"]
+    with live_index(db, skills_dir, background=False) as live:
+        assert live.answers()
+
+
+def test_an_index_is_at_hand_until_somebody_should_look_again(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", LONG)
+    with live_index(db, skills_dir) as live:
+        assert live.at_hand() is None
+        assert live.searchable() == live.at_hand()
+        monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", 0.0)
+        monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+        assert live.at_hand() is None
+    with live_index(db, skills_dir, background=False) as live:
+        # Nobody looks again there, so nothing grows old.
+        assert live.searchable() == live.at_hand()

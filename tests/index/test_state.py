@@ -1,0 +1,300 @@
+"""What the published state keeps, and what it does with a file that it cannot use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillhub_mcp.index.state import (
+    STATE_FORMAT,
+    IndexState,
+    RootState,
+    load_state,
+    root_digest,
+    save_state,
+    state_path,
+    state_stamp,
+)
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.rules import Diagnostic, Severity
+from skillhub_mcp.skills.scanner import CachedSkillFile
+
+ROOT = "/library"
+
+
+def remembered(directory: str, *, root: str = ROOT, content: str = "c0ffee", **other: Any) -> CachedSkillFile:
+    stamp = FileStamp(1_700_000_000_123_456_789, 42, content, 1_800_000_000_000_000_000)
+    found = (Diagnostic("name-form", Severity.ERROR, "the name is 'Ä'", "rename it", 2),)
+    values: dict[str, Any] = {
+        "name": os.path.basename(directory),
+        "description": "two\nlines, \u2028 and ünïcode",
+        "category": None,
+        "tags": (),
+        "always_apply": False,
+        "allowed_tools": (),
+        "license": None,
+        "compatibility": None,
+        "metadata": {},
+    }
+    skill = Skill(directory=directory, root=root, diagnostics=found, stamp=stamp, **{**values, **other})
+    return CachedSkillFile(root, stamp, skill, found)
+
+
+def state_of(*entries: CachedSkillFile, missing: int = 0) -> IndexState:
+    memory = {entry.skill.directory: entry for entry in entries if entry.skill is not None}
+    roots: dict[str, RootState] = {}
+    for root in dict.fromkeys(entry.root for entry in entries):
+        own = {path: entry for path, entry in memory.items() if entry.root == root}
+        roots[root] = RootState(root_digest(own, root), missing, own)
+    return IndexState(schema=1, embedding="openai:small", table_version=7, roots=roots)
+
+
+@pytest.mark.parametrize(
+    "directory",
+    [
+        "/library/plain",
+        '/library/it\'s "quoted"',
+        "/library/請求書 抽出",
+        "/library/e\u0301 and é",
+        "/library/new\nline and \x01",
+        "/library/back\\slash",
+        "/library/emoji 🦀",
+        "/library",
+        "/linked/elsewhere",
+        "/library/not-utf-8-\udcff",
+    ],
+)
+def test_a_state_comes_back_as_it_was_saved(tmp_path: Path, directory: str) -> None:
+    entry = remembered(
+        directory,
+        category="writing",
+        tags=("a b", "ü"),
+        always_apply=True,
+        allowed_tools=("Bash(git:*)",),
+        license="MIT",
+        compatibility="any",
+        metadata={"deep": {"er": ["x", "1.10"]}},
+        version="1.0",
+        author="Ada",
+        allowed_tools_text="Bash(git:*)",
+        disable_model_invocation=True,
+        user_invocable=False,
+    )
+    entry = replace(entry, shape=HeaderShape(12, 80, 3, "description"))
+    state = state_of(entry, missing=3)
+    save_state(str(tmp_path / "state.json"), state)
+    assert load_state(str(tmp_path / "state.json")) == state
+
+
+def test_a_refused_file_is_remembered_with_its_reasons(tmp_path: Path) -> None:
+    entry = remembered("/library/bad")
+    refused = CachedSkillFile(entry.root, entry.stamp, None, entry.diagnostics)
+    roots = {ROOT: RootState("x", 0, {"/library/bad": refused})}
+    state = IndexState(schema=1, embedding="none", table_version=1, roots=roots)
+    save_state(str(tmp_path / "state.json"), state)
+    assert load_state(str(tmp_path / "state.json")) == state
+
+
+GOOD: dict[str, Any] = {
+    "format": STATE_FORMAT,
+    "schema": 1,
+    "embedding": "none",
+    "table_version": 3,
+    "roots": {
+        ROOT: {
+            "hash": "h",
+            "missing_vectors": 0,
+            "files": {
+                "/library/a": {
+                    "mtime_ns": 1,
+                    "size": 2,
+                    "sha256": "s",
+                    "read_at_ns": 3,
+                    "skill": {"name": "a", "description": "b"},
+                    "header": [2, 20, 3, None],
+                }
+            },
+        }
+    },
+}
+
+
+def without(*path: str, put: object = None) -> str:
+    """GOOD as text, with the value at `path` replaced or, for None, left out."""
+    changed = json.loads(json.dumps(GOOD))
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    if put is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = put
+    return json.dumps(changed)
+
+
+FILE = ("roots", ROOT, "files", "/library/a")
+
+
+def test_the_state_that_the_broken_ones_are_made_of_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(json.dumps(GOOD), encoding="utf-8")
+    assert load_state(str(tmp_path / "state.json")) is not None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        '"text"',
+        "{" * 100_000,
+        "[" * 100_000,
+        "\0" * 4096,
+        "not json at all",
+        json.dumps(GOOD)[:-1],
+        json.dumps(GOOD)[: len(json.dumps(GOOD)) // 2],
+        json.dumps({"hash": "0f0f", "schema_version": "1", "provider": "none"}),
+        without("format", put=STATE_FORMAT + 1),
+        without("format", put=0),
+        without("format"),
+        without(*FILE, "header"),
+        without(*FILE, "header", put=[1, "many", 2, None]),
+        without("schema"),
+        without("schema", put="one"),
+        without("schema", put=float("inf")),
+        without("table_version", put=[1]),
+        without("table_version", put=float("inf")),
+        without("roots", put=[]),
+        without("roots", ROOT, put="x"),
+        without("roots", ROOT, "files", put=[]),
+        without("roots", ROOT, "missing_vectors"),
+        without(*FILE, put=7),
+        without(*FILE, "mtime_ns"),
+        without(*FILE, "mtime_ns", put="yesterday"),
+        without(*FILE, "size", put=1.5),
+        without(*FILE, "read_at_ns", put=[]),
+        without(*FILE, "skill", put=[]),
+        without(*FILE, "skill", "name"),
+        without(*FILE, "skill", "name", put=5),
+        without(*FILE, "skill", "description", put={"a": 1}),
+        without(*FILE, "diagnostics", put=[["name-form", "no such severity", "m", "h", 1]]),
+        without(*FILE, "diagnostics", put=[["name-form"]]),
+        without(*FILE, "diagnostics", put=[5]),
+    ],
+)
+def test_a_file_that_is_no_state_means_that_nothing_is_known(tmp_path: Path, written: str) -> None:
+    (tmp_path / "state.json").write_text(written, encoding="utf-8")
+    assert load_state(str(tmp_path / "state.json")) is None
+
+
+def test_bytes_that_are_no_text_mean_that_nothing_is_known(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_bytes(bytes(range(256)) * 20)
+    assert load_state(str(tmp_path / "state.json")) is None
+
+
+def test_a_missing_file_and_a_directory_in_its_place_mean_that_nothing_is_known(tmp_path: Path) -> None:
+    assert load_state(str(tmp_path / "state.json")) is None
+    assert state_stamp(str(tmp_path / "state.json")) is None
+    (tmp_path / "state.json").mkdir()
+    assert load_state(str(tmp_path / "state.json")) is None
+
+
+def test_a_reader_of_the_old_file_sees_it_whole_while_it_is_replaced(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    save_state(path, state_of(remembered("/library/old")))
+    with open(path, encoding="utf-8") as reader:
+        save_state(path, state_of(remembered("/library/new")))
+        assert "/library/old" in json.load(reader)["roots"][ROOT]["files"]
+    replaced = load_state(path)
+    assert replaced is not None
+    assert list(replaced.memory) == ["/library/new"]
+
+
+def test_a_save_that_fails_leaves_the_old_state_and_nothing_else(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    state = state_of(remembered("/library/a"))
+    save_state(path, state)
+    # A lone surrogate of the upper half can be in no file name: it stands for whatever cannot be written.
+    with pytest.raises(UnicodeEncodeError):
+        save_state(path, state_of(remembered("/library/\ud800")))
+    assert load_state(path) == state
+    assert os.listdir(tmp_path) == ["state.json"]
+
+
+def test_what_a_killed_writer_left_half_written_is_overwritten(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    (tmp_path / "state.json.new").write_text('{"format": 1, "ro', encoding="utf-8")
+    save_state(path, state_of(remembered("/library/a")))
+    assert load_state(path) is not None
+    assert os.listdir(tmp_path) == ["state.json"]
+
+
+def test_the_stamp_of_a_save_is_the_stamp_of_its_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    first = save_state(path, state_of(remembered("/library/a")))
+    assert first == state_stamp(path)
+    assert save_state(path, state_of(remembered("/library/a"))) != first
+
+
+def test_the_state_can_be_read_by_whoever_may_read_the_database(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    (tmp_path / "other").touch()
+    save_state(str(path), state_of(remembered("/library/a")))
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "other").stat().st_mode)
+
+
+def test_the_state_lies_beside_the_database() -> None:
+    assert state_path("/home/me/.skillhub/skills.lancedb") == "/home/me/.skillhub/index_state.json"
+
+
+@pytest.mark.acceptance("S2-48")
+def test_the_hash_is_of_the_sorted_paths_times_sizes_and_contents() -> None:
+    memory = {
+        "/library/b": remembered("/library/b", content="bb"),
+        "/library/a/x": remembered("/library/a/x", content="aa"),
+    }
+    lines = [f"{path}\0{1_700_000_000_123_456_789}\0{42}\0{content}" for path, content in (("a/x", "aa"), ("b", "bb"))]
+    expected = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    assert root_digest(memory, ROOT) == expected
+    assert root_digest(dict(reversed(memory.items())), ROOT) == expected
+
+
+@pytest.mark.acceptance("S2-48")
+@pytest.mark.parametrize("field", ["mtime_ns", "size", "content_hash", "path"])
+def test_any_difference_in_the_files_makes_another_hash(field: str) -> None:
+    entry = remembered("/library/a")
+    stamp = {"mtime_ns": entry.stamp.mtime_ns, "size": entry.stamp.size, "content_hash": entry.stamp.content_hash}
+    path = "/library/a"
+    if field == "path":
+        path = "/library/b"
+    else:
+        stamp[field] = "other" if field == "content_hash" else stamp[field] + 1  # type: ignore[operator]  # an int here
+    changed = CachedSkillFile(ROOT, FileStamp(**stamp, read_at_ns=1), None, ())  # type: ignore[arg-type]  # as above
+    assert root_digest({path: changed}, ROOT) != root_digest({"/library/a": entry}, ROOT)
+
+
+def test_a_library_that_is_moved_keeps_its_hash() -> None:
+    here = {"/library/a": remembered("/library/a")}
+    there = {"/elsewhere/a": remembered("/elsewhere/a", root="/elsewhere")}
+    assert root_digest(here, "/library") == root_digest(there, "/elsewhere")
+
+
+def test_each_root_remembers_a_directory_that_both_lead_to() -> None:
+    outer = remembered("/library/team/a")
+    inner = remembered("/library/team/a", root="/library/team")
+    roots = {
+        root: RootState("h", 0, {"/library/team/a": entry}) for root, entry in ((ROOT, outer), ("/library/team", inner))
+    }
+    state = IndexState(schema=1, embedding="none", table_version=1, roots=roots)
+    assert state.memory_of([ROOT]) == {"/library/team/a": outer}
+    assert state.memory_of(["/library/team"]) == {"/library/team/a": inner}
+    assert state.memory_of(["/library/team", ROOT]) == {"/library/team/a": inner}
+    assert state.memory_of(["/elsewhere"]) == {}

@@ -1,0 +1,76 @@
+"""How common terms are: counted, changed, kept and read again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.search.builders import make_skill
+
+from skillhub_mcp.index.features import EncodedFeatures, encode_features
+from skillhub_mcp.index.statistics import Statistics, Tally, load_statistics, save_statistics
+
+WORDS = ("invoice", "pdf", "table", "deploy", "chart", "walrus")
+
+
+def features(number: int, chosen: list[str]) -> EncodedFeatures:
+    return encode_features(make_skill(f"skill-{number}", " ".join(chosen)), "shared body")
+
+
+def counted(found: list[EncodedFeatures]) -> Statistics:
+    tally = Tally()
+    for one in found:
+        tally.add(one.encoded, one.words)
+    return tally.result()
+
+
+def same(one: Statistics, other: Statistics) -> bool:
+    return (
+        one.skills == other.skills
+        and one.lengths.tolist() == other.lengths.tolist()
+        and one.hashes.tolist() == other.hashes.tolist()
+        and one.counts.tolist() == other.counts.tolist()
+        and one.words == other.words
+    )
+
+
+LIBRARIES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, max_size=12)
+
+
+@given(LIBRARIES, st.randoms(use_true_random=False))
+def test_what_was_added_and_taken_away_again_leaves_no_trace(library: list[list[str]], chance: random.Random) -> None:
+    found = [features(number, chosen) for number, chosen in enumerate(library)]
+    kept = chance.sample(found, k=chance.randint(0, len(found)))
+    tally = Tally.of(counted(found))
+    for one in found:
+        if one not in kept:
+            tally.add(one.encoded, one.words, times=-1)
+    assert same(tally.result(), counted(kept))
+
+
+def test_a_term_is_counted_once_a_skill_and_rarer_ones_weigh_more() -> None:
+    known = counted([features(1, ["pdf", "pdf", "table"]), features(2, ["pdf"]), features(3, [])])
+    assert [known.frequency(word) for word in ("pdf", "tabl", "share", "nobody")] == [2, 1, 3, 0]
+    assert known.rarity("share") < known.rarity("pdf") < known.rarity("tabl") < known.rarity("nobody")
+    assert known.mean_lengths.tolist() == pytest.approx([2.0, 4 / 3, 0.1, 0.1, 2.0])
+
+
+def test_they_are_read_as_they_were_written(tmp_path: Path) -> None:
+    known = counted([features(number, list(WORDS[:number])) for number in range(7)])
+    path = str(tmp_path / "statistics.npz")
+    save_statistics(path, known)
+    assert same(load_statistics(path), known)
+    assert [file.name for file in tmp_path.iterdir()] == ["statistics.npz"]
+    save_statistics(path, Tally().result())
+    assert load_statistics(path).skills == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half"])
+def test_a_damaged_file_is_an_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "statistics.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"damaged|npz|pickle"):
+        load_statistics(str(path))

@@ -1,0 +1,97 @@
+"""Every observer there is, each with all that it wrote or sent, for tests to read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
+from skillhub_mcp.json_lines import JsonLinesLog
+from skillhub_mcp.observers.access_log import AccessLog
+from skillhub_mcp.observers.audit import Audit
+from skillhub_mcp.observers.open_telemetry import OpenTelemetry
+from skillhub_mcp.observers.prometheus import Prometheus
+
+EVERY_OBSERVER = ("silent", "several", "requests", "audit", "open_telemetry", "prometheus")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An observer, and what it has told so far, as one text."""
+
+    observer: Observer
+    told: Callable[[], str]
+
+
+class Telemetry:
+    """An OpenTelemetry SDK that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self._exporter = InMemorySpanExporter()
+        tracers = TracerProvider()
+        tracers.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self._reader = InMemoryMetricReader()
+        meters = MeterProvider([self._reader])
+        self._shutdown = (tracers.shutdown, meters.shutdown)
+        self.observer = OpenTelemetry(tracers=tracers, meters=meters)
+
+    def spans(self) -> list[ReadableSpan]:
+        """The spans that have ended, in the order in which they did."""
+        return list(self._exporter.get_finished_spans())
+
+    def numbers(self) -> dict[tuple[str, ...], float]:
+        """The value of each counter and gauge, and the count of each histogram, by name and values of its labels."""
+        data = self._reader.get_metrics_data()
+        found: dict[tuple[str, ...], float] = {}
+        for resource in [] if data is None else data.resource_metrics:
+            for metric in (metric for scope in resource.scope_metrics for metric in scope.metrics):
+                for point in metric.data.data_points:
+                    value = getattr(point, "value", None)
+                    labels = (str(label) for label in (point.attributes or {}).values())
+                    found[(metric.name, *labels)] = getattr(point, "count", 0) if value is None else value
+        return found
+
+    def told(self) -> str:
+        return "\n".join([*(span.to_json() for span in self.spans()), repr(self.numbers())])
+
+    def close(self) -> None:
+        for shutdown in self._shutdown:
+            shutdown()
+
+
+def keeping(kind: str, directory: Path, caplog: pytest.LogCaptureFixture) -> Kept:
+    """Return one of the observers, and what tells what it has told."""
+    caplog.set_level(logging.DEBUG, logger="skillhub_mcp")
+
+    def logged() -> str:
+        return "\n".join(repr(vars(record)) for record in caplog.records)
+
+    if kind == "silent":
+        return Kept(NULL_OBSERVER, logged)
+    if kind == "requests":
+        return Kept(AccessLog(), logged)
+    if kind == "audit":
+        path = directory / "audit.jsonl"
+        observer = Audit(owner="ann", file=JsonLinesLog(str(path), what="The audit log"))
+        return Kept(observer, lambda: logged() + (path.read_text(encoding="utf-8") if path.exists() else ""))
+    if kind == "open_telemetry":
+        telemetry = Telemetry()
+        return Kept(telemetry.observer, telemetry.told)
+    if kind == "prometheus":
+        prometheus = Prometheus()
+
+        def scraped() -> str:
+            return prometheus.exposition("")[0].decode()
+
+        return Kept(prometheus, scraped)
+    every = [keeping(one, directory, caplog) for one in EVERY_OBSERVER if one != "several"]
+    return Kept(CompositeObserver([one.observer for one in every]), lambda: "\n".join(one.told() for one in every))

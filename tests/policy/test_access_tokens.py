@@ -1,0 +1,120 @@
+"""Tokens: kept as hashes, each with a filter, and refused where a filter could come to mean more than was written."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillhub_mcp.errors import TokensUnreadable
+from skillhub_mcp.policy.access_tokens import (
+    BadTokens,
+    Token,
+    Tokens,
+    digest_of,
+    filter_of,
+    make_token,
+    parse_tokens,
+    tokens_text,
+)
+from skillhub_mcp.policy.files import change_tokens, tokens_file
+from skillhub_mcp.skills.visibility import Visibility
+
+DIGEST = "0" * 64
+ONE: dict[str, Any] = {"name": "ci", "sha256": DIGEST, "skills": ["a"], "categories": ["b"], "created": "2026-11-21"}
+
+
+def written(*tokens: object, **rest: object) -> str:
+    return json.dumps({"format": 1, "tokens": list(tokens), **rest})
+
+
+def test_a_token_is_long_new_each_time_and_known_by_its_hash_alone() -> None:
+    (first, secret), (_, other) = (make_token("ci", Visibility()) for _ in range(2))
+    assert secret != other
+    assert len(secret) >= 43
+    assert first.digest == digest_of(secret)
+    assert secret not in tokens_text(Tokens((first,)))
+    assert first.digest not in repr(first)
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    narrowed = Token("ci", DIGEST, Visibility(frozenset({"b", "a"}), frozenset({"docs"})), "2026-11-21")
+    free = Token("all", "1" * 64, Visibility(), "2026-11-21")
+    kept = Tokens((narrowed, free))
+    assert parse_tokens(tokens_text(kept)) == kept
+    assert kept.by_digest == {DIGEST: narrowed, "1" * 64: free}
+    assert kept.without("ci") == Tokens((free,))
+    assert kept.without("nobody") == kept
+    with pytest.raises(BadTokens, match="there is a token named 'all' already"):
+        kept.with_one(free)
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a b", "a\n", "é", "x" * 65, "../x"])
+def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> None:
+    with pytest.raises(BadTokens, match="is not a name of 1 to 64"):
+        make_token(name, Visibility())
+    with pytest.raises(BadTokens, match="is not a name of 1 to 64"):
+        parse_tokens(written({**ONE, "name": name}))
+
+
+@pytest.mark.parametrize("key", ["skills", "categories"])
+@pytest.mark.parametrize("value", [[], [""], [" "], "a", [1], {}, None, 0, False])
+def test_a_filter_that_is_not_understood_never_comes_to_mean_everything(key: str, value: object) -> None:
+    with pytest.raises(BadTokens, match=f"{key} must be a list of at least one name"):
+        filter_of(**{key: value})
+    with pytest.raises(BadTokens, match=rf"tokens\[1\]: {key} must be a list"):
+        parse_tokens(written({**ONE, "name": "x", "sha256": "1" * 64}, {**ONE, key: value}))
+
+
+def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
+    assert filter_of([" PDF Tools "], ["Docs"]) == Visibility(frozenset({"PDF Tools"}), frozenset({"docs"}))
+    assert not filter_of().limits
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "line 1 is not JSON"),
+        ("[" * 100_000, "it is nested too deeply"),
+        ("[]", 'it must be an object with "format": 1'),
+        (written(format=2), 'it must be an object with "format": 1'),
+        (written(more=1), 'it must be an object with "format": 1'),
+        ('{"format": 1, "tokens": {}}', "tokens must be a list"),
+        (written("x"), r"tokens\[0\] must be an object"),
+        (written({**ONE, "skill": ["a"]}), r"tokens\[0\] has 'skill', which is not known"),
+        (written({**ONE, "sha256": "F" * 64}), "64 hexadecimal digits"),
+        (written({**ONE, "sha256": "0" * 63}), "64 hexadecimal digits"),
+        (written({**ONE, "name": 1}), "name and created must be text"),
+        (written(ONE, {**ONE, "sha256": "1" * 64}), "two tokens have the same name"),
+        (written(ONE, {**ONE, "name": "other"}), "two tokens have the same hash"),
+        (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "a key stands twice"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_refused_whole(text: str, reason: str) -> None:
+    with pytest.raises(BadTokens, match=reason):
+        parse_tokens(text)
+
+
+def test_the_file_is_its_owners_alone_and_seen_when_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "tokens.json"
+    with pytest.raises(TokensUnreadable, match="does not exist"):
+        tokens_file(str(path)).read()
+    token, _ = make_token("ci", Visibility())
+    change_tokens(str(path), lambda tokens: tokens.with_one(token))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    file = tokens_file(str(path))
+    assert file.read() == Tokens((token,))
+    assert file.read() is file.read()
+    change_tokens(str(path), lambda tokens: tokens.without("ci"))
+    assert file.read() == Tokens()
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(TokensUnreadable) as caught:
+        file.read()
+    assert caught.value.code == "TOKENS_UNREADABLE"
+    assert (caught.value.hint or "").endswith("nobody is let in until then")
+    with pytest.raises(TokensUnreadable):
+        change_tokens(str(path), lambda tokens: tokens)
+    assert path.read_text(encoding="utf-8") == "{"

@@ -1,0 +1,247 @@
+"""A SKILL.md that keeps every rule is published as it is; another says the same in the specification's form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+import yaml
+from fastmcp.skills._snapshot import parse_frontmatter
+
+from skillhub_mcp.publishing.normalization import PublishedDocument, Withheld, published_document
+from skillhub_mcp.publishing.portable_yaml import Json
+
+BODY = "# How\n\nDo it.\n---\nAnd: more\n"
+
+
+def skill_file(header: str, body: str = BODY) -> bytes:
+    return f"---\n{header}---\n{body}".encode()
+
+
+def published(content: bytes, name: str = "demo") -> PublishedDocument:
+    document = published_document(content, name)
+    assert isinstance(document, PublishedDocument), document
+    return document
+
+
+def of(extra: str, *, description: str = "description: Does it.\n") -> PublishedDocument:
+    return published(skill_file(f"name: demo\n{description}{extra}"))
+
+
+def as_a_host_reads_it(document: PublishedDocument) -> Mapping[str, Json]:
+    """The frontmatter that FastMCP's strict reader makes of the bytes that are served."""
+    return parse_frontmatter(document.content).root
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(skill_file("name: demo\ndescription: Does it.\n"), id="plain"),
+        pytest.param(skill_file("name: demo\ndescription: Does it.\n", ""), id="without a body"),
+        pytest.param(b"---\nname: demo\ndescription: Does it.\n---", id="ends with its fence"),
+        pytest.param(b"---\r\nname: demo\r\ndescription: Does it.\r\n---\r\nText.\r\n", id="CRLF"),
+        pytest.param(b"\xef\xbb\xbf---\nname: demo\ndescription: Does it.\n---\nText.\n", id="byte order mark"),
+        pytest.param(skill_file("# why\nname: demo # so\n\ndescription: Does it.\n"), id="comments"),
+        pytest.param(skill_file("description: Does it.\nname: 'demo'\n"), id="another order"),
+        pytest.param(
+            skill_file('name: demo\ndescription: >-\n  Does\n  it.\nlicense: "MIT"\nmetadata:\n  version: "1.10"\n'),
+            id="folded, quoted, mapped",
+        ),
+        pytest.param(
+            skill_file("name: demo\ndescription: Does it.\nhooks:\n  - a: 1.5\n    b: true\n"), id="more keys"
+        ),
+    ],
+)
+def test_one_that_keeps_the_rules_is_published_byte_for_byte(content: bytes) -> None:
+    document = published(content)
+    assert (document.content, document.changes) == (content, ())
+    assert as_a_host_reads_it(document) == document.frontmatter
+
+
+@pytest.mark.parametrize(
+    ("extra", "key", "value", "change"),
+    [
+        ("metadata:\n  a: 1.10\n", "metadata", {"a": "1.10"}, "metadata: text instead of a value in a"),
+        (
+            "metadata:\n  hub:\n    tags: [x, y]\n    deep: {k: yes}\n  when: 2026-11-21\n  none:\n",
+            "metadata",
+            {"hub.tags": "x, y", "hub.deep.k": "yes", "when": "2026-11-21", "none": ""},
+            "metadata: text instead of a map in hub, a value in none",
+        ),
+        ("metadata:\n  - a\n", "metadata", None, "metadata: left out, since it is no map"),
+        ("metadata: words\n", "metadata", None, "metadata: left out, since it is no map"),
+        ("metadata:\n  a: [{b: c}]\n", "metadata", {"a": '[{"b": "c"}]'}, "metadata: text instead of a list in a"),
+        (
+            "allowed-tools:\n  - Read\n  - Bash(git *)\n",
+            "allowed-tools",
+            "Read Bash(git *)",
+            "one text instead of a list",
+        ),
+        ("allowed-tools: []\n", "allowed-tools", None, "allowed-tools: left out, since it holds no text"),
+        ("license: 2.0\n", "license", "2.0", "license: text"),
+        ("license:\n", "license", None, "license: left out, since it holds no text"),
+        ("compatibility: [a, b]\n", "compatibility", "a, b", "compatibility: text"),
+        (
+            f"compatibility: {'x' * 501}\n",
+            "compatibility",
+            "x" * 499 + "…",
+            "compatibility: the first 500 of 501 characters",
+        ),
+        ("version: 1_000\n", "version", "1_000", "version: written so that every parser reads it alike"),
+        ("released: 2026-11-21\n", "released", "2026-11-21", "released: written so that every parser reads it alike"),
+        ("on: x\n", "on", "x", "on: written so that every parser reads it alike"),
+        ("a: &x b\nc: *x\n", "c", "b", "a, c: written so that every parser reads it alike"),
+        ("a: b\na: c\n", "a", "c", "a: written so that every parser reads it alike"),
+        ('a: "b\tc"\n', "a", "b\tc", "the frontmatter: written so that every parser reads it alike"),
+    ],
+)
+def test_what_breaks_a_rule_is_written_in_the_specifications_form_and_told(
+    extra: str, key: str, value: Json, change: str
+) -> None:
+    document = of(extra)
+    assert document.frontmatter.get(key) == value
+    assert any(change in told for told in document.changes), document.changes
+    assert as_a_host_reads_it(document) == document.frontmatter
+    assert document.content.endswith(f"---\n{BODY}".encode())
+
+
+@pytest.mark.parametrize(
+    ("header", "change"),
+    [
+        ("name: Wild Name!\ndescription: Does it.\n", "name: 'demo' instead of 'Wild Name!'"),
+        ("description: Does it.\n", "name: 'demo' added"),
+        ("name:\ndescription: Does it.\n", "name: 'demo' added"),
+        (f"name: {'x' * 300}\ndescription: Does it.\n", f"name: 'demo' instead of '{'x' * 99}…'"),
+        ('name: "\\e[2Jx"\ndescription: Does it.\n', "name: 'demo' instead of '\\x1b[2Jx'"),
+    ],
+)
+def test_the_name_is_the_published_one_and_comes_first(header: str, change: str) -> None:
+    document = published(skill_file(header))
+    assert next(iter(document.frontmatter.items())) == ("name", "demo")
+    assert change in document.changes
+    assert as_a_host_reads_it(document) == document.frontmatter
+
+
+def test_a_name_that_is_a_number_is_written_as_text() -> None:
+    document = published(skill_file("name: 123\ndescription: Does it.\n"), "123")
+    assert (document.frontmatter["name"], document.changes) == ("123", ("name: text",))
+    assert as_a_host_reads_it(document) == document.frontmatter
+
+
+@pytest.mark.parametrize(
+    ("written", "description"),
+    [
+        ("description: 42\n", "42"),
+        ("description: [one, two]\n", "one, two"),
+        ("description:\n  deep: x\n", '{"deep": "x"}'),
+        ("description: 2026-11-21\n", "2026-11-21"),
+        (f"description: {'ä' * 1_025}\n", "ä" * 1_023 + "…"),
+    ],
+)
+def test_a_description_becomes_text_of_the_specified_length(written: str, description: str) -> None:
+    document = of("", description=written)
+    assert document.frontmatter["description"] == description
+    assert document.changes
+    assert as_a_host_reads_it(document) == document.frontmatter
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\n---\nname: demo\ndescription: Does it.\n---\nText.\n", id="begins late"),
+        pytest.param(b"--- \nname: demo\ndescription: Does it.\n---\nText.\n", id="blank behind the first fence"),
+        pytest.param(b"---\nname: demo\ndescription: Does it.\n--- \nText.\n", id="blank behind the last fence"),
+        pytest.param(b"---\nname: demo\ndescription: Does it.\n---\t\n---\nText.\n", id="a fence follows"),
+    ],
+)
+def test_fences_that_some_parsers_miss_are_written_bare(content: bytes) -> None:
+    document = published(content)
+    assert document.changes == ("the frontmatter: between two bare lines ---, the first of them the file's first",)
+    assert as_a_host_reads_it(document) == {"name": "demo", "description": "Does it."}
+    assert document.content.endswith(b"---\nText.\n")
+
+
+def test_a_frontmatter_that_is_no_yaml_is_written_as_it_is_read() -> None:
+    document = of("", description="description: Does it: well #1\n")
+    assert document.frontmatter["description"] == "Does it: well #1"
+    assert document.changes == ("the frontmatter: written as YAML",)
+    assert as_a_host_reads_it(document) == document.frontmatter
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"), [("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"), ("cp1252", b""), ("latin-1", b"")]
+)
+def test_a_file_in_another_encoding_is_written_as_utf_8(encoding: str, mark: bytes) -> None:
+    text = "---\nname: demo\ndescription: Tut es für dich.\n---\nÜber.\n"
+    document = published(mark + text.encode(encoding))
+    assert document.changes == ("the file: written as UTF-8",)
+    assert document.frontmatter["description"] == "Tut es für dich."
+    assert document.content.decode().endswith("---\nÜber.\n")
+    assert as_a_host_reads_it(document) == document.frontmatter
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"no frontmatter", "cannot be read"),
+        (b"---\nname: demo\n", "cannot be read"),
+        (b"---\n- a\n---\n", "cannot be read"),
+        (b"---\nname: demo\ndescription: a\0b\n---\n", "cannot be read"),
+        (b"", "cannot be read"),
+        (skill_file("name: demo\n"), "no description"),
+        (skill_file("name: demo\ndescription: ' '\n"), "no description"),
+        (skill_file("name: demo\ndescription: []\n"), "no description"),
+        (skill_file(f"name: Demo\ndescription: Does it.\n? {'k' * 1_100}\n: v\n"), "a key of more than 1,000"),
+        (skill_file(f"name: Demo\ndescription: Does it.\na:\n  ? {'k' * 1_100}\n  : v\n"), "a key of more than 1,000"),
+    ],
+)
+def test_what_cannot_be_published_without_inventing_is_withheld_with_a_reason(content: bytes, reason: str) -> None:
+    document = published_document(content, "demo")
+    assert isinstance(document, Withheld)
+    assert reason in document.reason
+
+
+def test_a_document_that_was_adapted_needs_no_more_of_it() -> None:
+    first = of("metadata:\n  a: 1.10\nwhen: 2026-11-21\nsign: a |# b\n")
+    again = published(first.content)
+    assert (again.content, again.frontmatter, again.changes) == (first.content, first.frontmatter, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ('"a\\x07\\x7f\\x85\\u2028\\ufeffb"', "a\x07\x7f\x85\u2028\ufeffb"),
+        ('"quote \\" backslash \\\\ slash /"', 'quote " backslash \\ slash /'),
+        ("'{a: b} # no comment'", "{a: b} # no comment"),
+        ('"line\\nline\\ttab"', "line\nline\ttab"),
+        ('"\\U0001F9EA"', "🧪"),
+    ],
+)
+def test_every_text_comes_through_being_written_anew(value: str, text: str) -> None:
+    document = of(f"force: 012\nkey: {value}\n")
+    assert document.frontmatter["key"] == text
+    for loader in (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        assert yaml.load(document.content.split(b"---\n")[1], Loader=loader) == document.frontmatter
+
+
+def test_numbers_come_through_being_written_anew() -> None:
+    numbers = ["0", "-7", "1.10", "123456789012345", "0.0001", "123456789012345.5", "3.141592653589793", "0.00001"]
+    document = of("force: 012\nnumbers: [" + ", ".join(numbers) + "]\n")
+    assert as_a_host_reads_it(document) == document.frontmatter
+    # The last has no form but with an exponent, which is text to the older YAML.
+    assert document.frontmatter["numbers"] == [*json.loads(f"[{', '.join(numbers[:-1])}]"), "0.00001"]
+
+
+def test_what_is_told_is_bounded_and_holds_no_sign_that_a_terminal_acts_on() -> None:
+    many = "".join(f'  "\\e[2J{number:04}": 1.5\n' for number in range(2_000))
+    document = of(f'metadata:\n{many}"\\e]0;owned\\a": 012\n{"k" * 900}: 012\n')
+    assert all(len(change) < 1_000 and change.isprintable() for change in document.changes)
+    assert any("\\x1b]0;owned\\x07" in change for change in document.changes)
+    assert any(change.endswith("…") for change in document.changes)
+
+
+def test_a_number_without_end_is_a_text_like_any_other() -> None:
+    document = of(f"version: {'1' * 6_000}\n")
+    assert document.frontmatter["version"] == "1" * 6_000
+    assert as_a_host_reads_it(document) == document.frontmatter

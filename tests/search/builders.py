@@ -1,0 +1,193 @@
+"""Pieces for the tests of search: skills as values, a small embedder, and the layers put together as in `bootstrap`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from skillhub_mcp.analysis.analyzer import normalise_query
+from skillhub_mcp.embedders.base import Embedder, Vector
+from skillhub_mcp.errors import EmbeddingError
+from skillhub_mcp.index.indexer import Indexer, Published
+from skillhub_mcp.index.lance import IN_MEMORY, IndexRow, LanceIndex, LanceStore
+from skillhub_mcp.index.state import IndexState, load_state, state_path
+from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
+from skillhub_mcp.search.ranking import Hit
+from skillhub_mcp.search.searcher import Searcher
+from skillhub_mcp.skills.admission import LENIENT
+from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.roots import SkillRoot, make_roots
+from skillhub_mcp.skills.scanner import Scan, scan
+
+COMMAND = (sys.executable, "-m", "skillhub_mcp")
+
+
+def make_skill(
+    name: str,
+    description: str = "Does one thing well.",
+    *,
+    directory: str | None = None,
+    root: str = "/library",
+    category: str | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, object] | None = None,
+) -> Skill:
+    """A skill as a scan would have read it."""
+    return Skill(
+        name=name,
+        description=description,
+        directory=directory or f"{root}/{name}",
+        root=root,
+        category=category,
+        tags=tuple(tags),
+        always_apply=False,
+        allowed_tools=(),
+        license=None,
+        compatibility=None,
+        metadata=metadata or {},
+        diagnostics=(),
+        stamp=FileStamp(1_700_000_000_000_000_001, 100, hashlib.sha256(name.encode()).hexdigest(), 2**61),
+    )
+
+
+def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> IndexRow:
+    return IndexRow(skill, skill.stamp.content_hash, instructions, vector)
+
+
+def index_of(db_path: str | Path, skills: Sequence[Skill], *, held_rows: int = 0) -> LanceIndex:
+    """A text index of `skills`, on disk, where LanceDB is asked unless there are at most `held_rows`."""
+    store = LanceStore(str(db_path), held_rows=held_rows)
+    return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
+
+
+def names(index: LanceIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
+    """The names of what `query` finds."""
+    by_path = {skill.directory: skill.name for skill in among}
+    return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
+
+
+def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+    """What words alone find, best first."""
+    return Searcher().search(index, normalise_query(query), limit=limit, among=frozenset(among)).hits[:limit]
+
+
+class WordEmbedder:
+    """Embeds a text as counts of its hashed words: the same text gives the same vector, shared words draw near."""
+
+    is_local = False
+
+    def __init__(self, identity: str = "test:words", dimension: int = 16) -> None:
+        self.identity = identity
+        self.dimension = dimension
+        self.texts: list[str] = []
+        self.queries: list[str] = []
+        self.fails = False
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self._refuse()
+        self.texts += texts
+        return [self._vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        self._refuse()
+        self.queries.append(text)
+        return self._vector(text)
+
+    def _refuse(self) -> None:
+        if self.fails:
+            raise EmbeddingError("the test's provider is down")
+
+    def _vector(self, text: str) -> Vector:
+        counts = [0.0] * self.dimension
+        for word in text.lower().split():
+            counts[hashlib.sha256(word.encode()).digest()[0] % self.dimension] += 1.0
+        length = sum(count * count for count in counts) ** 0.5 or 1.0
+        return [count / length for count in counts]
+
+
+class Desk:
+    """One server's view of a database: its roots, its indexer and its looker."""
+
+    def __init__(
+        self,
+        db_path: str | Path,
+        *roots: str | Path,
+        embedder: Embedder | None = None,
+        automatic: bool = True,
+        lock_timeout: float = 30.0,
+        rest_seconds: float = 300.0,
+    ) -> None:
+        self.db_path = str(db_path)
+        self.roots: tuple[SkillRoot, ...] = make_roots([str(root) for root in roots])
+        self.indexer = Indexer(
+            self.db_path, self.roots, embedder=embedder, lock_timeout=lock_timeout, rest_seconds=rest_seconds
+        )
+        self.looker = IndexSync(
+            self.roots,
+            self.indexer,
+            make_spare=lambda: Indexer(IN_MEMORY, self.roots, embedder=None),
+            automatic=automatic,
+            admission=LENIENT,
+        )
+        self.view: View | None = None
+
+    def look(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
+        self.view = self.looker.look(self.view, depth, on_snapshot=lambda _: None)
+        return self.view
+
+    def scan(self, *, reread: bool = False) -> Scan:
+        state = self.state()
+        memory = {} if state is None else state.memory_of(root.path for root in self.roots)
+        return scan(self.roots, memory=memory, reread=reread)
+
+    def sync(self, *, force: str | None = None, anew: bool = False) -> Published:
+        _, published = self.indexer.sync(lambda memory: scan(self.roots, memory=memory), force=force, anew=anew)
+        return published
+
+    def state(self) -> IndexState | None:
+        return load_state(state_path(self.db_path))
+
+    def published(self) -> IndexState:
+        state = self.state()
+        assert state is not None
+        return state
+
+    def find(self, query: str) -> list[str]:
+        """The directory names of what the present view finds, by its own snapshot."""
+        assert self.view is not None
+        assert self.view.index is not None
+        among = frozenset(skill.directory for skill in self.view.snapshot.skills)
+        hits = text_hits(self.view.index, query, among=among)
+        return sorted(os.path.basename(hit.directory) for hit in hits)
+
+
+def published_rows(db_path: str | Path) -> list[str]:
+    """The directory names of all rows of the published version, read by a fresh connection; twice where doubled."""
+    import lancedb
+
+    state = load_state(state_path(str(db_path)))
+    assert state is not None
+    table = lancedb.connect(str(db_path)).open_table("skills")
+    table.checkout(state.table_version)
+    rows = table.search().select(["path"]).limit(None).to_list()
+    return sorted(os.path.basename(found["path"]) for found in rows)
+
+
+def skillhub(
+    environment: Mapping[str, str], *arguments: str, preexec: Callable[[], None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a `skillhub` command in a process of its own."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        preexec_fn=preexec,
+    )

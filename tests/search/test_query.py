@@ -1,0 +1,151 @@
+"""What a query asks for, given what a library has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.search.builders import make_skill
+
+from skillhub_mcp.analysis.analyzer import normalise_query
+from skillhub_mcp.analysis.spelling import Speller
+from skillhub_mcp.index.features import encode_features
+from skillhub_mcp.index.statistics import Statistics, Tally
+from skillhub_mcp.search.query import ALL_ORIGINS, Clause, Query, TermOrigin, parse_query
+
+LIBRARY = (
+    make_skill("invoice-sorter", "Sort invoices and receipts into a folder automatically."),
+    make_skill("csharp-async", "Best practices for C# asynchronous programming, and avoiding a deadlock."),
+    make_skill("kubernetes", "Debug a Kubernetes pod; watch websocket connections."),
+    make_skill("ja-invoices", "請求書のPDFから番号を抽出する。"),
+    make_skill("repository", "Clean a repository, with full text search."),
+)
+
+
+def statistics() -> Statistics:
+    tally = Tally()
+    for skill in LIBRARY:
+        found = encode_features(skill, "")
+        tally.add(found.encoded, found.words)
+    return tally.result()
+
+
+def asked(query: str, *, origins: frozenset[TermOrigin] = ALL_ORIGINS) -> Query:
+    known = statistics()
+    return parse_query(normalise_query(query), known, Speller(known.words), origins=origins)
+
+
+def choices(question: Query, origin: TermOrigin) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for clause in question.clauses:
+        for choice in clause.alternatives:
+            if choice.origin is origin:
+                found.setdefault(clause.asked, []).append(choice.text)
+    return found
+
+
+def clause_of(question: Query, word: str) -> Clause:
+    (found,) = [clause for clause in question.clauses if clause.asked == word]
+    return found
+
+
+def test_each_word_that_says_something_is_a_clause() -> None:
+    question = asked("please sort the invoices for me")
+    assert [clause.asked for clause in question.clauses] == ["sort", "invoices"]
+    assert question.phrases == (("sort", "invoic"),)
+
+
+@pytest.mark.parametrize(
+    ("query", "meanings"),
+    [
+        ("Alle Rechnungen aus dem Ordner sortieren", {"Rechnungen": "invoice", "Ordner": "folder"}),
+        ("Quiero ordenar las facturas en una carpeta", {"facturas": "invoice", "carpeta": "folder"}),
+        ("trier les factures dans un dossier", {"factures": "invoice", "dossier": "folder"}),
+        ("отсортировать счета по папкам и документам", {"счета": "invoice", "документам": "document"}),
+        ("レポートを翻訳したい", {"レポート": "report", "翻訳": "translate"}),
+        ("把电影导出成表格", {"电影": "movie", "导出": "export", "表格": "table"}),
+        ("보고서를 번역", {"보고서": "report", "번역": "translate"}),
+    ],
+)
+def test_words_of_another_language_stand_for_english_ones(query: str, meanings: dict[str, str]) -> None:
+    found = choices(asked(query), TermOrigin.TRANSLATION)
+    assert {word: found[word][0] for word in meanings} == meanings
+
+
+def test_an_english_question_is_not_translated() -> None:
+    assert choices(asked("what is the brief for the rust project about die casting"), TermOrigin.TRANSLATION) == {}
+
+
+def test_what_a_skill_is_described_in_counts_more_than_its_translation() -> None:
+    question = asked("請求書")
+    weights = {choice.text: choice.weight for clause in question.clauses for choice in clause.alternatives}
+    assert weights["invoice"] < weights["請求"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("deadlok", "deadlock"), ("automaticaly", "automatically"), ("kuberntes", "kubernetes"), ("recepits", "receipts")],
+)
+def test_a_misspelt_word_is_mended_by_a_word_that_skills_are_described_with(wrong: str, right: str) -> None:
+    assert choices(asked(wrong), TermOrigin.SPELLING) == {wrong: [right]}
+
+
+def test_a_word_that_is_known_is_not_mended() -> None:
+    assert choices(asked("sort pod clean"), TermOrigin.SPELLING) == {}
+
+
+def test_two_words_written_as_one_are_parted_and_one_written_as_two_is_joined() -> None:
+    assert choices(asked("fulltext"), TermOrigin.SPELLING) == {"fulltext": ["full text"]}
+    assert choices(asked("web socket"), TermOrigin.JOINED) == {"web": ["websocket"]}
+
+
+def test_synonyms_stand_beside_what_was_asked_and_count_less() -> None:
+    (clause,) = asked("k8s").clauses
+    weights = {choice.text: choice.weight for choice in clause.alternatives}
+    assert weights["kubernetes"] < 1.0
+    assert choices(asked("c sharp"), TermOrigin.SYNONYM)["c sharp"][:1] == ["c#"]
+
+
+def test_what_nothing_can_satisfy_stays_a_clause() -> None:
+    question = asked("invoices of Ouagadougou")
+    assert clause_of(question, "Ouagadougou").alternatives == ()
+
+
+@pytest.mark.parametrize("left_out", sorted(ALL_ORIGINS - {TermOrigin.ASKED}))
+def test_each_kind_of_alternative_can_be_left_out(left_out: TermOrigin) -> None:
+    for query in ("k8s deadlok web socket", "die Rechnungen"):
+        assert choices(asked(query, origins=ALL_ORIGINS - {left_out}), left_out) == {}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "\0\0",
+        "🦀🦀",
+        "AND OR NOT ( ) * : \" '",
+        "x" * 100_000,
+        "pdf " * 25_000,
+        "請求書" * 10_000,
+        "a b c d e f g h i j k l m n o p q r s t u v w x y z " * 100,
+        "\ud800",
+    ],
+)
+def test_odd_queries_become_bounded_questions(query: str) -> None:
+    question = asked(query)
+    assert len(question.clauses) <= 60
+    assert len(question.terms) <= 1_000
+
+
+def test_the_same_query_is_the_same_question() -> None:
+    queries: Sequence[str] = ("sort invoices", "die Rechnungen sortieren", "請求書を整理", "kuberntes deadlok")
+    assert [asked(query) for query in queries] == [asked(query) for query in queries]
+
+
+@pytest.mark.parametrize("query", ["AI agent", "ai agent", "CI pipeline", "ES index", "DEM raster", "OS hardening"])
+def test_an_abbreviation_is_not_taken_for_another_language(query: str) -> None:
+    assert len(asked(query).clauses) == 2
+
+
+def test_a_foreign_word_alone_is_translated_where_no_skill_has_it() -> None:
+    assert choices(asked("Rechnungen"), TermOrigin.TRANSLATION)["Rechnungen"][0] == "invoice"

@@ -1,0 +1,241 @@
+"""One search from the text to ranked hits, over a real index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.search.builders import WordEmbedder, make_skill, row
+
+from skillhub_mcp.errors import RerankingError
+from skillhub_mcp.index.lance import LanceIndex, LanceStore
+from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.search.rerankers import Contenders
+from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchResult, without_copies
+from skillhub_mcp.skills.model import Skill
+
+LIBRARY = (
+    make_skill("invoice-sorter", "Sort invoices into folders."),
+    make_skill("table-reader", "Read tables out of a PDF."),
+    make_skill("bread", "Bake bread at home."),
+)
+EVERYTHING = frozenset(skill.directory for skill in LIBRARY)
+
+
+def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbedder | None = None) -> LanceIndex:
+    store = LanceStore(str(tmp_path / "db"))
+    vectors = (
+        [None] * len(skills) if embedder is None else embedder.embed_documents([s.searchable_text for s in skills])
+    )
+    rows = [row(skill, vector=vector) for skill, vector in zip(skills, vectors, strict=True)]
+    return store.open(store.rebuild(rows, dimension=None if embedder is None else embedder.dimension))
+
+
+def found(searcher: Searcher, index: LanceIndex, query: str, *, limit: int = 40) -> SearchResult:
+    return searcher.search(index, query, limit=limit, among=EVERYTHING)
+
+
+def names(answer: SearchResult) -> list[str]:
+    return [hit.directory.rsplit("/", 1)[1] for hit in answer.hits]
+
+
+@pytest.mark.acceptance("S2-8")
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("sort my invoices", "invoice-sorter"),
+        ("sort my invoces", "invoice-sorter"),
+        ("die Rechnungen sortieren", "invoice-sorter"),
+        ("請求書を整理したい", "invoice-sorter"),
+        ("读取 PDF 表格", "table-reader"),
+        ("prendre des tableaux dans un PDF", "table-reader"),
+    ],
+)
+def test_the_skill_is_found_however_it_is_asked_for(tmp_path: Path, query: str, first: str) -> None:
+    assert names(found(Searcher(), stored(tmp_path), query))[0] == first
+
+
+def test_each_mode_looks_where_it_says(tmp_path: Path) -> None:
+    embedder = WordEmbedder(dimension=64)
+    index = stored(tmp_path, embedder=embedder)
+    by_mode = {mode: found(Searcher(mode=mode, embedder=embedder), index, "bake bread") for mode in SearchMode}
+    reasons = {mode: {hit.reason for hit in answer.hits} for mode, answer in by_mode.items()}
+    assert reasons[SearchMode.FTS] == {Reason.TEXT}
+    assert reasons[SearchMode.VECTOR] == {Reason.VECTOR}
+    assert reasons[SearchMode.HYBRID] == reasons[SearchMode.AUTO] == {Reason.BOTH, Reason.VECTOR}
+    assert all(names(answer)[0] == "bread" for answer in by_mode.values())
+
+
+def test_local_vectors_tell_candidates_apart_and_find_some_only_where_words_find_few(tmp_path: Path) -> None:
+    class Local(WordEmbedder):
+        is_local = True
+
+    embedder = Local(dimension=64)
+    index = stored(tmp_path, embedder=embedder)
+    enough = found(Searcher(embedder=embedder), index, "bread", limit=1)
+    assert [(hit.directory, hit.reason) for hit in enough.hits] == [("/library/bread", Reason.BOTH)]
+    too_few = found(Searcher(embedder=embedder), index, "bread", limit=2)
+    assert {hit.reason for hit in too_few.hits} == {Reason.BOTH, Reason.VECTOR}
+
+
+def test_a_query_is_embedded_once_however_often_it_is_asked(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    index = stored(tmp_path, embedder=embedder)
+    searcher = Searcher(embedder=embedder)
+    for _ in range(3):
+        found(searcher, index, "bake bread")
+    assert embedder.queries == ["bake bread"]
+
+
+def test_a_provider_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    index = stored(tmp_path, embedder=embedder)
+    now = [0.0]
+    searcher = Searcher(embedder=embedder, clock=lambda: now[0])
+    embedder.fails = True
+    assert {hit.reason for hit in found(searcher, index, "bake bread").hits} == {Reason.TEXT}
+    embedder.fails = False
+    assert {hit.reason for hit in found(searcher, index, "bake bread").hits} == {Reason.TEXT}
+    now[0] = 31.0
+    assert Reason.BOTH in {hit.reason for hit in found(searcher, index, "bake bread").hits}
+
+
+class Judge:
+    """Calls the skills of those names fitting, in that order."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.fails = False
+        self.shown: list[list[tuple[str, str]]] = []
+
+    def rerank(self, query: str, contenders: Contenders) -> list[float]:
+        del query
+        self.shown.append(list(zip(contenders.names, contenders.descriptions, strict=True)))
+        if self.fails:
+            raise RerankingError("the test's model is down")
+        return [
+            2.0 - self.names.index(one) / 10 if one in self.names else words / 2
+            for one, words in zip(contenders.names, contenders.words.tolist(), strict=True)
+        ]
+
+
+def describe(directory: str) -> tuple[str, str]:
+    skill = next(skill for skill in LIBRARY if skill.directory == directory)
+    return skill.name, skill.description
+
+
+def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(tmp_path: Path) -> None:
+    index, judge = stored(tmp_path), Judge("table-reader")
+    searcher = Searcher(model=judge)
+    answer = searcher.search(index, "sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
+    assert names(answer) == ["table-reader", "invoice-sorter"]
+    assert sorted(judge.shown[0]) == [describe("/library/invoice-sorter"), describe("/library/table-reader")]
+
+
+def test_a_model_is_not_asked_about_nothing(tmp_path: Path) -> None:
+    judge = Judge("table-reader")
+    answer = Searcher(model=judge).search(stored(tmp_path), "xylophones", limit=40, among=EVERYTHING)
+    assert (names(answer), judge.shown) == ([], [])
+
+
+def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path: Path) -> None:
+    index, judge, now = stored(tmp_path), Judge("table-reader"), [0.0]
+    searcher = Searcher(model=judge, clock=lambda: now[0])
+    judge.fails = True
+    for _ in range(2):
+        answer = searcher.search(index, "sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+        assert names(answer)[0] == "invoice-sorter"
+    assert len(judge.shown) == 1
+    judge.fails, now[0] = False, 31.0
+    answer = searcher.search(index, "sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+    assert names(answer)[0] == "table-reader"
+
+
+def test_what_says_nearly_the_same_is_one_hit_with_the_other_named(tmp_path: Path) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    skills = [make_skill("reports", text), make_skill("reports", text, directory="/library/copy"), *LIBRARY]
+    index = stored(tmp_path, skills)
+    answer = Searcher().search(
+        index, "annual reports", limit=40, among=frozenset({skill.directory for skill in skills})
+    )
+    assert answer.copies == {"/library/copy": ["/library/reports"]}
+    assert [hit.directory for hit in without_copies(answer)] == ["/library/copy"]
+
+
+def test_each_copy_is_named_once_and_only_beside_one_that_scores_as_much(tmp_path: Path) -> None:
+    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
+    same = [make_skill("reports", text, directory=f"/library/{place}") for place in "abc"]
+    everything = frozenset(skill.directory for skill in (*same, *LIBRARY))
+    index = stored(tmp_path, [*same, *LIBRARY])
+    answer = Searcher().search(index, "annual reports", limit=40, among=everything)
+    assert answer.copies == {"/library/a": ["/library/b", "/library/c"]}
+    # Named like the question one comes far before the others: they are no copies of it any more.
+    named = Searcher().search(index, "annual reports", limit=40, among=everything, named=["/library/c"])
+    assert named.copies == {"/library/a": ["/library/b"]}
+
+
+@pytest.mark.acceptance("S2-21")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\0\0\0",
+        "x" * 100_000,
+        "pdf " * 25_000,
+        "a AND (b OR",
+        '"*:^~',
+        "🦀🦀🦀",
+        "請求書" * 9_000,
+        "\ud800 pdf",
+        "' OR 1=1 --",
+    ],
+)
+def test_odd_queries_are_answered(tmp_path: Path, query: str) -> None:
+    answer = found(Searcher(), stored(tmp_path), query)
+    assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
+
+
+def test_an_embedding_error_is_the_only_failure_that_is_forgiven(tmp_path: Path) -> None:
+    class Broken(WordEmbedder):
+        def embed_query(self, text: str) -> list[float]:
+            raise ZeroDivisionError(text)
+
+    index = stored(tmp_path, embedder=WordEmbedder())
+    with pytest.raises(ZeroDivisionError):
+        found(Searcher(embedder=Broken()), index, "bread")
+
+
+def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) -> None:
+    skills = [
+        make_skill("make", "Build with rules."),
+        *(make_skill(f"maker-{number}", "Make makes makers make things. " * 3) for number in range(120)),
+    ]
+    index = stored(tmp_path, skills)
+    everything = frozenset(skill.directory for skill in skills)
+    answer = Searcher().search(index, "make", limit=40, among=everything, named=["/library/make"])
+    assert (answer.hits[0].directory, answer.hits[0].score) == ("/library/make", 1.0)
+    hidden = Searcher().search(index, "make", limit=40, among=everything - {"/library/make"}, named=["/library/make"])
+    assert "/library/make" not in [hit.directory for hit in hidden.hits]
+
+
+@pytest.mark.parametrize("fields", [{"body"}, {"name", "body"}, {"tags", "category"}, {"description"}])
+def test_only_the_fields_that_are_chosen_are_searched(tmp_path: Path, fields: set[str]) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    skill = make_skill("alpha", "Beta.", tags=("gamma",), category="delta")
+    index = store.open(store.rebuild([row(skill, "epsilon")], dimension=None))
+    searcher = Searcher(fields=frozenset(fields))
+    words = {"name": "alpha", "description": "beta", "tags": "gamma", "category": "delta", "body": "epsilon"}
+    hits = {
+        field: searcher.search(index, word, limit=4, among=frozenset({skill.directory})).hits
+        for field, word in words.items()
+    }
+    assert {field for field, found in hits.items() if found} == fields
+
+
+def test_a_word_of_any_length_is_found(tmp_path: Path) -> None:
+    long = "достопримечательность"
+    skills = [make_skill("one", f"About {long} and {'x' * 60}."), make_skill("two", "Other.")]
+    index = stored(tmp_path, skills)
+    for word in (long, "x" * 60):
+        hits = Searcher().search(index, word, limit=4, among=frozenset({skill.directory for skill in skills})).hits
+        assert [hit.directory for hit in hits] == ["/library/one"]

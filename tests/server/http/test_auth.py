@@ -1,0 +1,463 @@
+"""Over HTTP whoever has a token is let in, and has the skills that are theirs; to them there are no others."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import json
+import logging
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from joserfc import jwk, jwt
+from mcp.shared.exceptions import MCPError
+from tests.conftest import SkillWriter
+from tests.server.bearers import add_token, bearer, bearing, issuer, knock
+from tests.server.eras import Caller, listening
+from tests.server.skills_client import pages, refused
+
+from skillhub_mcp.server.http.rate_limit import WrongTokens
+
+MODES = ("auto", "legacy")
+AUDIENCE = "https://skills.example.com/mcp"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tokens.json"
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
+    """Two skills for every set of tools, and a broken one."""
+    project = tmp_path.resolve() / "repo"
+    (project / ".git").mkdir(parents=True)
+    place = project / ".agents" / "skills"
+    for name, category in (("alpha", "open"), ("secret-plan", "closed")):
+        write_skill(name, f"Does {name} things.", body=f"Body of {name}.\n", category=category, root=place)
+    write_skill("broken-plan", frontmatter="name: broken-plan\ndescription: [", root=place)
+    return {
+        **hub_environment,
+        "SKILLHUB_ROOTS": "project,hub",
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_TOKEN": "the one token that has everything",
+        "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"),
+    }
+
+
+def test_who_has_no_token_or_a_wrong_one_is_not_let_in(environment: dict[str, str], file: Path) -> None:
+    token = add_token(file, "ci")
+    with listening(environment) as url:
+        assert knock(url).status_code == 401
+        assert knock(url).headers["www-authenticate"] == "Bearer"
+        for wrong in ("x", token[:-1], f"{token}x", token.upper(), environment["SKILLHUB_TOKEN"] + "x"):
+            refused = knock(url, wrong)
+            assert refused.status_code == 401
+            assert 'error="invalid_token"' in refused.headers["www-authenticate"]
+        assert knock(url, authorization=f"Basic {token}").status_code == 401
+        assert [knock(url, right).status_code for right in (token, environment["SKILLHUB_TOKEN"])] == [200, 200]
+        # Nothing besides the probes is told to who has none.
+        for path in ("/.well-known/oauth-protected-resource/mcp", "/docs", "/"):
+            assert httpx2.get(url.removesuffix("/mcp") + path).status_code == 404
+
+
+async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
+    """Ask in every way that there is about skills in general, and return each answer as text."""
+    client = hub.client
+    told = {
+        "instructions": client.instructions or "",
+        "search": (await hub.call("search_skills", query="things plan")).text,
+        "list": (await hub.call("search_skills", query="")).text,
+        "explained": (await hub.call("search_skills", query="secret plan", explain=True)).text,
+        "build_index": (await hub.call("build_index")).text,
+        "build_index of a source": (await hub.call("build_index", source="project", mode="lenient")).text,
+        "refresh_index": (await hub.call("refresh_index")).text,
+        "available_skills": (await hub.call("available_skills")).text,
+        "skills_list": (await hub.call("skills_list", force_reload=True)).text,
+        "skill_search": (await hub.call("skill_search", query="things plan")).text,
+        "context_inspect": (await hub.call("context_inspect")).text,
+        "prompts": str((await client.list_prompts()).prompts),
+        "session_context": await hub.prompt("session_context"),
+        "resources": str((await client.list_resources()).resources),
+        "templates": str((await client.list_resource_templates()).resource_templates),
+    }
+    for number, error in enumerate(
+        [
+            await hub.call("load_skill", skill_name="plan"),
+            await hub.call("skill_load", name="plan"),
+            await hub.call("skill_load", name="broken-plan"),
+        ]
+    ):
+        told[f"error {number}"] = error.text
+    return told
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_bearer_is_told_of_no_skill_but_their_own(environment: dict[str, str], file: Path, mode: str) -> None:
+    by_name, by_category = add_token(file, "one", skills={"alpha"}), add_token(file, "two", categories={"open"})
+
+    async def go(url: str) -> list[dict[str, str]]:
+        told = []
+        # The one who has everything asks first, and last, so that whatever is kept for the next is theirs.
+        for token in (environment["SKILLHUB_TOKEN"], by_name, by_category, environment["SKILLHUB_TOKEN"]):
+            async with bearer(url, token, mode) as hub:
+                told.append(await all_that_is_told(hub, mode))
+        return told
+
+    with listening(environment) as url:
+        everything, *narrowed, again = asyncio.run(go(url))
+    for told in narrowed:
+        for way, text in told.items():
+            if not way.startswith(("error", "templates")):
+                assert "alpha" in text or way in ("instructions", "explained"), way
+            assert "secret" not in text.replace("secret plan", ""), way
+            assert "broken" not in text or way == "error 2", way
+    for told in (everything, again):
+        assert {way for way, text in told.items() if "secret-plan" in text} >= {
+            *("search", "list", "build_index", "available_skills", "skills_list", "skill_search"),
+            *("context_inspect", "prompts", "session_context", "resources", "error 0", "error 1"),
+        }
+        assert "broken-plan" in told["skills_list"]
+
+
+async def tries(hub: Caller, name: str) -> dict[str, str]:
+    """Ask for one skill in every way that there is, and return what came of each."""
+    answers = {
+        "load_skill": await hub.call("load_skill", skill_name=name),
+        "by source": await hub.call("load_skill", skill_name=f"{name}@project"),
+        "Skill": await hub.call("Skill", skill=name),
+        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="SKILL.md"),
+        "run": await hub.call("run_skill_command", skill_name=name, command="cat", args=["SKILL.md"]),
+        "skill_load": await hub.call("skill_load", name=name, force=True),
+        "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
+    }
+    said = {way: answer.text for way, answer in answers.items()}
+    for prompt, arguments in ((name, {}), ("skill", {"name": name})):
+        try:
+            said[f"prompt {prompt}"] = await hub.prompt(prompt, **arguments)
+        except MCPError as error:
+            said[f"prompt {prompt}"] = error.error.message
+    try:
+        said["resource"] = str((await hub.client.read_resource(f"skill://project/{name}/SKILL.md")).contents)
+    except MCPError as error:
+        said["resource"] = error.error.message
+    return {way.replace(name, "X"): text.replace(name, "X") for way, text in said.items()}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
+    environment: dict[str, str], file: Path, mode: str
+) -> None:
+    token = add_token(file, "one", skills={"alpha"})
+
+    async def go(url: str) -> tuple[dict[str, str], ...]:
+        async with bearer(url, token, mode) as hub:
+            narrowed = await tries(hub, "alpha"), await tries(hub, "secret-plan"), await tries(hub, "no-such-one")
+        async with bearer(url, environment["SKILLHUB_TOKEN"], mode) as hub:
+            return *narrowed, await tries(hub, "secret-plan")
+
+    with listening(environment) as url:
+        own, hidden, missing, unhidden = asyncio.run(go(url))
+    assert hidden == missing
+    assert len(own) == 10
+    for way in own:
+        assert "Body of X." in own[way], way
+        assert "Body of X." in unhidden[way], way
+
+
+def test_hosts_that_read_skills_natively_are_told_of_a_bearers_own_only(
+    environment: dict[str, str], file: Path
+) -> None:
+    token = add_token(file, "one", skills={"alpha"})
+    place = "skill://project/{}"
+
+    async def uris(url: str, token: str) -> list[str]:
+        async with bearer(url, token) as hub:
+            listed = await pages(hub, "skills/list", "skills")
+        return [skill["uri"] for page in listed for skill in page]
+
+    async def refusals(url: str, name: str) -> list[str]:
+        async with bearer(url, token) as hub:
+            answers = [
+                await refused(hub, "skills/get", uri=f"{place.format(name)}/SKILL.md"),
+                await refused(hub, "resources/directory/read", uri=place.format(name)),
+                await refused(hub, "resources/read", uri=f"{place.format(name)}/SKILL.md"),
+            ]
+        return [answer.text.replace(name, "X") for answer in answers]
+
+    with listening(environment) as url:
+        alpha, secret = (f"{place.format(name)}/SKILL.md" for name in ("alpha", "secret-plan"))
+        assert asyncio.run(uris(url, token)) == [alpha]
+        assert asyncio.run(uris(url, environment["SKILLHUB_TOKEN"])) == [alpha, secret]
+        assert asyncio.run(refusals(url, "secret-plan")) == asyncio.run(refusals(url, "no-such-one"))
+
+
+def test_a_completion_and_a_search_by_exact_name_find_a_bearers_own_only(
+    environment: dict[str, str], file: Path
+) -> None:
+    import mcp_types
+
+    token = add_token(file, "one", skills={"alpha"})
+
+    async def go(url: str, token: str) -> tuple[list[str], Any]:
+        async with bearer(url, token) as hub:
+            typed = {"name": "name", "value": ""}
+            found = await hub.client.complete(mcp_types.PromptReference(name="skill"), typed)
+            template = mcp_types.ResourceTemplateReference(uri="skill://{+path}")
+            paths = await hub.client.complete(template, {"name": "path", "value": "plan"})
+            named = await hub.call("search_skills", query="secret-plan")
+        completed = [*found.completion.values, *paths.completion.values]
+        return completed, [skill["name"] for skill in named.json["skills"]]
+
+    with listening(environment) as url:
+        assert asyncio.run(go(url, token)) == (["alpha"], [])
+        everything = asyncio.run(go(url, environment["SKILLHUB_TOKEN"]))
+        assert everything == (["alpha", "secret-plan", "project/secret-plan/SKILL.md"], ["secret-plan"])
+
+
+def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Path) -> None:
+    one, other = add_token(file, "one"), add_token(file, "other")
+
+    async def loaded_again(url: str) -> list[bool]:
+        async with bearer(url, one) as hub:
+            await hub.call("skill_load", name="alpha")
+            handle = hub.handle
+            again = await hub.call("skill_load", name="alpha")
+        async with bearer(url, other) as hub:
+            hub.handle = handle
+            elsewhere = await hub.call("skill_load", name="alpha")
+        return ["Body of" in said.text for said in (again, elsewhere)]
+
+    with listening(environment) as url:
+        assert asyncio.run(loaded_again(url)) == [False, True]
+        session = {"mcp-session-id": knock(url, one).headers["mcp-session-id"]}
+        assert knock(url, one, **session).status_code != 404
+        assert knock(url, other, **session).status_code == 404
+
+
+def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_restart(
+    environment: dict[str, str], file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from skillhub_mcp.policy.files import change_tokens
+
+    first = add_token(file, "first")
+    with listening(environment) as url:
+        assert knock(url, first).status_code == 200
+        change_tokens(str(file), lambda tokens: tokens.without("first"))
+        second = add_token(file, "second")
+        assert knock(url, first).status_code == 401
+        assert knock(url, second).status_code == 200
+        good = file.read_text(encoding="utf-8")
+        with caplog.at_level(logging.ERROR, logger="skillhub_mcp"):
+            for bad in ("{", good.replace("second", "second\\u0000"), None):
+                file.unlink()
+                if bad is not None:
+                    file.write_text(bad, encoding="utf-8")
+                assert knock(url, second).status_code == 401
+                assert knock(url, second).status_code == 401
+            # The other token is of no file.
+            assert knock(url, environment["SKILLHUB_TOKEN"]).status_code == 200
+        told = [record.getMessage() for record in caplog.records if record.name.startswith("skillhub_mcp")]
+        # Once for each, however many knock.
+        assert len(told) == 3
+        assert all(f"({file}): nobody with a token of it is let in" in message for message in told)
+        file.write_text(good, encoding="utf-8")
+        assert knock(url, second).status_code == 200
+
+
+def test_no_token_is_written_to_the_log(
+    environment: dict[str, str], file: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = add_token(file, "one", skills={"alpha"})
+    given = (token, environment["SKILLHUB_TOKEN"], f"{token[:-1]}!", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln")
+    with caplog.at_level(logging.DEBUG), listening(environment) as url:
+        for one in given:
+            knock(url, one)
+            httpx2.get(url.replace("/mcp", "/readyz"), headers=bearing(one))
+    logged = caplog.text + "".join(capfd.readouterr())
+    assert not [one for one in given if one in logged]
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No minute passes, so that no bucket fills meanwhile."""
+    monkeypatch.setattr("skillhub_mcp.server.http.auth.WrongTokens", partial(WrongTokens, clock=lambda: 0.0))
+
+
+def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_tokens(
+    environment: dict[str, str], file: Path, stopped_clock: None
+) -> None:
+    token = add_token(file, "one", skills={"alpha"})
+    with listening(environment) as url, httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=30) as http:
+        assert http.get("/healthz", headers={"host": "10.0.0.5"}).status_code == 200
+        while http.get("/readyz").status_code != 200:
+            pass
+        assert http.get("/readyz", headers={"host": "10.0.0.5"}).json() == {"index": "ready"}
+        assert http.get("/readyz", headers=bearing(token)).json()["skills"] == 1
+        everything = http.get("/readyz", headers=bearing(environment["SKILLHUB_TOKEN"])).json()
+        assert (everything["skills"], everything["digest"][:7]) == (2, "sha256:")
+        wrong = [http.get("/readyz", headers=bearing("wrong")) for _ in range(61)]
+        assert (wrong[0].status_code, wrong[0].json()) == (401, {"index": "not told"})
+        assert wrong[-1].status_code == 429
+        assert http.get("/readyz").status_code == 200
+
+
+def test_who_guesses_tokens_is_made_to_wait_and_locks_nobody_out_who_was_let_in_before(
+    environment: dict[str, str], file: Path, stopped_clock: None
+) -> None:
+    token, unused = add_token(file, "one"), add_token(file, "two")
+    with listening(environment) as url:
+        assert knock(url, token).status_code == 200
+        answers = [knock(url, f"guess {number}") for number in range(61)]
+        assert [answer.status_code for answer in answers] == [401] * 60 + [429]
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert (
+            answers[-1]
+            .json()["error"]["message"]
+            .startswith("RATE_LIMITED: This client sent more than 60 wrong tokens a minute. Wait 1 second")
+        )
+        # Not even a right one is looked at: else guessing would go on all the same.
+        assert knock(url, unused).status_code == 429
+        assert knock(url, token).status_code == 200
+        assert httpx2.get(url.replace("/mcp", "/readyz"), headers=bearing(unused)).status_code == 429
+        assert httpx2.get(url.replace("/mcp", "/healthz")).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def key() -> jwk.RSAKey:
+    return jwk.RSAKey.generate_key(2048, parameters={"kid": "rsa"})
+
+
+@pytest.fixture(scope="module")
+def curve() -> jwk.ECKey:
+    return jwk.ECKey.generate_key("P-256", parameters={"kid": "curve"})
+
+
+class Signing:
+    """An issuer's address, and tokens that it signs."""
+
+    def __init__(self, url: str, key: jwk.RSAKey) -> None:
+        self.url = url
+        self.key = key
+
+    def token(self, *, key: Any = None, algorithm: str = "RS256", kid: str = "rsa", **claims: Any) -> str:
+        """A token that would do, but for the given; a claim of None is left out."""
+        usual = {"iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": int(time.time()) + 600}
+        given = {name: value for name, value in {**usual, **claims}.items() if value is not None}
+        return jwt.encode({"alg": algorithm, "kid": kid}, given, key or self.key, algorithms=[algorithm])
+
+
+def base64url(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+@pytest.fixture
+def signing(key: jwk.RSAKey, curve: jwk.ECKey) -> Iterator[Signing]:
+    with issuer(key, curve) as url:
+        yield Signing(url, key)
+
+
+@pytest.fixture
+def signed(environment: dict[str, str], signing: Signing, file: Path) -> dict[str, str]:
+    del environment["SKILLHUB_TOKENS_FILE"]
+    return {
+        **environment,
+        "SKILLHUB_JWT_ISSUER": signing.url,
+        "SKILLHUB_JWT_AUDIENCE": AUDIENCE,
+        "SKILLHUB_PUBLIC_URL": AUDIENCE,
+    }
+
+
+def test_a_token_that_the_issuer_signed_for_this_server_is_let_in_and_no_other(
+    signed: dict[str, str], signing: Signing, curve: jwk.ECKey
+) -> None:
+    public = signing.key.as_pem(private=False)
+    head, body, signature = signing.token().split(".")
+    other = jwk.RSAKey.generate_key(2048, parameters={"kid": "rsa"})
+    # By hand: the library knows better than to sign so.
+    confused = base64url(b'{"alg": "HS256", "kid": "rsa"}') + f".{body}"
+    confused += f".{base64url(hmac.digest(public, confused.encode(), 'sha256'))}"
+    now = int(time.time())
+    with listening(signed) as url:
+        right = [
+            signing.token(),
+            signing.token(aud=["x", AUDIENCE]),
+            signing.token(key=curve, algorithm="ES256", kid="curve"),
+            signing.token(nbf=now - 5),
+            signed["SKILLHUB_TOKEN"],
+        ]
+        assert [knock(url, token).status_code for token in right] == [200] * len(right)
+        wrong = {
+            "signed by another": signing.token(key=other),
+            "of another issuer": signing.token(iss="https://evil.example.com"),
+            "for another service": signing.token(aud="https://elsewhere.example.com"),
+            "for nobody": signing.token(aud=None),
+            "expired": signing.token(exp=now - 5),
+            "without an end": signing.token(exp=None),
+            "not yet": signing.token(nbf=now + 600),
+            "its public key taken for a secret": confused,
+            "unsigned": f"eyJhbGciOiJub25lIn0.{body}.",
+            "changed": f"{head}.{body[:-4]}AAAA.{signature}",
+            "an unknown key": signing.token(kid="nobody"),
+        }
+        assert {why: knock(url, token).status_code for why, token in wrong.items()} == dict.fromkeys(wrong, 401)
+
+
+def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
+    signed: dict[str, str], signing: Signing, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def names(url: str, token: str) -> list[str]:
+        async with bearer(url, token) as hub:
+            return [skill["name"] for skill in (await hub.call("search_skills", query="")).json["skills"]]
+
+    with listening(signed) as url:
+        assert asyncio.run(names(url, signing.token())) == ["alpha", "secret-plan"]
+        assert asyncio.run(names(url, signing.token(skillhub_skills=["secret-plan"]))) == ["secret-plan"]
+        assert asyncio.run(names(url, signing.token(skillhub_categories=["Open"]))) == ["alpha"]
+        unusable: list[Any] = ["alpha", [], [""], [1], {}, 0, False]
+        odd: list[dict[str, Any]] = [
+            *({"skillhub_skills": value} for value in unusable),
+            {"skillhub_categories": "open"},
+            {"skillhub_skills": ["alpha"], "skillhub_categories": 3},
+        ]
+        assert [knock(url, signing.token(**claims)).status_code for claims in odd] == [401] * len(odd)
+    assert "A signed token of ann is not taken: skills must be a list of at least one name" in caplog.text
+
+
+def test_a_client_is_told_where_a_token_is_to_be_had(signed: dict[str, str], signing: Signing) -> None:
+    place = "/.well-known/oauth-protected-resource/mcp"
+    with listening(signed) as url:
+        told = f'resource_metadata="https://skills.example.com{place}"'
+        assert told in knock(url).headers["www-authenticate"]
+        assert told in knock(url, "wrong").headers["www-authenticate"]
+        # The public address is welcome without being named a second time.
+        address = {"host": "skills.example.com", "origin": "https://skills.example.com"}
+        metadata = httpx2.get(url.removesuffix("/mcp") + place, headers=address).json()
+        assert metadata["resource"] == AUDIENCE
+        assert [server.rstrip("/") for server in metadata["authorization_servers"]] == [signing.url]
+        assert knock(url, signing.token(), **address).status_code == 200
+        assert knock(url, signing.token(), host="evil.example.com").status_code == 421
+
+
+def test_an_issuer_that_cannot_be_reached_lets_nobody_in_and_keeps_nobody_else_out(
+    signed: dict[str, str], signing: Signing
+) -> None:
+    with listening({**signed, "SKILLHUB_JWT_JWKS": f"{signing.url}/gone"}) as url:
+        assert knock(url, signing.token()).status_code == 401
+        assert knock(url, signed["SKILLHUB_TOKEN"]).status_code == 200
+
+
+def test_the_file_of_tokens_holds_no_token(file: Path) -> None:
+    token = add_token(file, "one", skills={"b", "a"}, categories={"c"})
+    assert token not in file.read_text(encoding="utf-8")
+    kept = json.loads(file.read_text(encoding="utf-8"))["tokens"]
+    assert [sorted(one) for one in kept] == [["categories", "created", "name", "sha256", "skills"]]

@@ -1,0 +1,188 @@
+"""What one client may ask is bounded: how often, how many wrong tokens, and how much at once."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from tests.server.bearers import ACCEPT, INITIALIZE, add_token, knock
+from tests.server.eras import caller, listening
+
+from skillhub_mcp.server.http.rate_limit import Buckets, WrongTokens, address_of
+
+
+class Clock:
+    """A clock that somebody else moves."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_bucket_holds_a_minutes_worth_and_fills_evenly_over_one() -> None:
+    clock = Clock()
+    buckets = Buckets(60, clock=clock)
+    assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
+    assert buckets.take("b") == 0
+    clock.now += 0.5
+    assert buckets.take("a") == 1
+    clock.now += 0.5
+    assert [buckets.take("a"), buckets.take("a")] == [0, 1]
+    clock.now += 3_600
+    assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
+    slow = Buckets(1, clock=clock)
+    assert [slow.take("a"), slow.take("a")] == [0, 60]
+    clock.now += 59.5
+    assert slow.wait("a") == 1
+
+
+def test_who_is_told_to_wait_pays_nothing_for_asking_and_few_clients_are_kept() -> None:
+    buckets = Buckets(1, clock=Clock())
+    buckets.take("first")
+    assert {buckets.take("first") for _ in range(5)} == {60}
+    for number in range(10_000):
+        buckets.take(str(number))
+    assert len(buckets._known) == 10_000
+    # The first was heard of longest ago, and begins anew.
+    assert buckets.take("first") == 0
+
+
+def test_only_wrong_tokens_count_and_what_was_right_is_looked_at_until_it_is_wrong() -> None:
+    wrong = WrongTokens(per_minute=2, clock=Clock())
+    wrong.was_right("good")
+    for guess in ("x", "y"):
+        assert wrong.wait("here", guess) is None
+        wrong.was_wrong("here", guess)
+    refused = wrong.wait("here", "z")
+    assert refused is not None
+    assert refused.seconds == 30
+    assert wrong.wait("elsewhere", "z") is None
+    assert wrong.wait("here", "good") is None
+    wrong.was_wrong("here", "good")
+    assert wrong.wait("here", "good") is not None
+    for number in range(10_001):
+        wrong.was_right(str(number))
+    assert len(wrong._let_in) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("host", "counts_as"),
+    [
+        ("10.1.2.3", "10.1.2.3"),
+        ("::ffff:10.1.2.3", "10.1.2.3"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("a.sock", "a.sock"),
+    ],
+)
+def test_a_client_is_its_address_and_of_ipv6_the_part_that_others_have_not(host: str, counts_as: str) -> None:
+    assert address_of({"client": (host, 1)}) == counts_as
+    assert address_of({"client": None}) == ""
+
+
+def test_who_asks_too_much_is_told_to_wait_and_probes_are_never(hub_environment: dict[str, str]) -> None:
+    with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "3"}) as url:
+        answers = [knock(url) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        refused = answers[-1]
+        seconds = int(refused.headers["retry-after"])
+        assert 1 <= seconds <= 20
+        assert refused.json() == {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {
+                "code": -31_000,
+                "message": "RATE_LIMITED: This client sent more than 3 requests a minute. "
+                f"Wait {seconds} second{'s' if seconds > 1 else ''} and try again.",
+                "data": {
+                    "code": "RATE_LIMITED",
+                    "per_minute": 3,
+                    "retry_after": seconds,
+                    "hint": f"wait {seconds} second{'s' if seconds > 1 else ''} and try again",
+                },
+            },
+        }
+        for probe in ("/healthz", "/readyz"):
+            assert {httpx2.get(url.removesuffix("/mcp") + probe).status_code for _ in range(5)} <= {200, 503}
+
+
+def test_a_client_is_known_by_its_token_before_its_address(hub_environment: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    one, other = add_token(file, "one"), add_token(file, "other")
+    with listening({**hub_environment, "SKILLHUB_TOKENS_FILE": str(file), "SKILLHUB_RATE_LIMIT": "2"}) as url:
+        assert [knock(url, one).status_code for _ in range(3)] == [200, 200, 429]
+        assert [knock(url, other).status_code for _ in range(3)] == [200, 200, 429]
+        # Who has none, or a wrong one, is known by the address.
+        assert [knock(url, token).status_code for token in (None, "wrong", None)] == [401, 401, 429]
+
+
+def test_without_a_limit_nobody_waits(hub_environment: dict[str, str]) -> None:
+    with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "0"}) as url:
+        assert {knock(url).status_code for _ in range(20)} == {200}
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_request_that_is_too_large_is_refused_before_anything_looks_into_it(
+    hub_environment: dict[str, str], announced: bool
+) -> None:
+    with listening({**hub_environment, "SKILLHUB_MAX_REQUEST_BYTES": "2048"}) as url:
+
+        def status(size: int) -> tuple[int, dict[str, object]]:
+            body = b"{" + b" " * (size - 1)
+            parts = [body[at : at + 100] for at in range(0, size, 100)]
+            given = body if announced else iter(parts)
+            answer = httpx2.post(url, content=given, headers={**ACCEPT, "content-type": "application/json"})
+            assert ("content-length" in answer.request.headers) is announced
+            return answer.status_code, answer.json()["error"]
+
+        # What is not too large is found not to be JSON.
+        assert status(2_048)[0] == 400
+        code, error = status(2_049)
+        assert code == 413
+        assert error["message"] == (
+            "REQUEST_TOO_LARGE: The request has more than 2,048 bytes. Send less at once; whoever runs the server can "
+            "raise SKILLHUB_MAX_REQUEST_BYTES."
+        )
+        assert error["data"] == {
+            "code": "REQUEST_TOO_LARGE",
+            "max_bytes": 2_048,
+            "hint": "send less at once; whoever runs the server can raise SKILLHUB_MAX_REQUEST_BYTES",
+        }
+
+
+def test_a_body_without_an_end_is_not_read_to_it(hub_environment: dict[str, str]) -> None:
+    with listening({**hub_environment, "SKILLHUB_MAX_REQUEST_BYTES": "1024"}) as url:
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        connection.putrequest("POST", "/mcp")
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.putheader("Content-Type", "application/json")
+        connection.endheaders()
+        connection.send(b"800\r\n" + b" " * 0x800 + b"\r\n")
+        # The last chunk never comes.
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("connection")) == (413, "close")
+        connection.close()
+
+
+def test_a_chunked_request_of_the_right_size_is_answered(hub_environment: dict[str, str]) -> None:
+    with listening(hub_environment) as url:
+        body = json.dumps(INITIALIZE).encode()
+        headers = {**ACCEPT, "content-type": "application/json"}
+        answer = httpx2.post(url, content=iter([body[:10], body[10:]]), headers=headers)
+        assert answer.status_code == 200
+        assert "serverInfo" in answer.text
+
+
+def test_limits_are_not_in_the_way_of_a_usual_session(hub_environment: dict[str, str]) -> None:
+    async def go(url: str, mode: str) -> int:
+        async with caller(url, mode) as hub:
+            return len([await hub.call("search_skills", query="x") for _ in range(10)])
+
+    with listening(hub_environment) as url:
+        assert [asyncio.run(go(url, mode)) for mode in ("auto", "legacy")] == [10, 10]

@@ -1,0 +1,123 @@
+"""A server that is told to stop answers what it was asked, ends what would not end, and leaves with code 0."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import mcp
+import pytest
+from starlette.applications import Starlette
+from tests.conftest import SkillWriter
+from tests.server.bearers import ACCEPT, INITIALIZE
+from tests.server.eras import caller
+from tests.server.processes import Process, serving
+
+from skillhub_mcp.server.http.app import HttpOptions, make_uvicorn
+from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a process there is not told to stop but killed")
+
+# It says that it has begun, and ends when it is let go.
+WAITING = "import sys\nopen(sys.argv[1], 'w').close()\nprint(open(sys.argv[2]).read())\n"
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
+    write_skill("slow", files={"wait.py": WAITING})
+    return {
+        **hub_environment,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{hub_environment['PATH']}",
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+    }
+
+
+@contextmanager
+def waiting_stream(server: Process) -> Iterator[httpx2.Response]:
+    """A stream of the older era that waits for whatever may come."""
+    with httpx2.Client(timeout=60) as http:
+        session = http.post(server.url, json=INITIALIZE, headers=ACCEPT).headers["mcp-session-id"]
+        with http.stream("GET", server.url, headers={**ACCEPT, "mcp-session-id": session}) as stream:
+            yield stream
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_call_that_is_being_answered_is_answered(environment: dict[str, str], tmp_path: Path, mode: str) -> None:
+    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    os.mkfifo(begun)
+    os.mkfifo(go_on)
+
+    def stop_while_it_runs(server: Process) -> None:
+        with waiting_stream(server) as stream:
+            begun.read_bytes()
+            server.process.send_signal(signal.SIGTERM)
+            # It ends when the server has begun to stop.
+            list(stream.iter_lines())
+        go_on.write_text("the answer", encoding="utf-8")
+
+    async def asked(server: Process) -> str:
+        async with caller(server.url, mode) as hub:
+            # Else the client would ask after the answer what form it has, and find nobody there.
+            await hub.look()
+            stopping = threading.Thread(target=stop_while_it_runs, args=(server,))
+            stopping.start()
+            try:
+                args = ["wait.py", str(begun), str(go_on)]
+                said = await hub.call("run_skill_command", skill_name="slow", command="python", args=args)
+                return str(said.structured["stdout"])
+            finally:
+                stopping.join()
+
+    with serving(environment) as server:
+        assert "the answer" in asyncio.run(asked(server))
+        assert server.ended() == 0
+    assert "Traceback" not in "".join(server.said)
+
+
+def test_a_stream_of_the_older_era_ends_as_it_should(environment: dict[str, str]) -> None:
+    with serving(environment) as server:
+        with waiting_stream(server) as stream:
+            assert stream.status_code == 200
+            server.process.send_signal(signal.SIGTERM)
+            # One that breaks off raises here.
+            assert [line for line in stream.iter_lines() if line.startswith("data")] == []
+        assert server.ended() == 0
+    # Nothing had to be cut off when the patience was over.
+    assert "ERROR" not in "".join(server.said)
+
+
+def test_who_listens_in_the_newer_era_is_told_that_it_is_over(environment: dict[str, str]) -> None:
+    async def listened(server: Process) -> int:
+        async with mcp.Client(server.url) as client, client.listen(resources_list_changed=True) as subscription:
+            server.process.send_signal(signal.SIGTERM)
+            return len([event async for event in subscription])
+
+    with serving(environment) as server:
+        # A subscription that the server did not end itself raises that it was lost.
+        assert asyncio.run(listened(server)) == 0
+        assert server.ended() == 0
+    assert "ERROR" not in "".join(server.said)
+
+
+def test_it_leaves_with_code_0_also_when_nobody_ever_called(environment: dict[str, str]) -> None:
+    with serving(environment) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert server.ended() == 0
+
+
+def test_the_library_of_streams_leaves_their_end_to_the_server() -> None:
+    from sse_starlette.sse import AppStatus
+
+    options = HttpOptions("127.0.0.1", 0, (), ())
+    make_uvicorn(DisconnectOnShutdown(Starlette(), stop_listening=lambda: None), options)
+    # Half a second after a signal it would cut off the answers of the older era.
+    assert not AppStatus.enable_automatic_graceful_drain

@@ -1,0 +1,405 @@
+"""Rules, choices and hooks bind every way to a skill's text, through real clients in both eras (seed 000 §8)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.eras import WAYS, Caller, Said, caller, reached
+from tests.server.sessions import http_server, shell
+from tests.server.skills_client import ask, code_of, listed, read, refused
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
+    """Two skills in the project's `.agents/skills`, seen by every set of tools."""
+    project = tmp_path.resolve() / "repo"
+    (project / ".git").mkdir(parents=True)
+    for name in ("alpha", "beta"):
+        place = project / ".agents" / "skills"
+        write_skill(name, f"Does {name}.", body=f"The body of {name}.\n", root=place, files={"a.txt": "A"})
+    return {
+        **hub_environment,
+        "SKILLHUB_ROOTS": "project,hub",
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_EXPOSE_PATHS": "1",
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "SKILLHUB_PERMISSIONS": str(tmp_path / "rules.json"),
+    }
+
+
+def rules(environment: dict[str, str], **lists: list[dict[str, str]]) -> None:
+    Path(environment["SKILLHUB_PERMISSIONS"]).write_text(json.dumps({"permissions": lists}), encoding="utf-8")
+
+
+def about(name: str | None = None, tool: str = "skill_load") -> dict[str, str]:
+    return {"tool": tool} | ({} if name is None else {"skill_name": name})
+
+
+async def tries(hub: Caller, name: str) -> dict[str, Said]:
+    """Ask for a skill in every way that there is."""
+    return {
+        "skill_load": await hub.call("skill_load", name=name),
+        "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
+        "load_skill": await hub.call("load_skill", skill_name=name),
+        "load_skill by source": await hub.call("load_skill", skill_name=f"{name}@project"),
+        "Skill": await hub.call("Skill", skill=name),
+        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="a.txt"),
+        "read SKILL.md": await hub.call("read_skill_file", skill_name=name, file_path="SKILL.md"),
+        "run_skill_command": await hub.call("run_skill_command", skill_name=name, command="ls"),
+    }
+
+
+async def reads(hub: Caller, name: str) -> set[str | None]:
+    """Read a skill's files as resources and return what that ends in."""
+    return {await code_of(read(hub, f"skill://project/{name}/{file}")) for file in ("SKILL.md", "a.txt")}
+
+
+async def is_told_of(hub: Caller, name: str) -> set[bool]:
+    """Whether a skill is listed and found in the ways of hosts that read skills natively."""
+    base = f"skill://project/{name}"
+    resources = (await ask(hub, "resources/list"))["resources"]
+    told = {f"{base}/SKILL.md" in await listed(hub), f"{base}/SKILL.md" in [one["uri"] for one in resources]}
+    for method, uri in (("skills/get", f"{base}/SKILL.md"), ("resources/directory/read", base)):
+        code = await code_of(ask(hub, method, uri=uri))
+        assert code in (None, "RESOURCE_NOT_FOUND")
+        told.add(code is None)
+    return told
+
+
+def codes(said: dict[str, Said]) -> set[str | None]:
+    return {one.code for one in said.values()}
+
+
+class Person:
+    """Answers what the client is asked, and remembers the questions."""
+
+    def __init__(self, answer: str | None) -> None:
+        self.answer = answer
+        self.questions: list[str] = []
+        self.offered: list[str] = []
+
+    async def __call__(self, _: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        assert isinstance(params, mcp_types.ElicitRequestFormParams)
+        self.questions.append(params.message)
+        self.offered = params.requested_schema["properties"]["answer"]["enum"]
+        if self.answer is None:
+            return mcp_types.ElicitResult(action="decline")
+        return mcp_types.ElicitResult(action="accept", content={"answer": self.answer})
+
+
+@ways
+@pytest.mark.acceptance("S0-62", "S0-63", "S0-64")
+def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    rules(environment, deny=[about("beta")], allow=[about(), about("beta"), about(tool="run_skill_command")])
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            assert codes(await tries(hub, "alpha")) == {None}
+            assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
+            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
+            # To whoever asks by URI it is not even there.
+            assert (await reads(hub, "beta"), await is_told_of(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
+            assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
+            assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
+            lists = [
+                await hub.call("search_skills", query="does beta"),
+                await hub.call("skill_search", query="beta"),
+                await hub.call("skills_list"),
+                await hub.call("available_skills"),
+                await hub.call("build_index"),
+            ]
+            for said in lists:
+                assert "Does beta" not in said.text, said
+            assert "- beta" not in (hub.client.instructions or "")
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S0-65", "S0-66")
+def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    rules(environment, allow=[about("beta")])
+    person = Person("once")
+
+    async def journey() -> None:
+        async with reached(way, environment, elicitation_callback=person) as hub:
+            assert "The body of beta." in (await hub.call("load_skill", skill_name="beta")).text
+            assert person.questions == []
+            first = await hub.call("skill_load", name="alpha")
+            assert "The body of alpha." in first.text
+            assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
+            # The answer holds for the session, where there is one, and for the skill's files with it.
+            await hub.call("skill_load", name="alpha", force=True)
+            assert len(person.questions) == 1
+            if way != ("http", "auto"):
+                assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
+                assert len(person.questions) == 1
+            # To run is another thing than to load.
+            assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code is None
+            assert person.questions[-1].startswith("The agent wants to run commands of the skill 'alpha'.")
+            text = await hub.prompt("alpha")
+            assert "The body of alpha." in text
+
+    asyncio.run(journey())
+    written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
+    assert written == {"permissions": {"allow": [about("beta")]}}
+
+
+@ways
+def test_reading_a_resource_asks_as_loading_does_and_the_answer_holds_as_long(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    rules(environment)
+    person = Person("once")
+
+    async def journey() -> None:
+        async with reached(way, environment, elicitation_callback=person) as hub:
+            # What it is called and which files it has is told without asking.
+            assert await is_told_of(hub, "alpha") == {True}
+            assert person.questions == []
+            assert await code_of(read(hub, "skill://project/alpha/SKILL.md")) is None
+            assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
+            assert await reads(hub, "alpha") == {None}
+            if way == ("http", "auto"):
+                # There is no session that could remember the answer.
+                assert len(person.questions) == 3
+            else:
+                assert len(person.questions) == 1
+                assert (await hub.call("load_skill", skill_name="alpha")).code is None
+                assert len(person.questions) == 1
+
+    asyncio.run(journey())
+    assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+
+
+@ways
+@pytest.mark.acceptance("S0-65")
+def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environment: dict[str, str]) -> None:
+    rules(environment)
+
+    async def journey(person: Person) -> tuple[Said, set[str | None]]:
+        async with reached(way, environment, elicitation_callback=person) as hub:
+            return await hub.call("load_skill", skill_name="alpha"), await reads(hub, "alpha")
+
+    for answer in ("no", None):
+        said, ends = asyncio.run(journey(Person(answer)))
+        assert said.code == "PERMISSION_DENIED"
+        assert "The person did not agree" in said.text
+        assert "body of alpha" not in said.text
+        assert ends == {"PERMISSION_DENIED"}
+
+
+@ways
+@pytest.mark.acceptance("S0-65")
+def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], environment: dict[str, str]) -> None:
+    rules(environment, deny=[about("beta")])
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            for name, said in (await tries(hub, "alpha")).items():
+                assert said.code == "CONFIRMATION_REQUIRED", name
+            assert await reads(hub, "alpha") == {"CONFIRMATION_REQUIRED"}
+            said = await hub.call("load_skill", skill_name="alpha")
+            assert "skillhub permissions allow alpha" in said.text
+            # The line that it names grants it, in a server that goes on running.
+            await asyncio.to_thread(shell, environment, "permissions", "allow", "alpha")
+            assert (await hub.call("load_skill", skill_name="alpha")).code is None
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.acceptance("S0-66")
+def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, environment: dict[str, str]) -> None:
+    rules(environment, deny=[about("beta")])
+
+    async def journey(person: Person) -> Said:
+        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+            return await hub.call("skill_load", name="alpha")
+
+    person = Person("always")
+    assert asyncio.run(journey(person)).code is None
+    assert person.offered == ["once", "always", "no"]
+    written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
+    assert written == {
+        "permissions": {"deny": [about("beta")], "allow": [{"tool": "skill_load", "skill_name": "alpha"}]}
+    }
+    later = Person(None)
+    assert asyncio.run(journey(later)).code is None
+    assert later.questions == []
+
+
+def test_a_client_that_fails_to_ask_has_asked_nobody(environment: dict[str, str]) -> None:
+    rules(environment)
+
+    async def fail(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ErrorData:
+        return mcp_types.ErrorData(code=-32603, message="the window is closed")
+
+    async def journey() -> Said:
+        async with reached(("stdio", "legacy"), environment, elicitation_callback=fail) as hub:
+            return await hub.call("load_skill", skill_name="alpha")
+
+    assert asyncio.run(journey()).code == "CONFIRMATION_REQUIRED"
+
+
+def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
+    environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("🎉", "Celebrates.", directory="party")
+    rules(environment)
+    person = Person("once")
+
+    async def journey() -> Said:
+        async with reached(("stdio", "auto"), environment, elicitation_callback=person) as hub:
+            return await hub.call("load_skill", skill_name="🎉")
+
+    assert asyncio.run(journey()).code is None
+    assert person.offered == ["once", "no"]
+    assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
+    rules(environment)
+    before = Path(environment["SKILLHUB_PERMISSIONS"]).read_bytes()
+
+    async def journey(url: str) -> None:
+        asked, silent = Person("once"), Person(None)
+        async with (
+            caller(url, mode, elicitation_callback=asked) as one,
+            caller(url, mode, elicitation_callback=silent) as other,
+        ):
+            assert (await one.call("load_skill", skill_name="alpha")).code is None
+            assert asked.offered == ["once", "no"]
+            assert (await other.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
+            # Not even a client that makes up the answer widens anything.
+            forged = Person("always")
+            async with caller(url, mode, elicitation_callback=forged) as third:
+                assert (await third.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
+
+    with http_server(environment) as url:
+        asyncio.run(journey(f"{url}/mcp"))
+    assert Path(environment["SKILLHUB_PERMISSIONS"]).read_bytes() == before
+
+
+@ways
+@pytest.mark.acceptance("S0-64")
+def test_a_tool_that_is_denied_is_not_called(way: tuple[str, str], environment: dict[str, str]) -> None:
+    rules(environment, deny=[about(tool="search_skills")], allow=[about()])
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            assert (await hub.call("search_skills", query="alpha")).code == "PERMISSION_DENIED"
+            assert (await hub.call("load_skill", skill_name="alpha")).code is None
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S0-67")
+def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    rules(environment, deny=[about("Beta")], allow=[about()])
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            for said in (await tries(hub, "alpha")).values():
+                assert said.code == "POLICY_UNREADABLE"
+                assert "skill_name must be one exact name" in said.text
+            assert await reads(hub, "alpha") == {"POLICY_UNREADABLE"}
+            assert (await refused(hub, "skills/list")).code == "POLICY_UNREADABLE"
+            assert (await ask(hub, "resources/list"))["resources"] == []
+            # Mended while the server runs.
+            rules(environment, deny=[about("beta")], allow=[about()])
+            assert (await hub.call("load_skill", skill_name="alpha")).code is None
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S0-82", "S0-85")
+def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on_again(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    environment = {**environment, "SKILLHUB_PERMISSIONS": ""}
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            assert codes(await tries(hub, "alpha")) == {None}
+            await asyncio.to_thread(shell, environment, "disable", "alpha")
+            said = await tries(hub, "alpha")
+            assert codes(said) == {"SKILL_DISABLED"}
+            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
+            assert "skillhub enable" in said["load_skill"].text
+            assert "SKILL_DISABLED" in await hub.prompt_error("skill", name="alpha")
+            for tool, arguments in (
+                ("search_skills", {"query": "alpha"}),
+                ("skill_search", {"query": "alpha"}),
+                ("skills_list", {}),
+                ("available_skills", {}),
+            ):
+                assert "Does alpha" not in (await hub.call(tool, **arguments)).text
+        # It is kept: a server that starts later knows of it too.
+        async with reached(way, environment) as hub:
+            assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
+            await asyncio.to_thread(shell, environment, "enable", "alpha")
+            assert codes(await tries(hub, "alpha")) == {None}
+            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.acceptance("S4-16")
+def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
+    way: tuple[str, str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    noted = f"cat >> '{log}'; echo >> '{log}'"
+    hooks = {
+        "PreToolUse": [
+            {"matcher": "load_skill|Skill", "hooks": [{"type": "command", "command": noted}]},
+            {
+                "matcher": "Skill",
+                "hooks": [{"type": "command", "command": "echo 'not on a Saturday' >&2; exit 1"}],
+            },
+        ],
+        "PostToolUse": [{"hooks": [{"type": "command", "command": f"{noted}; exit 3"}]}],
+    }
+    (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+    environment = {**environment, "SKILLHUB_PERMISSIONS": "", "SKILLHUB_HOOKS": str(tmp_path / "hooks.json")}
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            assert "The body of alpha." in (await hub.call("load_skill", skill_name="alpha")).text
+            blocked = await hub.call("Skill", skill="alpha")
+            assert blocked.code == "BLOCKED_BY_HOOK"
+            assert "not on a Saturday" in blocked.text
+            assert "body of alpha" not in blocked.text
+
+    asyncio.run(journey())
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [(line["hook_event_name"], line["tool_name"]) for line in lines] == [
+        ("PreToolUse", "load_skill"),
+        ("PostToolUse", "load_skill"),
+        ("PreToolUse", "Skill"),
+    ]
+    assert lines[0]["tool_input"] == {"skill_name": "alpha"}
+    assert lines[1]["tool_response"]["isError"] is False
+    assert "The body of alpha." in lines[1]["tool_response"]["content"][0]["text"]

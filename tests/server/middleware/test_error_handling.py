@@ -1,0 +1,168 @@
+"""What a model reads when a call cannot be understood: the same words in both eras, and none of a library's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import mcp
+import pytest
+from mcp.shared.exceptions import MCPError
+from tests.conftest import SkillWriter
+from tests.server.eras import Caller, caller, listening
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient
+
+Environment = dict[str, str]
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "errors"
+ERAS = ("auto", "legacy")
+
+MALFORMED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("search_skills", {}),
+    ("search_skills", {"q": "pdf"}),
+    ("search_skills", {"arguments": {"query": "pdf"}}),
+    ("search_skills", {"query": None}),
+    ("search_skills", {"query": 5}),
+    ("search_skills", {"query": ["pdf"]}),
+    ("search_skills", {"query": "x" * 4_001}),
+    ("search_skills", {"query": "pdf", "limit": "many"}),
+    ("search_skills", {"query": "pdf", "limit": 1.5}),
+    ("search_skills", {"query": "pdf", "limit": 0}),
+    ("search_skills", {"query": "pdf", "limit": 101}),
+    ("search_skills", {"query": "pdf", "tags": "pdf"}),
+    ("search_skills", {"query": "pdf", "tags": ["pdf", 5]}),
+    ("search_skills", {"query": "pdf", "tags": ["pdf"] * 21}),
+    ("search_skills", {"query": "pdf", "source": "mars"}),
+    ("search_skills", {"query": "pdf", "source": "two\nlines"}),
+    ("search_skills", {"query": "pdf", "explain": "perhaps"}),
+    ("search_skills", {"limit": 0, "tags": 3, "colour": "red"}),
+    ("load_skill", {"name": "one"}),
+    ("load_skill", {"skill_name": {"name": "one"}}),
+    ("load_skill", {"skill_name": "one", "part": 0}),
+    ("read_skill_file", {"skill_name": "one"}),
+    ("read_skill_file", {"skill_name": "one", "file_path": "a.md", "offset": -1}),
+    ("run_skill_command", {"skill_name": "one", "command": "ls", "args": "-l"}),
+    ("Skill", {"skill_name": "one"}),
+    ("refresh_index", {"changes": ["a", 1]}),
+    ("build_index", {"mode": "odd", "limit": 5_000}),
+    ("skill_search", {"query": "one", "scope": "system"}),
+    ("agents_resume_diff", {"saved_state": "x"}),
+)
+UNKNOWN = ("search_skill", "Search", "load", "nothing-like-it", "x" * 200)
+JARGON = ("pydantic", "http", "validation", "input_value", "input should", "Traceback", "kwargs")
+
+
+@pytest.fixture
+def environment(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
+    write_skill("one", files={"a.md": "A."})
+    return hub_environment
+
+
+@pytest.fixture
+def everything(environment: Environment) -> Environment:
+    return {
+        **environment,
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+    }
+
+
+def in_both_eras(environment: Environment, ask: Any) -> Any:
+    """Return what both eras answer, which must be one and the same."""
+
+    async def journey(url: str, era: str) -> Any:
+        async with caller(url, era) as hub:
+            return await ask(hub)
+
+    with listening(environment) as url:
+        answers = [asyncio.run(journey(url, era)) for era in ERAS]
+    assert answers[0] == answers[1]
+    return answers[0]
+
+
+def is_golden(name: str, text: str) -> None:
+    golden = GOLDEN / name
+    if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+async def error_of(asking: Any) -> tuple[int, str, Any]:
+    with pytest.raises(MCPError) as failed:
+        await asking
+    return failed.value.error.code, failed.value.error.message, failed.value.error.data
+
+
+def test_malformed_arguments_are_answered_with_what_would_be_allowed(everything: Environment) -> None:
+    async def ask(hub: Caller) -> list[str]:
+        said = [await hub.call(tool, **arguments) for tool, arguments in MALFORMED]
+        assert {one.code for one in said} == {"INVALID_ARGUMENT"}
+        return [one.text for one in said]
+
+    texts = in_both_eras(everything, ask)
+    for text in texts:
+        assert not [word for word in JARGON if word in text], text
+    shown = [
+        f"{tool} {json.dumps(arguments) if len(json.dumps(arguments)) < 200 else '…'}\n  {text}\n"
+        for (tool, arguments), text in zip(MALFORMED, texts, strict=True)
+    ]
+    is_golden("arguments.txt", "".join(shown))
+
+
+def test_no_call_can_make_an_answer_as_long_as_it_likes(environment: Environment) -> None:
+    many = {f"{number}" + "x" * 1_000: number for number in range(200)}
+
+    async def ask(hub: Caller) -> str:
+        return (await hub.call("search_skills", query="one", **many)).text
+
+    assert len(in_both_eras(environment, ask)) < 2_000
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_those_there_are(environment: Environment) -> None:
+    async def ask(hub: Caller) -> list[tuple[int, str, Any]]:
+        return [await error_of(hub.client.call_tool(name, {})) for name in (*UNKNOWN, "run_skill_command", "Skill")]
+
+    answers = in_both_eras(environment, ask)
+    assert {code for code, _, _ in answers} == {mcp.types.INVALID_PARAMS}
+    for _, message, data in answers:
+        assert data["tools"] == ["search_skills", "load_skill", "read_skill_file"]
+        assert all(tool in message for tool in data["tools"])
+    assert answers[0][2]["near"][0] == "search_skills"
+    is_golden("unknown_tools.txt", "".join(f"{message}\n" for _, message, _ in answers))
+
+
+@pytest.mark.parametrize("method", ["list_tools", "list_prompts", "list_resources", "list_resource_templates"])
+def test_a_cursor_that_no_page_gave_is_an_error_of_the_protocol(environment: Environment, method: str) -> None:
+    async def ask(hub: Caller) -> int:
+        return (await error_of(getattr(hub.client, method)(cursor="zzz")))[0]
+
+    assert in_both_eras(environment, ask) == mcp.types.INVALID_PARAMS
+
+
+def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_protocol(everything: Environment) -> None:
+    async def ask(hub: Caller) -> list[tuple[int, str]]:
+        failed = [
+            await error_of(hub.client.get_prompt("nothing-like-it")),
+            await error_of(hub.client.get_prompt("skill")),
+            await error_of(hub.client.get_prompt("skill", {"name": "oen"})),
+            await error_of(hub.client.read_resource("skill://hub/nothing/SKILL.md")),
+        ]
+        return [(code, message) for code, message, _ in failed]
+
+    answers = in_both_eras(everything, ask)
+    assert {code for code, _ in answers} == {mcp.types.INVALID_PARAMS}
+    is_golden("prompts_and_resources.txt", "".join(f"{message}\n" for _, message in answers))
+
+
+def test_an_unknown_method_is_an_error_of_the_protocol(environment: Environment) -> None:
+    client = RawClient(environment)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    answer = client.answer({"jsonrpc": "2.0", "id": 2, "method": "skills/search", "params": {}})
+    assert client.close() == 0
+    assert answer["error"]["code"] == mcp.types.METHOD_NOT_FOUND

@@ -1,0 +1,312 @@
+"""What is told of the requests of real clients: each, by whom, how it ended, and nothing of what was said in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import mcp_types
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from tests.conftest import SkillWriter
+from tests.observers.recording import Telemetry
+from tests.server.eras import WAYS, Caller, caller, listening, reached
+from tests.server.sessions import call, in_process
+
+from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.observers.audit import owner_of_this_process
+from skillhub_mcp.server.app import make_server
+from skillhub_mcp.settings import read_settings
+
+QUERY, BODY, FILE, ARGUMENT = "qwertzuery", "bodyofaskill", "textofafile", "argumentofacommand"
+CONTENT = (QUERY, BODY, FILE, ARGUMENT)
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
+
+# A program that sets up an SDK, as `opentelemetry-instrument` does, and then serves.
+WITH_AN_SDK = """
+import sys
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+out = open(sys.argv[1], "a", encoding="utf-8")
+spans = ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(indent=None) + "\\n")
+trace.set_tracer_provider(TracerProvider())
+trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(spans))
+numbers = ConsoleMetricExporter(out=out, formatter=lambda data: data.to_json(indent=None) + "\\n")
+metrics.set_meter_provider(MeterProvider([PeriodicExportingMetricReader(numbers)]))
+from skillhub_mcp.cli.main import run
+sys.exit(run([]))
+"""
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Path:
+    return tmp_path / "audit.jsonl"
+
+
+@pytest.fixture
+def environment(
+    hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter, audit: Path
+) -> dict[str, str]:
+    project = tmp_path.resolve() / "repo"
+    write_skill("pdf", body=f"# {BODY}\n", files={"a.md": f"{FILE}\n"}, root=project / ".agents" / "skills")
+    (project / ".git").mkdir()
+    return {
+        **hub_environment,
+        "SKILLHUB_ROOTS": "project",
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "SKILLHUB_AUDIT_LOG": str(audit),
+    }
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def uses(path: Path) -> list[tuple[str, str, str]]:
+    return [(line["act"], line["skill"], line["outcome"]) for line in lines(path)]
+
+
+async def every_use(hub: Caller) -> None:
+    """Get at a skill in every way that there is."""
+    await hub.call("load_skill", skill_name="pdf")
+    await hub.call("skill_load", name="pdf")
+    await hub.call("Skill", skill="/pdf")
+    await hub.prompt("pdf")
+    await hub.client.read_resource("skill://project/pdf/SKILL.md")
+    await hub.call("read_skill_file", skill_name="pdf", file_path="a.md")
+    await hub.client.read_resource("skill://project/pdf/a.md")
+    await hub.call("run_skill_command", skill_name="pdf", command="python", args=["-c", f"print('{ARGUMENT}')"])
+
+
+async def every_mistake(hub: Caller) -> None:
+    """Make each kind of mistake, with what must not be told."""
+    await hub.call("search_skills", query=f"{QUERY} " * 1_000)
+    await hub.call("search_skills", qury=QUERY)
+    await hub.call("search_skills", query=[QUERY])
+    await hub.call("run_skill_command", skill_name="pdf", command=f"python -c {ARGUMENT}")
+    await hub.call("read_skill_file", skill_name="pdf", file_path="a.md", offset=QUERY)
+    with contextlib.suppress(MCPError):
+        await hub.client.call_tool(QUERY, {"query": QUERY})
+    with contextlib.suppress(MCPError):
+        await hub.client.get_prompt("pdf", {"no-such-argument": QUERY})
+
+
+@contextmanager
+def stdio_telling(environment: dict[str, str], heard: Path, *program: str) -> Iterator[Any]:
+    """A server process over stdio, whose stderr goes to a file."""
+    with heard.open("w", encoding="utf-8") as errors:
+        parameters = StdioServerParameters(command=sys.executable, args=list(program), env=environment)
+        yield stdio_client(parameters, errlog=errors)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_nothing_of_what_was_said_is_logged_audited_traced_or_counted(
+    environment: dict[str, str], audit: Path, tmp_path: Path, form: str
+) -> None:
+    heard, traced = tmp_path / "stderr", tmp_path / "traced"
+    chosen = {**environment, "LOG_LEVEL": "DEBUG", "SKILLHUB_LOG_FORMAT": form}
+
+    async def go() -> None:
+        with stdio_telling(chosen, heard, "-c", WITH_AN_SDK, str(traced)) as server:
+            async with caller(server, "auto") as hub:
+                found = await hub.call("search_skills", query=f"pdf {QUERY}")
+                assert found.json["skills"]
+                await every_use(hub)
+                await every_mistake(hub)
+
+    asyncio.run(go())
+    told = {path.name: path.read_text(encoding="utf-8") for path in (heard, audit, traced)}
+    for name, text in told.items():
+        assert text, name
+        for content in CONTENT:
+            assert content not in text, name
+    # Each use, and the three mistakes that were about a skill.
+    audited = len(uses(audit))
+    assert audited == 8 + 3
+    if form == "json":
+        records = [json.loads(line) for line in told["stderr"].splitlines()]
+        requests = [record for record in records if record["logger"] == "skillhub_mcp.requests"]
+        assert {"tools/call", "prompts/get", "resources/read"} <= {record["message"] for record in requests}
+        traces = [record["trace_id"] for record in records if record["logger"] == "skillhub_mcp.audit"]
+        assert len(traces) == audited
+        assert set(traces) <= {record["trace_id"] for record in requests}
+    else:
+        assert told["stderr"].count("INFO skillhub_mcp.audit: ") == audited
+
+
+def test_a_request_is_one_span_and_what_it_does_stands_below_it(environment: dict[str, str], tmp_path: Path) -> None:
+    traced = tmp_path / "traced"
+
+    async def go() -> None:
+        program = ["-c", WITH_AN_SDK, str(traced)]
+        async with Client(StdioTransport(sys.executable, program, env=environment, keep_alive=False)) as client:
+            await client.call_tool("search_skills", {"query": "pdf"}, meta={"traceparent": TRACEPARENT})
+
+    asyncio.run(go())
+    spans = {span["name"]: span for span in lines(traced) if "name" in span}
+    request, search = spans["tools/call search_skills"], spans["skillhub.search"]
+    assert (request["kind"], request["context"]["trace_id"]) == ("SpanKind.SERVER", f"0x{TRACE}")
+    assert request["attributes"] == {
+        "mcp.method.name": "tools/call",
+        "gen_ai.tool.name": "search_skills",
+        "skillhub.transport": "stdio",
+    }
+    assert search["parent_id"] == request["context"]["span_id"]
+    assert spans["skillhub.search.score"]["parent_id"] == search["context"]["span_id"]
+    # FastMCP's own spans would hold the text of every error.
+    assert "fastmcp" not in json.dumps(spans)
+
+
+@ways
+def test_every_way_to_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
+    async def go() -> None:
+        async with reached(way, environment) as hub:
+            await every_use(hub)
+
+    asyncio.run(go())
+    noted = lines(audit)
+    assert [line["act"] for line in noted] == ["load"] * 5 + ["read"] * 2 + ["run"]
+    assert {(line["skill"], line["source"], line["outcome"]) for line in noted} == {("pdf", "project", "ok")}
+    transport = way[0]
+    who = owner_of_this_process() if transport == "stdio" else "anonymous"
+    assert {(line["who"], line["transport"]) for line in noted} == {(who, transport)}
+    assert [line.get("file") for line in noted[5:]] == ["a.md", "a.md", None]
+    assert (noted[-1]["command"], noted[-1]["exit_code"]) == ("python", 0)
+
+
+def test_a_session_over_http_is_told_apart_by_a_mark_that_nobody_can_join_it_with(
+    environment: dict[str, str], audit: Path
+) -> None:
+    async def go(url: str) -> None:
+        for _ in range(2):
+            async with caller(url, "legacy") as hub:
+                for _ in range(2):
+                    await hub.call("load_skill", skill_name="pdf")
+
+    with listening(environment) as url:
+        asyncio.run(go(url))
+    first, again, second, _ = (line["session"] for line in lines(audit))
+    assert first == again != second
+    assert len(first) < len(hashlib.sha256().hexdigest())
+
+
+def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], audit: Path) -> None:
+    token = "a-token-that-nobody-guesses"
+    asked = {
+        "name": "load_skill",
+        "arguments": {"skill_name": "pdf"},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "traceparent": TRACEPARENT,
+        },
+    }
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "authorization": f"Bearer {token}",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "load_skill",
+    }
+    with listening({**environment, "SKILLHUB_TOKEN": token}) as url:
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+        assert httpx2.post(url, json=request, headers=headers).status_code == 200
+    (line,) = lines(audit)
+    assert (line["who"], line["transport"], line["trace_id"]) == ("token", "http", TRACE)
+    assert token not in json.dumps(line)
+
+
+def test_what_is_refused_before_the_hub_is_asked_is_audited_too(
+    environment: dict[str, str], audit: Path, tmp_path: Path
+) -> None:
+    rules, hooks = tmp_path / "rules.json", tmp_path / "hooks.json"
+    rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "run_skill_command"}]}}), encoding="utf-8")
+    blocking = {"matcher": "read_skill_file", "hooks": [{"type": "command", "command": "exit 1"}]}
+    hooks.write_text(json.dumps({"hooks": {"PreToolUse": [blocking]}}), encoding="utf-8")
+    chosen = {**environment, "SKILLHUB_PERMISSIONS": str(rules), "SKILLHUB_HOOKS": str(hooks)}
+
+    async def go() -> None:
+        async with in_process(chosen) as client:
+            await call(client, "run_skill_command", skill_name="pdf", command="python", args=[ARGUMENT])
+            await call(client, "read_skill_file", skill_name="pdf", file_path="a.md")
+            await call(client, "load_skill", skill_name="pdf", part="first")
+            await call(client, "search_skills", query="", limit=0)
+
+    asyncio.run(go())
+    assert uses(audit) == [
+        ("run", "pdf", "PERMISSION_DENIED"),
+        ("read", "pdf", "BLOCKED_BY_HOOK"),
+        ("load", "pdf", "INVALID_ARGUMENT"),
+    ]
+    assert ARGUMENT not in audit.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_what_a_person_says_is_how_it_ended(
+    environment: dict[str, str], audit: Path, tmp_path: Path, mode: str
+) -> None:
+    rules = tmp_path / "rules.json"
+    confirmed = {"permissions": {"confirm": [{"tool": "skill_load"}]}}
+    rules.write_text(json.dumps(confirmed), encoding="utf-8")
+    answers = ["no", "once"]
+
+    async def answer(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        return mcp_types.ElicitResult(action="accept", content={"answer": answers.pop(0)})
+
+    async def go() -> None:
+        chosen = {**environment, "SKILLHUB_PERMISSIONS": str(rules)}
+        async with reached(("stdio", mode), chosen, elicitation_callback=answer) as hub:
+            assert (await hub.call("load_skill", skill_name="pdf")).code == "PERMISSION_DENIED"
+            assert (await hub.call("load_skill", skill_name="pdf")).code is None
+
+    asyncio.run(go())
+    assert list(dict.fromkeys(uses(audit))) == [
+        ("load", "pdf", "CONFIRMATION_REQUIRED"),
+        ("load", "pdf", "PERMISSION_DENIED"),
+        ("load", "pdf", "ok"),
+    ]
+    assert [outcome for _, _, outcome in uses(audit)][-1] == "ok"
+
+
+def test_only_names_that_the_server_knows_are_counted(environment: dict[str, str]) -> None:
+    telemetry = Telemetry()
+
+    async def go() -> None:
+        settings, _ = read_settings(environment)
+        hub = make_hub(settings, observer=telemetry.observer)
+        async with Client(make_server(hub, server_options(settings, hub))) as client:
+            await call(client, "load_skill", skill_name="pdf")
+            await call(client, "load_skill", skill_name="pfd")
+            with contextlib.suppress(Exception):
+                await client.call_tool("made-up", {})
+
+    asyncio.run(go())
+    counted = {labels[1:]: value for labels, value in telemetry.numbers().items() if labels[0] == "skillhub.requests"}
+    telemetry.close()
+    assert counted["tools/call", "load_skill", "ok"] == 1
+    assert counted["tools/call", "load_skill", "SKILL_NOT_FOUND"] == 1
+    unknown = [labels for labels in counted if labels[1] == "unknown"]
+    assert len(unknown) == 1
+    assert "made-up" not in repr(counted)

@@ -1,0 +1,121 @@
+"""What is kept of clients is bounded, and what cannot be understood is said to whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+from tests.server.eras import reached
+from tests.server.sessions import in_process
+
+from skillhub_mcp.agents_md.resolver import AgentsResolver
+from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.policy.rules import OTHER_TOOLS, SKILL_TOOLS, Action
+from skillhub_mcp.server.app import make_server
+from skillhub_mcp.server.http.app import HttpOptions, make_http_app, readiness
+from skillhub_mcp.server.middleware.sessions import Session, Sessions
+from skillhub_mcp.settings import read_settings
+
+
+def test_of_many_sessions_the_one_used_longest_ago_is_forgotten() -> None:
+    sessions = Sessions("http", tools=())
+    kept = [sessions._keep(("handle", str(number)), Session(str(number))) for number in range(1_001)]
+    assert sessions._of(None, "0") is not kept[0]
+    assert sessions._of(None, "1") is kept[1]
+    sessions._keep(("handle", "new"), Session("new"))
+    # Asking for it made it the one used last.
+    assert sessions._of(None, "1") is kept[1]
+    assert sessions._of(None, "2") is not kept[2]
+
+
+def test_a_session_keeps_a_few_working_directories_and_the_last_one_last(tmp_path: Path) -> None:
+    session = Session()
+    resolvers = []
+    for number in range(20):
+        (tmp_path / str(number)).mkdir()
+        resolvers.append(session.keep_agents(AgentsResolver(str(tmp_path / str(number)))))
+    assert len(session.agents) == 16
+    again = session.keep_agents(AgentsResolver(str(tmp_path / "10")))
+    assert again is resolvers[10]
+    assert session.agents[-1] is again
+    session.grant((Action.LOAD, "/a"))
+    session.grant((Action.READ, "/a"))
+    assert session.granted == {(Action.LOAD, "/a"), (Action.READ, "/a")}
+
+
+def test_a_server_whose_rules_cannot_be_understood_is_not_ready_and_says_why(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one")
+    (tmp_path / "rules.json").write_text("{", encoding="utf-8")
+    with hub_of({**hub_environment, "SKILLHUB_PERMISSIONS": str(tmp_path / "rules.json")}) as hub:
+        hub.refresh()
+        answer = readiness(hub)
+    assert answer.status_code == 503
+    told = json.loads(bytes(answer.body))
+    assert told["index"] == "refused"
+    assert "line 1 is not JSON" in told["problem"]
+    assert str(tmp_path) not in told["problem"]
+
+
+def test_a_rule_may_be_about_every_tool_and_about_nothing_else(hub_environment: dict[str, str]) -> None:
+    async def go() -> set[str]:
+        environment = {**hub_environment, "SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
+        async with in_process(environment) as client:
+            return {tool.name for tool in await client.list_tools()}
+
+    assert asyncio.run(go()) == {*SKILL_TOOLS, *OTHER_TOOLS}
+
+
+def test_prompts_of_names_that_come_to_one_are_one_and_the_exact_name_has_it(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("PDF Tools", "The wild one.", directory="wild")
+    write_skill("pdf-tools", "The exact one.")
+    write_skill("Chat with PDF", "Another wild one.", directory="chat")
+
+    async def go() -> dict[str, str | None]:
+        async with in_process({**hub_environment, "SKILLHUB_TOOLS": "skill"}) as client:
+            return {prompt.name: prompt.description for prompt in await client.list_prompts()}
+
+    assert asyncio.run(go()) == {
+        "skill": "Use a skill by its name",
+        "chat-with-pdf": "Another wild one.",
+        "pdf-tools": "The exact one.",
+    }
+
+
+def test_a_session_argument_that_is_no_handle_is_refused(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+
+    async def go() -> list[str | None]:
+        environment = {**hub_environment, "SKILLHUB_TOOLS": "context"}
+        said = []
+        for way in (("http", "legacy"), ("http", "auto"), ("stdio", "auto")):
+            handles: tuple[Any, ...] = (["x"], 3) if way == ("http", "auto") else ("x",)
+            async with reached(way, environment) as hub:
+                said += [await hub.call("context_inspect", session=handle) for handle in handles]
+        return [one.code for one in said]
+
+    assert set(asyncio.run(go())) == {"INVALID_ARGUMENT"}
+
+
+def test_probes_are_answered_while_nothing_was_asked_yet(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+    settings, _ = read_settings(hub_environment)
+    hub = make_hub(settings, background=False)
+    server = make_server(hub, server_options(settings, hub, over_http=True))
+    # No lifespan: nothing has started yet.
+    client = TestClient(make_http_app(server, hub, HttpOptions("127.0.0.1", 0, (), ())))
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"index": "starting"}
+    hub.close()

@@ -1,0 +1,336 @@
+"""A host that reads skills natively lists them, holds each file against its digest, and is refused in numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mcp
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from fastmcp.skills._snapshot import parse_frontmatter
+from fastmcp.skills.client import SkillsClientExtension
+from fastmcp.skills.models import Skill
+from mcp.shared.exceptions import MCPError
+from tests.conftest import SkillWriter
+from tests.publishing.publishers import FILES
+from tests.server.eras import WAYS, Caller, caller, listening, reached
+from tests.server.sessions import COMMAND
+from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
+
+from skillhub_mcp.publishing.publisher import Publisher
+
+Environment = dict[str, str]
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
+_LONG = 60
+
+
+@pytest.fixture
+def environment(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
+    """Skills as they are found in the wild."""
+    write_skill("demo", "Does it well. ü", extra="license: MIT", files=dict(FILES))
+    write_skill("Wild Name!", "Has a wild name.", directory="wild", files={"a.txt": "a"})
+    folder = write_skill("windows", directory="team/windows")
+    (folder / "SKILL.md").write_bytes(b"\xef\xbb\xbf---\r\nname: windows\r\ndescription: Has CRLF.\r\n---\r\nText.\r\n")
+    write_skill("typed", frontmatter="name: typed\ndescription: d\nversion: 1.10\nflag: true\nnone:\nlist: [1, a]")
+    write_skill("lasting", frontmatter="name: lasting\ndescription: |\n  Ends the frontmatter.")
+    write_skill("hidden", extra="disable-model-invocation: true")
+    return hub_environment
+
+
+@pytest.fixture
+def large(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
+    """More skills than fit on two pages of one list and on one of the other."""
+    for number in range(253):
+        write_skill(f"s-{number:03}")
+    return hub_environment
+
+
+@eras
+def test_the_server_says_what_it_can_to_clients_of_the_newer_era(environment: Environment, mode: str) -> None:
+    async def journey(url: str) -> None:
+        async with mcp.Client(url, mode=mode) as client:
+            capabilities = client.server_capabilities
+            assert capabilities is not None
+            assert capabilities.resources is not None
+            said = (capabilities.extensions or {}).get("io.modelcontextprotocol/skills")
+            # The older era has no place for it.
+            assert said == ({"directoryRead": True} if mode == "auto" else None)
+
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+@eras
+def test_pages_hold_every_skill_once_and_their_cursors_lead_to_the_end(large: Environment, mode: str) -> None:
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
+            skills = await pages(hub, "skills/list", "skills")
+            assert [len(page) for page in skills] == [100, 100, 53]
+            names = [skill["frontmatter"]["name"] for page in skills for skill in page]
+            assert names == [f"s-{number:03}" for number in range(253)]
+            resources = await pages(hub, "resources/list", "resources")
+            assert [len(page) for page in resources] == [250, 3]
+            assert [one["name"] for page in resources for one in page] == names
+
+    with listening(large) as url:
+        asyncio.run(journey(url))
+
+
+@ways
+def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list_and_by_itself(
+    environment: Environment, way: Any
+) -> None:
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            answers = [
+                await ask(hub, "skills/list"),
+                await ask(hub, "skills/get", uri="skill://hub/demo/SKILL.md"),
+                await ask(hub, "resources/directory/read", uri="skill://hub/demo"),
+            ]
+            for answer in answers:
+                assert answer["resultType"] == "complete"
+                # What is served depends on who asks.
+                assert (answer["ttlMs"], answer["cacheScope"]) == (300_000, "private")
+            assert "nextCursor" not in answers[0]
+            skills = {skill["uri"]: skill for skill in answers[0]["skills"]}
+            assert list(skills) == [
+                "skill://hub/demo/SKILL.md",
+                "skill://hub/lasting/SKILL.md",
+                "skill://hub/team/windows/SKILL.md",
+                "skill://hub/typed/SKILL.md",
+                "skill://hub/wild/wild-name/SKILL.md",
+            ]
+            for uri, skill in skills.items():
+                assert (await ask(hub, "skills/get", uri=uri))["skill"] == skill
+                files = [file["uri"] for file in skill["resources"]]
+                assert uri in files
+                assert len(files) == len(set(files))
+                for file in skill["resources"]:
+                    content = bytes_of(await read(hub, file["uri"]))
+                    assert file == {
+                        "uri": file["uri"],
+                        "digest": f"sha256:{hashlib.sha256(content).hexdigest()}",
+                        "size": len(content),
+                    }
+            assert len(skills["skill://hub/demo/SKILL.md"]["resources"]) == len(FILES) + 1
+            assert skills["skill://hub/typed/SKILL.md"]["frontmatter"] == {
+                "name": "typed",
+                "description": "d",
+                "version": 1.1,
+                "flag": True,
+                "none": None,
+                "list": [1, "a"],
+            }
+            adapted = {uri: skill["_meta"]["io.skillhub/adapted"] for uri, skill in skills.items() if "_meta" in skill}
+            assert adapted == {
+                "skill://hub/lasting/SKILL.md": ["description: written so that every parser reads it alike"],
+                "skill://hub/wild/wild-name/SKILL.md": ["name: 'wild-name' instead of 'Wild Name!'"],
+            }
+            # Not listed, and served to whoever knows where it is.
+            hidden = await ask(hub, "skills/get", uri="skill://hub/hidden/SKILL.md")
+            assert hidden["skill"]["frontmatter"]["name"] == "hidden"
+
+    asyncio.run(journey())
+
+
+async def checked(client: Client[Any]) -> list[str]:
+    """List the skills, read every file of each as a careful host does, and return their names."""
+    skills = await client.list_skills()
+    for skill in skills:
+        assert await client.get_skill(skill.uri) == skill
+        await check(client, skill)
+    return [skill.frontmatter.name for skill in skills]
+
+
+async def check(client: Client[Any], skill: Skill) -> None:
+    assert isinstance(skill.resources, list)
+    for file in skill.resources:
+        (content,) = await client.read_resource(file.uri)
+        held = bytes_of(content)
+        assert (len(held), f"sha256:{hashlib.sha256(held).hexdigest()}") == (file.size, file.digest)
+        if file.uri == skill.uri:
+            assert parse_frontmatter(held).root == skill.frontmatter.root
+
+
+def test_fastmcps_client_takes_every_entry_and_finds_every_digest_true(environment: Environment) -> None:
+    async def journey(target: Any) -> list[str]:
+        async with Client(target, extensions=[SkillsClientExtension()]) as client:
+            return await checked(client)
+
+    expected = ["demo", "lasting", "windows", "typed", "wild-name"]
+    with listening(environment) as url:
+        assert asyncio.run(journey(url)) == expected
+    transport = StdioTransport(COMMAND[0], list(COMMAND[1:]), env=environment, keep_alive=False)
+    assert asyncio.run(journey(transport)) == expected
+
+
+def test_fastmcps_client_reads_a_large_library_to_its_end(large: Environment) -> None:
+    async def journey(url: str) -> list[str]:
+        async with Client(url, extensions=[SkillsClientExtension()]) as client:
+            return [skill.frontmatter.name for skill in await client.list_skills()]
+
+    with listening(large) as url:
+        assert asyncio.run(journey(url)) == [f"s-{number:03}" for number in range(253)]
+
+
+@eras
+def test_a_directory_says_what_lies_directly_in_it(environment: Environment, mode: str) -> None:
+    base = "skill://hub/demo"
+
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
+            told = (await ask(hub, "resources/directory/read", uri=base))["resources"]
+            of = {child["uri"]: child for child in told}
+            assert {uri.rpartition("/")[2] for uri in of} >= {"SKILL.md", "docs", "every%20byte.bin", "nested"}
+            assert of[f"{base}/docs"] == {"uri": f"{base}/docs", "name": "docs", "mimeType": "inode/directory"}
+            skill_file = of[f"{base}/SKILL.md"]
+            assert (skill_file["name"], skill_file["mimeType"]) == ("demo", "text/markdown")
+            assert skill_file["description"] == "Does it well. ü"
+            for child in told:
+                if child["mimeType"] == "inode/directory":
+                    assert (await ask(hub, "resources/directory/read", uri=child["uri"]))["resources"]
+                else:
+                    assert child["size"] == len(bytes_of(await read(hub, child["uri"])))
+
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+@ways
+def test_what_is_not_there_or_cannot_be_understood_is_refused_in_numbers(environment: Environment, way: Any) -> None:
+    unknown = [
+        "skill://hub/none/SKILL.md",
+        "skill://user/demo/SKILL.md",
+        "skill://hub/demo/none.txt",
+        "skill://hub/demo/../wild/SKILL.md",
+        "skill://hub/demo/%2e%2e/wild/SKILL.md",
+        "skill://hub/%00",
+        "skill://hub",
+        "skill://",
+        "file:///etc/passwd",
+        "",
+        "none",
+    ]
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            for uri in unknown:
+                for method in ("skills/get", "resources/directory/read", "resources/read"):
+                    refusal = await refused(hub, method, uri=uri)
+                    assert (refusal.number, refusal.data["uri"]) == (-32602, uri), method
+            for method, uri in (
+                ("skills/get", "skill://hub/demo"),
+                ("skills/get", "skill://hub/demo/crlf.txt"),
+                ("resources/directory/read", "skill://hub/demo/SKILL.md"),
+                ("resources/read", "skill://hub/demo"),
+            ):
+                refusal = await refused(hub, method, uri=uri)
+                assert (refusal.number, refusal.code, refusal.data["uri"]) == (-32602, "RESOURCE_NOT_FOUND", uri)
+                assert uri in refusal.text
+            for cursor in ("zzz", "", "c2tpbGw6Ly8="):
+                assert (await refused(hub, "skills/list", cursor=cursor)).number == -32602
+                where = {"uri": "skill://hub/demo", "cursor": cursor}
+                assert (await refused(hub, "resources/directory/read", **where)).number == -32602
+            assert (await refused(hub, "resources/list", cursor="zzz")).number == -32602
+            for params in ({}, {"uri": 5}, {"uri": None}, {"uri": ["skill://hub/demo/SKILL.md"]}):
+                assert (await refused(hub, "skills/get", **params)).number == -32602
+                assert (await refused(hub, "resources/directory/read", **params)).number == -32602
+            assert (await refused(hub, "skills/list", cursor=5)).number == -32602
+            # It goes on answering.
+            assert await listed(hub)
+
+    asyncio.run(journey())
+
+
+@eras
+def test_a_file_that_changed_after_it_was_listed_fits_the_entry_that_is_asked_for_then(
+    environment: Environment, skills_dir: Path, mode: str
+) -> None:
+    uri = "skill://hub/demo/crlf.txt"
+
+    async def digest(hub: Caller) -> str:
+        entry = (await ask(hub, "skills/get", uri="skill://hub/demo/SKILL.md"))["skill"]
+        return str(next(file["digest"] for file in entry["resources"] if file["uri"] == uri))
+
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
+            await listed(hub)
+            before = await digest(hub)
+            (skills_dir / "demo" / "crlf.txt").write_bytes(b"b\r\nc\r\n")
+            held = bytes_of(await read(hub, uri))
+            assert held == b"b\r\nc\r\n"
+            after = await digest(hub)
+            assert after == f"sha256:{hashlib.sha256(held).hexdigest()}" != before
+
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
+    """Ask until the list is as wanted: the server looks at its skills again by itself."""
+
+    async def asked() -> None:
+        while not wanted(await listed(hub)):
+            pass
+
+    await asyncio.wait_for(asked(), _LONG)
+
+
+@eras
+def test_skills_that_come_and_go_are_listed_and_unlisted_while_the_server_runs(
+    environment: Environment, skills_dir: Path, write_skill: SkillWriter, mode: str
+) -> None:
+    demo, renamed, new = (f"skill://hub/{name}/SKILL.md" for name in ("demo", "demo/renamed", "new"))
+
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
+            assert demo in await listed(hub)
+            write_skill("new")
+            await until(hub, lambda uris: new in uris)
+            assert (await ask(hub, "skills/get", uri=new))["skill"]["frontmatter"]["name"] == "new"
+            shutil.rmtree(skills_dir / "new")
+            await until(hub, lambda uris: new not in uris)
+            assert (await refused(hub, "skills/get", uri=new)).number == -32602
+            write_skill("renamed", directory="demo")
+            await until(hub, lambda uris: renamed in uris and demo not in uris)
+            assert (await refused(hub, "resources/read", uri=demo)).number == -32602
+            assert b"name: renamed" in bytes_of(await read(hub, renamed))
+
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+@eras
+def test_a_failure_that_nobody_foresaw_tells_nothing_of_this_machine(
+    environment: Environment, mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/srv/secret/skills")
+
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
+            for method, params in (
+                ("skills/list", {}),
+                ("skills/get", {"uri": "skill://hub/demo/SKILL.md"}),
+                ("resources/directory/read", {"uri": "skill://hub/demo"}),
+                ("resources/read", {"uri": "skill://hub/demo/SKILL.md"}),
+            ):
+                with pytest.raises(MCPError) as raised:
+                    await ask(hub, method, **params)
+                assert "secret" not in raised.value.error.model_dump_json()
+                if method != "resources/read":
+                    assert raised.value.error.code == -32603
+
+    with listening(environment) as url:
+        monkeypatch.setattr(Publisher, "_present", fail)
+        asyncio.run(journey(url))
+    # Whoever runs the server is told all of it.
+    assert "/srv/secret/skills" in caplog.text

@@ -1,0 +1,143 @@
+"""To a client that knows only resources, a skill's files are resources: the same URIs and bytes in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import mcp_types
+import pytest
+from tests.conftest import SkillWriter
+from tests.publishing.publishers import FILES
+from tests.server.eras import WAYS, caller, listening, reached, stdio
+from tests.server.skills_client import ask, bytes_of, listed, read, refused
+from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
+
+Environment = dict[str, str]
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+@pytest.fixture
+def environment(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
+    write_skill("demo", "Does it well.", files=dict(FILES))
+    write_skill("Wild Name!", "Has a wild name.", directory="wild")
+    write_skill("hidden", extra="disable-model-invocation: true")
+    return hub_environment
+
+
+@ways
+def test_the_skill_files_are_listed_as_the_extension_wants_them_and_every_file_can_be_read(
+    environment: Environment, way: Any
+) -> None:
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            result = await ask(hub, "resources/list")
+            assert result["resources"] == [
+                {
+                    "uri": "skill://hub/demo/SKILL.md",
+                    "name": "demo",
+                    "description": "Does it well.",
+                    "mimeType": "text/markdown",
+                },
+                {
+                    "uri": "skill://hub/wild/wild-name/SKILL.md",
+                    "name": "wild-name",
+                    "description": "Has a wild name.",
+                    "mimeType": "text/markdown",
+                },
+            ]
+            assert [one["uri"] for one in result["resources"]] == await listed(hub)
+            templates = (await ask(hub, "resources/templates/list"))["resourceTemplates"]
+            assert [(one["uriTemplate"], "_meta" in one) for one in templates] == [("skill://{+path}", False)]
+            for path, held in FILES.items():
+                content = await read(hub, f"skill://hub/demo/{quote(path)}")
+                assert bytes_of(content) == held, path
+                assert isinstance(content, mcp_types.TextResourceContents) == (
+                    path not in ("nul.txt", "latin.txt", "every byte.bin", "logo.svg")
+                )
+                assert content.uri == f"skill://hub/demo/{quote(path)}"
+            skill_file = await read(hub, "skill://hub/wild/wild-name/SKILL.md")
+            assert skill_file.mime_type == "text/markdown"
+            assert bytes_of(skill_file).startswith(b'---\nname: "wild-name"\n')
+            assert bytes_of(await read(hub, "skill://hub/hidden/SKILL.md"))
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
+def test_no_uri_leads_out_of_a_skill_or_to_what_is_withheld(
+    hub_environment: Environment, tmp_path: Path, mode: str
+) -> None:
+    skill = plant(tmp_path)
+    os.mkfifo(skill / "fifo")
+    paths = [one.path[:2_000] for one in (*REFUSED, *NEVER_DECODED, *LINKS_OUT)]
+    paths += [
+        "fifo",
+        "node_modules/x.js",
+        "references",
+        "references/",
+        "SKILL.md/",
+        "./SKILL.md",
+        "SKILL.md?a=b",
+        "%00",
+    ]
+    environment = {**hub_environment, "SKILLS_DIR": str(tmp_path / "skills")}
+
+    async def journey() -> None:
+        async with caller(stdio(environment), mode) as hub:
+            assert await listed(hub) == ["skill://hub/a/SKILL.md"]
+            assert bytes_of(await read(hub, "skill://hub/a/references/guide.md")) == b"# Guide\n"
+            for path in paths:
+                once = quote(path.encode("utf-8", "surrogatepass"), safe="")
+                for spelling in (
+                    path.encode("utf-8", "replace").decode(),
+                    once,
+                    quote(once),
+                    path[:20].replace("/", "\\"),
+                ):
+                    uri = f"skill://hub/a/{spelling}".encode("utf-8", "replace").decode()
+                    refusal = await refused(hub, "resources/read", uri=uri)
+                    assert refusal.number == -32602, uri
+                    assert refusal.data["uri"] == uri
+                    assert SECRET not in refusal.text
+                    assert str(tmp_path) not in refusal.text
+
+    asyncio.run(journey())
+
+
+def test_an_endless_uri_is_refused_and_the_server_goes_on(environment: Environment) -> None:
+    async def journey(url: str) -> None:
+        async with caller(url, "legacy") as hub:
+            for uri in ("skill://hub/" + "x/" * 50_000, "skill://hub/demo/" + "%41" * 50_000):
+                refusal = await refused(hub, "resources/read", uri=uri)
+                assert refusal.number == -32602
+            assert bytes_of(await read(hub, "skill://hub/demo/LICENSE")) == b"MIT"
+
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_what_is_read_counts_as_loaded_and_read(environment: Environment, tmp_path: Path, mode: str) -> None:
+    log = tmp_path / "usage.jsonl"
+
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as hub:
+            await read(hub, "skill://hub/demo/SKILL.md")
+            await read(hub, "skill://hub/demo/docs/deep/%C3%9Cbersicht%20%E6%A6%82%E8%A6%81.md")
+            await refused(hub, "resources/read", uri="skill://hub/demo/none.txt")
+            await listed(hub)
+
+    with listening({**environment, "SKILLHUB_USAGE_LOG": str(log)}) as url:
+        asyncio.run(journey(url))
+    noted = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [(one["act"], one["skill"], one.get("file")) for one in noted] == [
+        ("load", "demo", None),
+        ("read", "demo", "docs/deep/Übersicht 概要.md"),
+    ]

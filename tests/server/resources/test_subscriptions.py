@@ -1,0 +1,451 @@
+"""Whoever subscribed to a file of a skill hears that it has changed, in both eras; of what is hidden nobody hears."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import threading
+import warnings
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import mcp
+import mcp_types
+import pytest
+from fastmcp import FastMCP
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.connection import Connection
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
+from tests.conftest import SkillWriter
+from tests.server.bearers import add_token, bearer
+from tests.server.eras import WAYS, listening
+from tests.server.sessions import COMMAND, http_server, shell
+
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
+
+_LONG = 30
+BODY, GUIDE, OTHER = (f"skill://hub/{file}" for file in ("pdf/SKILL.md", "pdf/references/guide.md", "csv/SKILL.md"))
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+class Subscriber:
+    """A client, the URIs that it hears of, and those that the server agreed to tell of."""
+
+    def __init__(self, client: mcp.Client) -> None:
+        self.client = client
+        self.heard: asyncio.Queue[str] = asyncio.Queue()
+        self.agreed: list[str] = []
+
+    async def next(self) -> str:
+        return await asyncio.wait_for(self.heard.get(), _LONG)
+
+    async def subscribe(self, uri: str, *, no_more: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the older era's way is deprecated, and still there
+            await (self.client.unsubscribe_resource if no_more else self.client.subscribe_resource)(uri)
+
+
+@asynccontextmanager
+async def subscribed(target: Any, mode: str, *uris: str) -> AsyncIterator[Subscriber]:
+    made: list[Subscriber] = []
+
+    async def hear(message: object) -> None:
+        if isinstance(message, mcp_types.ResourceUpdatedNotification):
+            made[0].heard.put_nowait(str(message.params.uri))
+
+    async with mcp.Client(target, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+        made.append(Subscriber(client))
+        if mode == "legacy":
+            for uri in uris:
+                await made[0].subscribe(uri)
+            yield made[0]
+            return
+        async with client.listen(resource_subscriptions=uris) as subscription:
+            made[0].agreed = list(subscription.honored.resource_subscriptions or ())
+
+            async def relay() -> None:
+                async for event in subscription:
+                    assert isinstance(event, ResourceUpdated)
+                    made[0].heard.put_nowait(event.uri)
+
+            relaying = asyncio.create_task(relay())
+            try:
+                yield made[0]
+            finally:
+                relaying.cancel()
+                await asyncio.gather(relaying, return_exceptions=True)
+
+
+async def text_of(client: mcp.Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    assert isinstance(content, mcp_types.TextResourceContents)
+    return content.text
+
+
+@ways
+def test_each_change_of_a_file_is_told_to_whoever_subscribed_to_it(
+    way: tuple[str, str], hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    transport, mode = way
+    write_skill("pdf", "Reads PDF files.", files={"references/guide.md": "One."})
+    write_skill("csv", "Reads tables.")
+
+    async def journey(target: Any) -> None:
+        async with subscribed(target, mode, BODY, GUIDE) as subscriber:
+            client = subscriber.client
+            capabilities = client.server_capabilities.resources
+            assert capabilities is not None
+            assert capabilities.subscribe
+            assert await text_of(client, GUIDE) == "One."
+            # A file that the index does not hold, so that no list has changed.
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            assert await subscriber.next() == GUIDE
+            assert await text_of(client, GUIDE) == "Two."
+            write_skill("csv", "Reads other tables.")
+            write_skill("pdf", "Reads PDF files aloud.", files={"references/guide.md": "Two."})
+            assert await subscriber.next() == BODY
+            shutil.rmtree(skills_dir / "pdf")
+            assert {await subscriber.next(), await subscriber.next()} == {BODY, GUIDE}
+            with pytest.raises(MCPError):
+                await client.read_resource(GUIDE)
+            assert subscriber.heard.empty()
+
+    if transport == "stdio":
+        asyncio.run(
+            journey(stdio_client(StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:]], env=hub_environment)))
+        )
+    else:
+        with listening(hub_environment) as url:
+            asyncio.run(journey(url))
+
+
+def test_who_subscribes_no_more_hears_no_more(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE, GUIDE, BODY) as subscriber, subscribed(url, "auto", GUIDE) as other:
+            await subscriber.subscribe(GUIDE, no_more=True)
+            # What was never asked for, or no longer, is no error to end.
+            await subscriber.subscribe(GUIDE, no_more=True)
+            await subscriber.subscribe(OTHER, no_more=True)
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            assert await other.next() == GUIDE
+            write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
+            assert await subscriber.next() == BODY
+            assert subscriber.heard.empty()
+
+    with listening(hub_environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    nothing = (
+        "skill://hub/none/SKILL.md",
+        "skill://hub/pdf",
+        "skill://hub/pdf/.env",
+        "file:///etc/passwd",
+        "skill://%",
+    )
+
+    async def journey(url: str) -> list[int]:
+        codes = []
+        async with subscribed(url, "legacy") as subscriber:
+            for uri in nothing:
+                with pytest.raises(MCPError) as refused:
+                    await subscriber.subscribe(uri)
+                codes.append(refused.value.error.code)
+        async with subscribed(url, "auto", *nothing, GUIDE) as subscriber:
+            assert subscriber.agreed == [GUIDE]
+        return codes
+
+    with listening(hub_environment) as url:
+        assert asyncio.run(journey(url)) == [-32602] * len(nothing)
+
+
+def test_rules_that_cannot_be_read_are_told_and_nothing_has_changed_by_that(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    skills_dir: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"permissions": {}}', encoding="utf-8")
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE) as subscriber:
+            rules.write_text("{", encoding="utf-8")
+            with pytest.raises(MCPError, match="POLICY_UNREADABLE"):
+                await subscriber.subscribe(BODY)
+            write_skill("pdf", "Another.", files={"references/guide.md": "One."})
+            await untold(caplog)
+            rules.write_text('{"permissions": {}}', encoding="utf-8")
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            assert await subscriber.next() == GUIDE
+            assert subscriber.heard.empty()
+
+    with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A server of two skills with two tokens: one sees both, one sees `csv` alone."""
+
+    environment: dict[str, str]
+    for_all: str
+    for_csv: str
+
+
+@pytest.fixture
+def tokens(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> Tokens:
+    write_skill("pdf")
+    write_skill("csv")
+    file = tmp_path / "tokens.json"
+    environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(file)}
+    return Tokens(environment, add_token(file, "all"), add_token(file, "csv", skills=["csv"]))
+
+
+async def untold(caplog: pytest.LogCaptureFixture) -> None:
+    """Return when the server's log has said that nobody can be told."""
+    while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
+        await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ResourceSubscriptions]:
+    """What keeps the subscriptions of each server that is made in this process."""
+    instances: list[ResourceSubscriptions] = []
+    serve = ResourceSubscriptions.serve
+
+    def noted(self: ResourceSubscriptions, server: FastMCP, *, stateless: bool) -> None:
+        instances.append(self)
+        serve(self, server, stateless=stateless)
+
+    monkeypatch.setattr(ResourceSubscriptions, "serve", noted)
+    return instances
+
+
+def test_when_all_are_gone_nothing_is_watched(
+    hub_environment: dict[str, str], write_skill: SkillWriter, made: list[ResourceSubscriptions]
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+
+    async def journey(url: str) -> None:
+        async with (
+            subscribed(url, "legacy", GUIDE, BODY),
+            subscribed(url, "auto", GUIDE),
+            subscribed(url, "auto", GUIDE),
+        ):
+            assert made[0]._watched == {GUIDE: 3, BODY: 1}
+
+    with listening(hub_environment) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+    assert (dict(made[0]._watched), made[0]._digests, made[0]._subscribed) == ({}, {}, {})
+
+
+def test_a_change_just_before_another_subscribes_is_told_all_the_same(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    shell(hub_environment, "index")
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE) as first:
+            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            async with subscribed(url, "auto", GUIDE):
+                # Nobody looks but where somebody asks something.
+                while first.heard.empty():
+                    await first.client.call_tool("search_skills", {"query": "pdf"})
+                    await asyncio.sleep(0.2)
+                assert await first.next() == GUIDE
+
+    with listening({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+
+
+def test_a_caller_with_few_skills_who_has_the_files_looked_at_tells_nobody_that_the_others_are_gone(
+    tokens: Tokens, write_skill: SkillWriter
+) -> None:
+    async def journey(url: str) -> None:
+        async with (
+            bearer(url, tokens.for_csv) as narrow,
+            bearer(url, tokens.for_all) as wide,
+            wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
+        ):
+            assert (await narrow.call("refresh_index")).code is None
+            write_skill("csv", "Another.")
+            # The first word is of what has changed.
+            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
+
+    with listening({**tokens.environment, "SKILLHUB_TOOLS": "core,registry"}) as url:
+        asyncio.run(journey(url))
+
+
+def test_who_stops_reading_keeps_the_word_from_nobody(
+    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, made: list[ResourceSubscriptions]
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+
+    class Stuck:
+        async def send_resource_updated(self, _: str) -> None:
+            await asyncio.sleep(3_600)
+
+    async def journey(url: str) -> None:
+        async with (
+            subscribed(url, "auto", BODY, GUIDE) as listener,
+            subscribed(url, "legacy", BODY, GUIDE) as subscriber,
+        ):
+            made[0]._subscribed[cast("Connection", Stuck())] = {BODY, GUIDE}
+            write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
+            for one in (listener, subscriber):
+                assert {await one.next(), await one.next()} == {BODY, GUIDE}
+
+    with listening(hub_environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_what_changes_while_others_are_told_is_told_too(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    skills_dir: Path,
+    made: list[ResourceSubscriptions],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("pdf", files={"references/guide.md": "One."})
+    guide = skills_dir / "pdf" / "references" / "guide.md"
+    begun, looked, go_on = (threading.Event() for _ in range(3))
+    digests = Publisher.digests
+
+    def slow(self: Publisher, uris: Iterable[str]) -> dict[str, str | None]:
+        found = digests(self, uris)
+        begun.set()
+        assert go_on.wait(_LONG)
+        return found
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", GUIDE, BODY) as subscriber:
+            monkeypatch.setattr(Publisher, "digests", slow)
+            guide.write_text("Two.", encoding="utf-8")
+            assert await asyncio.to_thread(begun.wait, _LONG)
+            made[0]._hub.on_look(looked.set)
+            guide.write_text("Three.", encoding="utf-8")
+            await subscriber.subscribe(BODY, no_more=True)
+            assert await asyncio.to_thread(looked.wait, _LONG)
+            go_on.set()
+            told = f"sha256:{hashlib.sha256(b'Three.').hexdigest()}"
+            while made[0]._digests[GUIDE] != told:
+                assert await subscriber.next() == GUIDE
+
+    with listening(hub_environment) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+    assert "Nobody can be told" not in caplog.text
+
+
+def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothing(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("pdf")
+    close, closed = SkillHub.close, threading.Event()
+
+    def noted(self: SkillHub) -> None:
+        closed.set()
+        close(self)
+
+    monkeypatch.setattr(SkillHub, "close", noted)
+
+    def broken(_: Publisher, __: Iterable[str]) -> dict[str, str | None]:
+        raise OSError("/a/path/of/this/machine")
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", BODY) as subscriber:
+            with monkeypatch.context() as patch:
+                patch.setattr(Publisher, "digests", broken)
+                with pytest.raises(MCPError, match="Internal server error"):
+                    await subscriber.subscribe(OTHER)
+                write_skill("pdf", "Another.")
+                await untold(caplog)
+            write_skill("pdf", "Yet another.")
+            assert await subscriber.next() == BODY
+
+    with listening(hub_environment) as url:
+        asyncio.run(asyncio.wait_for(journey(url), _LONG))
+    assert closed.is_set()
+
+
+def test_nobody_hears_of_a_skill_that_their_token_does_not_show(tokens: Tokens, write_skill: SkillWriter) -> None:
+    async def journey(url: str) -> None:
+        async with (
+            bearer(url, tokens.for_csv) as narrow,
+            bearer(url, tokens.for_all) as wide,
+            narrow.client.listen(resource_subscriptions=[BODY, OTHER]) as some,
+            wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
+        ):
+            assert some.honored.resource_subscriptions == [OTHER]
+            assert every.honored.resource_subscriptions == [BODY, OTHER]
+            write_skill("pdf", "Another.")
+            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=BODY)
+            write_skill("csv", "Another.")
+            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
+            assert await asyncio.wait_for(anext(some), _LONG) == ResourceUpdated(uri=OTHER)
+        async with bearer(url, tokens.for_csv, "legacy") as narrow:
+            with pytest.raises(MCPError):
+                await Subscriber(narrow.client).subscribe(BODY)
+
+    with listening(tokens.environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_subscriptions_have_a_bound(
+    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.server.resources.subscriptions.MAX_SUBSCRIPTIONS", 2)
+    write_skill("pdf", files={"a.md": "", "b.md": "", "c.md": ""})
+    uris = [f"skill://hub/pdf/{name}.md" for name in "abc"]
+
+    async def journey(url: str) -> None:
+        async with subscribed(url, "legacy", *uris[:2]) as subscriber:
+            with pytest.raises(MCPError, match="uri is one more than can be subscribed to"):
+                await subscriber.subscribe(uris[2])
+            await subscriber.subscribe(uris[0], no_more=True)
+            await subscriber.subscribe(uris[2])
+        async with subscribed(url, "auto", *uris) as subscriber:
+            assert subscriber.agreed == uris[:2]
+        monkeypatch.setattr("skillhub_mcp.server.resources.subscriptions.MAX_SUBSCRIPTIONS", 9)
+        monkeypatch.setattr("skillhub_mcp.server.resources.subscriptions.MAX_WATCHED", 2)
+        async with subscribed(url, "auto", *uris[:2]) as first, subscribed(url, "auto", *reversed(uris)) as second:
+            # What is watched already is no burden.
+            assert (first.agreed, second.agreed) == (uris[:2], [uris[1], uris[0]])
+
+    with listening(hub_environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_a_stateless_server_says_that_clients_of_the_older_era_cannot_subscribe(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("pdf")
+
+    async def journey(url: str) -> None:
+        async with mcp.Client(url, mode="legacy") as client:
+            assert client.server_capabilities.resources is not None
+            assert not client.server_capabilities.resources.subscribe
+
+    with http_server({**hub_environment, "SKILLHUB_STATELESS": "1"}) as url:
+        asyncio.run(journey(f"{url}/mcp"))

@@ -1,0 +1,179 @@
+"""A call that its client cancels stops its work: over stdio and HTTP, in both eras, with real commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mcp
+import pytest
+from fastmcp import Client
+from filelock import FileLock
+from tests.conftest import SkillWriter
+from tests.server.eras import WAYS, reached
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
+
+from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.index.indexer import LOCK_FILE
+from skillhub_mcp.server.app import make_server
+from skillhub_mcp.settings import read_settings
+
+Environment = dict[str, str]
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells that a process has ended")
+
+# Starts a process of its own, tells the numbers of both, and waits for what never comes.
+FOREVER = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import sys; open(sys.argv[1])", sys.argv[2]])
+with open(sys.argv[1], "w") as told:
+    told.write(f"{os.getpid()} {child.pid}")
+child.wait()
+"""
+
+
+class Forever:
+    """The command of a skill that runs until it is killed. `started` waits for it, and `ended` for its end."""
+
+    def __init__(self, directory: Path, write_skill: SkillWriter) -> None:
+        self._told, never = directory / "told", directory / "never"
+        for fifo in (self._told, never):
+            os.mkfifo(fifo)
+        write_skill("one", files={"forever.py": FOREVER})
+        self.call: dict[str, Any] = {
+            "skill_name": "one",
+            "command": "python",
+            "args": ["forever.py", str(self._told), str(never)],
+        }
+        self._descriptors: list[int] = []
+
+    def started(self) -> None:
+        # Whoever only reads would wait for ever for a command that could not be started.
+        reading = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            waiting = select.poll()
+            waiting.register(reading, select.POLLIN)
+            assert waiting.poll(20_000), "the command was not started"
+            told = os.read(reading, 100)
+        finally:
+            os.close(reading)
+        for number in told.split():
+            self._descriptors.append(os.pidfd_open(int(number)))
+
+    def ended(self) -> bool:
+        """Wait until all of it has ended; False if that takes too long."""
+        waiting = select.poll()
+        for descriptor in self._descriptors:
+            waiting.register(descriptor, select.POLLIN)
+        while self._descriptors:
+            ready = waiting.poll(20_000)
+            if not ready:
+                return False
+            for descriptor, _ in ready:
+                waiting.unregister(descriptor)
+                self._descriptors.remove(descriptor)
+                os.close(descriptor)
+        return True
+
+    def end(self) -> None:
+        """Leave nothing behind, where the server did."""
+        for descriptor in self._descriptors:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            os.close(descriptor)
+
+
+@pytest.fixture
+def forever(tmp_path: Path, write_skill: SkillWriter) -> Iterator[Forever]:
+    made = Forever(tmp_path, write_skill)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def running(hub_environment: Environment) -> Environment:
+    return {
+        **hub_environment,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "EXEC_TIMEOUT_SECONDS": "300",
+    }
+
+
+async def cancel(client: mcp.Client, tool: str, arguments: dict[str, Any], *, when: Any) -> None:
+    """Call a tool, wait until `when` has returned in a thread, and give the call up."""
+    calling = asyncio.ensure_future(client.call_tool(tool, arguments))
+    await asyncio.to_thread(when)
+    assert not calling.done()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+
+
+@needs_pidfd
+@ways
+def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
+    way: tuple[str, str], running: Environment, forever: Forever
+) -> None:
+    async def journey() -> None:
+        async with reached(way, running) as hub:
+            await cancel(hub.client, "run_skill_command", forever.call, when=forever.started)
+            assert await asyncio.to_thread(forever.ended)
+            # The server goes on, and so does the session.
+            assert (await hub.call("run_skill_command", skill_name="one", command="ls")).json["exit_code"] == 0
+
+    asyncio.run(journey())
+
+
+@needs_pidfd
+def test_a_command_ends_with_the_client_that_asked_for_it(running: Environment, forever: Forever) -> None:
+    client = RawClient(running)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    client.send(tool_call(2, "run_skill_command", **forever.call))
+    forever.started()
+    assert client.close() == 0
+    assert forever.ended()
+
+
+def test_a_search_that_is_cancelled_waits_for_the_first_index_no_longer(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("pdf-reader", "Reads PDF files.")
+    settings, _ = read_settings(hub_environment)
+    hub = make_hub(settings)
+    directory = Path(hub_environment["DB_PATH"]).parent
+    directory.mkdir()
+
+    async def journey() -> None:
+        waits = asyncio.Event()
+
+        async def hear(_: float, __: float | None, ___: str | None) -> None:
+            waits.set()
+
+        async with Client(make_server(hub, server_options(settings, hub))) as client:
+            # Whoever writes the index has to wait for us.
+            with FileLock(directory / LOCK_FILE):
+                calling = asyncio.ensure_future(
+                    client.call_tool("search_skills", {"query": "PDF"}, progress_handler=hear)
+                )
+                await waits.wait()
+                assert hub.steps.listeners == 1
+                calling.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await calling
+                await client.list_tools()
+                assert hub.steps.listeners == 0
+            found = await client.call_tool("search_skills", {"query": "PDF"})
+            assert found.structured_content is not None
+            assert [skill["name"] for skill in found.structured_content["skills"]] == ["pdf-reader"]
+
+    asyncio.run(journey())

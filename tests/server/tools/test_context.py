@@ -1,0 +1,274 @@
+"""The set `context` over MCP: seed 000's list, search and load."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+from tests.conftest import SkillWriter
+from tests.server.sessions import Answer, call, http_server, in_process, over_stdio
+
+Environment = dict[str, str]
+TOOLS = {"skills_list", "skill_search", "skill_load"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    directory = tmp_path / "repo"
+    (directory / ".git").mkdir(parents=True)
+    return directory
+
+
+@pytest.fixture
+def environment(hub_environment: Environment, project: Path) -> Environment:
+    return {**hub_environment, "SKILLHUB_TOOLS": "core,context", "SKILLHUB_CWD": str(project)}
+
+
+@pytest.fixture
+def add(write_skill: SkillWriter) -> Callable[..., Path]:
+    def add(place: Path, name: str, description: str = "Does it. Use when due.", **options: Any) -> Path:
+        return write_skill(name, description, root=place / ".agents" / "skills", **options).resolve()
+
+    return add
+
+
+def talk(environment: Environment, journey: Callable[[Client[Any]], Awaitable[Any]], **options: Any) -> Any:
+    async def go() -> Any:
+        async with in_process(environment, **options) as client:
+            return await journey(client)
+
+    return asyncio.run(go())
+
+
+def ask(environment: Environment, tool: str, **arguments: Any) -> Answer:
+    answer: Answer = talk(environment, lambda client: call(client, tool, **arguments))
+    return answer
+
+
+def names(answer: Answer) -> list[str]:
+    return [skill["name"] for skill in answer.json["skills"]]
+
+
+async def tools(client: Client[Any]) -> set[str]:
+    return {tool.name for tool in await client.list_tools()}
+
+
+@pytest.mark.acceptance("S0-72", "S0-73")
+def test_the_set_is_offered_when_it_is_chosen_and_skills_are_not_switched_off(environment: Environment) -> None:
+    assert talk(environment, tools) >= TOOLS
+    assert not talk({**environment, "SKILLHUB_TOOLS": "core"}, tools) & TOOLS
+    assert not talk({**environment, "SKILLHUB_SKILLS_ENABLED": "0"}, tools) & TOOLS
+
+
+@pytest.mark.acceptance("S0-74")
+def test_a_server_starts_with_bad_values_and_says_so(environment: Environment) -> None:
+    bad = {"SKILLHUB_SKILLS_ENABLED": "perhaps", "SKILLHUB_SKILL_SEARCH_LIMIT": "-1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "skillhub_mcp"],
+        env={**environment, **bad},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert "SKILLHUB_SKILLS_ENABLED='perhaps' must be 1 or 0" in done.stderr
+    assert "SKILLHUB_SKILL_SEARCH_LIMIT='-1' must be a whole number from 1 to 1000; 8 is used" in done.stderr
+    assert talk({**environment, **bad}, tools) >= TOOLS
+
+
+@pytest.mark.acceptance("S0-1", "S0-4", "S0-25", "S0-75")
+def test_the_list_has_every_skill_and_every_error(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    first = add(project, "one", "The project's.")
+    second = add(Path(environment["HOME"]), "one", "The user's.")
+    broken = add(project, "broken", frontmatter="name: broken")
+    answer = ask(environment, "skills_list")
+    assert [(skill["scope"], skill["dir"], skill["path"]) for skill in answer.json["skills"]] == [
+        ("repo", str(first), f"{first}/SKILL.md"),
+        ("user", str(second), f"{second}/SKILL.md"),
+    ]
+    assert set(answer.json["skills"][0]) == {"id", "name", "description", "path", "dir", "scope", "mtimeMs"}
+    (error,) = answer.json["errors"]
+    assert error["path"] == f"{broken}/SKILL.md"
+    assert "description" in error["message"]
+    assert answer.blocks == 1
+
+
+@pytest.mark.acceptance("S0-76", "S0-77")
+def test_a_list_is_kept_until_a_reload_is_forced_and_each_directory_has_its_own(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    gone = add(project, "gone")
+    add(project / "x", "for-x")
+
+    async def journey(client: Client[Any]) -> list[list[str]]:
+        seen = [names(await call(client, "skills_list"))]
+        add(project, "new")
+        shutil.rmtree(gone)
+        seen.append(names(await call(client, "skills_list")))
+        seen.append(names(await call(client, "skills_list", force_reload=True)))
+        seen.append(sorted(names(await call(client, "skills_list", cwd=str(project / "x")))))
+        return seen
+
+    assert talk(environment, journey) == [["gone"], ["gone"], ["new"], ["for-x", "new"]]
+
+
+@pytest.mark.acceptance("S0-27", "S0-29", "S0-30", "S0-31", "S0-35")
+def test_a_search_gives_candidates_with_reasons_and_scores(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    add(project, "release", "Ships a version")
+    add(project, "release-notes", "Draft notes from commits")
+    add(project, "議事録", "never listed: the name is not ASCII")
+    add(Path(environment["HOME"]), "minutes", "会議の議事録。Use for each release")
+    answer = ask(environment, "skill_search", query="release")
+    assert [(skill["name"], skill["reason"]) for skill in answer.json["skills"]] == [
+        ("release", "exact_name"),
+        ("release-notes", "prefix"),
+        ("minutes", "token_overlap"),
+    ]
+    assert (answer.json["count"], answer.json["truncated"]) == (3, False)
+    assert answer.structured == answer.json
+    assert set(answer.json["skills"][0]) >= {"name", "description", "path", "scope", "reason", "score"}
+    assert names(ask(environment, "skill_search", query="議事録")) == ["minutes"]
+
+
+@pytest.mark.acceptance("S0-33", "S0-34", "S0-36", "S0-73")
+def test_limits_and_scopes_hold_and_wrong_ones_are_refused(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    for number in range(10):
+        add(project, f"paint-{number}")
+    assert len(names(ask(environment, "skill_search", query="paint"))) == 8
+    assert len(names(ask(environment, "skill_search", query="paint", limit=9))) == 9
+    fewer = {**environment, "SKILLHUB_SKILL_SEARCH_LIMIT": "2", "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": "3"}
+    assert len(names(ask(fewer, "skill_search", query="paint"))) == 2
+    assert ask(fewer, "skill_search", query="paint", limit=9).json["truncated"] is True
+    assert len(names(ask(fewer, "skill_search", query="paint", limit=9))) == 3
+    assert names(ask(environment, "skill_search", query="paint", scope="user")) == []
+    for wrong in ({"limit": 0}, {"limit": -1}, {"scope": "hub"}):
+        assert ask(environment, "skill_search", query="paint", **wrong).code == "INVALID_ARGUMENT"
+    assert ask(environment, "skill_search", query="").code == "INVALID_ARGUMENT"
+    assert ask(environment, "skill_search", query="quantum").json == {"skills": [], "count": 0, "truncated": False}
+
+
+@pytest.mark.acceptance("S0-26", "S0-50", "S0-52", "S0-56", "S0-57")
+def test_an_ambiguous_name_tells_the_paths_and_a_path_loads_the_whole_file(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    first = add(project, "one", "The project's.")
+    second = add(Path(environment["HOME"]), "one", "The user's.", files={"references/a.md": "x"})
+
+    async def journey(client: Client[Any]) -> Any:
+        refused = await call(client, "skill_load", name="one")
+        loaded = await client.call_tool("skill_load", {"path": f"{second}/SKILL.md"})
+        return refused, loaded, await call(client, "skill_load"), await call(client, "skill_load", name="two")
+
+    refused, loaded, neither, unknown = talk(environment, journey)
+    assert refused.code == "AMBIGUOUS_SKILL"
+    assert refused.error["candidates"] == [f"{first}/SKILL.md", f"{second}/SKILL.md"]
+    assert all(path in refused.text for path in refused.error["candidates"])
+    assert loaded.content[0].text.startswith(f'<skill_context name="one" path="{second}/SKILL.md">\n---\nname: one\n')
+    assert f"<file>{second}/references/a.md</file>" in loaded.content[0].text
+    assert loaded.structured_content is None
+    assert loaded.meta["io.skillhub/skill"] == {
+        "skill_id": loaded.meta["io.skillhub/skill"]["skill_id"],
+        "name": "one",
+        "path": f"{second}/SKILL.md",
+        "dir": str(second),
+        "mtime_ms": (second / "SKILL.md").stat().st_mtime_ns / 1_000_000,
+    }
+    assert (neither.code, unknown.code) == ("INVALID_ARGUMENT", "SKILL_NOT_FOUND")
+
+
+def test_the_servers_filter_holds_here_too(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+    add(project, "allowed")
+    add(project, "other")
+    only = {**environment, "SKILLHUB_ENABLED_SKILLS": "allowed"}
+    assert names(ask(only, "skills_list")) == ["allowed"]
+    assert names(ask(only, "skill_search", query="other")) == []
+    assert ask(only, "skill_load", name="other").code == "SKILL_NOT_FOUND"
+
+
+@pytest.mark.acceptance("S3-30")
+def test_what_is_not_for_models_is_listed_nowhere_and_loads_by_name(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    add(project, "deploy", extra="disable-model-invocation: true")
+    assert names(ask(environment, "skills_list")) == []
+    assert names(ask(environment, "skill_search", query="deploy")) == []
+    assert ask(environment, "skill_load", name="deploy").code is None
+
+
+def test_over_http_no_path_is_told_or_chosen(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+    add(project, "one", files={"references/a.md": "x"})
+    add(project, "broken", frontmatter="name: broken")
+
+    async def journey(url: str) -> list[Answer]:
+        async with Client(f"{url}/mcp") as client:
+            return [
+                await call(client, "skills_list"),
+                await call(client, "skill_search", query="one"),
+                await call(client, "skill_load", name="one"),
+                await call(client, "skills_list", cwd=str(project)),
+            ]
+
+    with http_server(environment) as url:
+        *told, refused = asyncio.run(journey(url))
+    assert names(told[0]) == ["one"]
+    assert told[0].json["errors"][0]["path"] == os.path.join("broken", "SKILL.md")
+    assert "<file>references/a.md</file>" in told[2].text
+    assert all(str(project) not in answer.text for answer in told)
+    assert refused.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.acceptance("S0-79")
+def test_nothing_is_asked_of_a_network(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+    add(project, "one")
+    script = """
+import asyncio, os, socket, sys
+def refuse(*_, **__):
+    raise SystemExit("something asked the network")
+socket.getaddrinfo = socket.create_connection = socket.socket.connect = socket.socket.connect_ex = refuse
+sys.path.insert(0, sys.argv[1])
+from tests.server.sessions import call, in_process
+async def go():
+    async with in_process(os.environ) as client:
+        for tool, arguments in (
+            ("skills_list", {"force_reload": True}), ("skill_search", {"query": "one"}), ("skill_load", {"name": "one"})
+        ):
+            answer = await call(client, tool, **arguments)
+            assert answer.code is None and "one" in answer.text, answer
+asyncio.run(go())
+"""
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", script, root],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_the_set_works_over_stdio(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+    add(project, "one")
+
+    async def go() -> str:
+        async with over_stdio(environment) as client:
+            return (await call(client, "skill_load", name="one")).text
+
+    assert asyncio.run(go()).startswith('<skill_context name="one"')

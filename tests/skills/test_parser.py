@@ -1,0 +1,294 @@
+"""Frontmatter values become a skill, leniently: what is unusual is noted, and only what cannot be served is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.skills.admission import LENIENT, STRICT
+from skillhub_mcp.skills.frontmatter import Value
+from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.parser import MAX_NAME, MAX_SPECIFIED_DESCRIPTION, ParseResult, allowed_tools, parse_skill
+
+STAMP = FileStamp(mtime_ns=1, size=2, content_hash="3", read_at_ns=4)
+
+
+def read(header: str, *, directory_name: str = "a", body: str = "") -> ParseResult:
+    content = f"---\n{header}\n---\n{body}".encode()
+    return parse_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
+
+
+def served(header: str, *, directory_name: str = "a") -> Skill:
+    reading = read(header, directory_name=directory_name)
+    assert reading.skill is not None, reading.diagnostics
+    assert reading.skill.diagnostics == reading.diagnostics
+    return reading.skill
+
+
+def breaches(reading: ParseResult | Skill) -> list[tuple[str, int | None]]:
+    return [(diagnostic.rule, diagnostic.line) for diagnostic in reading.diagnostics]
+
+
+def test_a_skill_that_keeps_every_rule_is_read_whole_without_a_word() -> None:
+    header = (
+        "name: a\ndescription: Does it.\nlicense: MIT\ncompatibility: Needs git\nallowed-tools: Read Bash(git:*)\n"
+        "metadata:\n  author: me\n  skillhub.category: Dev\n  skillhub.tags: One, two words\n"
+        '  skillhub.alwaysApply: "true"'
+    )
+    assert served(header) == Skill(
+        name="a",
+        description="Does it.",
+        directory="/r/a",
+        root="/r",
+        category="dev",
+        tags=("one", "two words"),
+        always_apply=True,
+        allowed_tools=("Read", "Bash(git:*)"),
+        license="MIT",
+        compatibility="Needs git",
+        metadata={
+            "author": "me",
+            "skillhub.category": "Dev",
+            "skillhub.tags": "One, two words",
+            "skillhub.alwaysApply": "true",
+        },
+        diagnostics=(),
+        stamp=STAMP,
+        author="me",
+        allowed_tools_text="Read Bash(git:*)",
+    )
+
+
+@pytest.mark.acceptance("S2-58")
+def test_name_and_description_are_enough() -> None:
+    skill = served("name: a\ndescription: b")
+    assert (skill.category, skill.tags, skill.always_apply, skill.allowed_tools) == (None, (), False, ())
+    assert (skill.license, skill.compatibility, skill.metadata, skill.diagnostics) == (None, None, {}, ())
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["123", "1.10", "2024-01-01", "yes"])
+def test_a_name_that_looks_like_a_number_or_a_date_is_its_text(name: str) -> None:
+    assert served(f"name: {name}\ndescription: b", directory_name=name).name == name
+
+
+@pytest.mark.parametrize("missing", ["", "name:\n", "name: ''\n", "name: '  '\n", "name: null\n"])
+def test_without_a_name_the_directory_names_the_skill(missing: str) -> None:
+    skill = served(f"{missing}description: b", directory_name="my-skill")
+    assert skill.name == "my-skill"
+    assert breaches(skill) == [("name-missing", 2 if missing else None)]
+
+
+def test_the_name_of_a_directory_is_normalised_like_any_other() -> None:
+    assert served("description: b", directory_name="re\u0301sume\u0301").name == "r\u00e9sum\u00e9"
+
+
+def test_a_directory_written_in_another_normal_form_has_the_same_name() -> None:
+    assert breaches(served("name: r\u00e9sum\u00e9\ndescription: b", directory_name="re\u0301sume\u0301")) == []
+
+
+def test_where_not_even_the_directory_has_a_name_nothing_is_served() -> None:
+    reading = read("description: b", directory_name="\n")
+    assert reading.skill is None
+    assert [rule for rule, _ in breaches(reading)] == ["name-missing", "name-unusable"]
+
+
+@pytest.mark.parametrize("name", ["Chat with PDF", "a_b", "a--b", "-a", "ns:skill", "A" * 65, "a" * 65])
+def test_a_wild_name_is_kept_and_noted(name: str) -> None:
+    skill = served(f"description: b\nname: '{name}'", directory_name=name)
+    assert skill.name == name
+    assert breaches(skill) == [("name-form", 3)]
+
+
+def test_a_name_is_one_line_of_normalised_text() -> None:
+    skill = served('name: "  \\uFF41\\tb\\n\\x00c "\ndescription: d', directory_name="a b c")
+    assert skill.name == "a b c"
+
+
+def test_a_name_that_is_longer_than_any_name_is_refused() -> None:
+    assert not LENIENT.refuses(read(f"name: {'a' * MAX_NAME}\ndescription: b").diagnostics)
+    reading = read(f"name: {'a' * (MAX_NAME + 1)}\ndescription: b")
+    assert ("name-unusable", 2) in breaches(reading)
+    assert LENIENT.refuses(reading.diagnostics)
+
+
+def test_a_name_that_differs_from_the_directory_is_only_noted() -> None:
+    skill = served("name: b\ndescription: c", directory_name="a")
+    assert skill.name == "b"
+    assert breaches(skill) == [("name-directory", 2)]
+
+
+# Descriptions
+
+
+@pytest.mark.parametrize("missing", ["", "description:\n", "description: ''\n", 'description: " \\n "\n'])
+def test_without_a_description_a_skill_is_refused(missing: str) -> None:
+    reading = read(f"{missing}name: a")
+    assert breaches(reading) == [("description-missing", 2 if missing else None)]
+    assert LENIENT.refuses(reading.diagnostics)
+    assert reading.skill is not None
+    assert reading.skill.description == ""
+
+
+def test_a_long_description_is_served_whole_and_noted() -> None:
+    longest = "x" * MAX_SPECIFIED_DESCRIPTION
+    assert breaches(served(f"name: a\ndescription: {longest}")) == []
+    skill = served(f"name: a\ndescription: {longest}y")
+    assert skill.description == f"{longest}y"
+    assert breaches(skill) == [("description-length", 3)]
+
+
+def test_a_list_for_a_description_is_joined_and_noted() -> None:
+    skill = served("name: a\ndescription:\n- Does it.\n- Use it when.")
+    assert skill.description == "Does it. Use it when."
+    assert breaches(skill) == [("key-type", 3)]
+
+
+@pytest.mark.parametrize("value", ["{a: b}", "[a, [b]]", "[a, ~]"])
+def test_a_description_that_is_no_text_counts_as_none(value: str) -> None:
+    assert breaches(read(f"name: a\ndescription: {value}")) == [("key-type", 3), ("description-missing", 3)]
+
+
+# Other keys
+
+
+@pytest.mark.acceptance("S2-56")
+def test_only_the_keys_of_the_specification_pass_without_a_word() -> None:
+    known = "name: a\ndescription: b\nlicense: c\nallowed-tools: d\nmetadata: {e: f}\ncompatibility: g"
+    assert breaches(served(known)) == []
+    reading = read(f"{known}\nversion: 1\nauthor: me")
+    assert breaches(reading) == [("key-unknown", 8), ("key-unknown", 9)]
+    assert reading.skill is not None
+    assert STRICT.refuses(reading.diagnostics)
+    assert not LENIENT.refuses(reading.diagnostics)
+
+
+@pytest.mark.acceptance("S2-60")
+def test_the_old_keys_runtime_and_requires_setup_have_no_effect() -> None:
+    header = "name: a\ndescription: b\nmetadata:\n  skillhub:\n    category: c"
+    plain = served(header)
+    for inner in ("    runtime: python\n    requires_setup: true", "    runtime: none\n    requires_setup: false"):
+        old = served(f"{header}\n{inner}")
+        assert (old.category, old.tags, old.always_apply, old.allowed_tools) == ("c", (), False, ())
+        assert old.diagnostics == plain.diagnostics
+        assert old.searchable_text == plain.searchable_text
+    at_the_top = read("name: a\ndescription: b\nruntime: python\nrequires_setup: true")
+    assert at_the_top.skill is not None
+    assert breaches(at_the_top) == [("key-unknown", 4), ("key-unknown", 5)]
+
+
+@pytest.mark.parametrize("key", ["license", "compatibility"])
+def test_a_value_of_the_wrong_type_is_left_out_and_noted(key: str) -> None:
+    skill = served(f"name: a\ndescription: b\n{key}: {{x: y}}")
+    assert (skill.license, skill.compatibility) == (None, None)
+    assert breaches(skill) == [("key-type", 4)]
+
+
+def test_metadata_that_is_no_map_is_left_out_and_noted() -> None:
+    skill = served("name: a\ndescription: b\nmetadata: [x]")
+    assert skill.metadata == {}
+    assert breaches(skill) == [("key-type", 4)]
+
+
+# allowed-tools
+
+
+@pytest.mark.acceptance("S2-57")
+@pytest.mark.parametrize(
+    ("written", "tools"),
+    [
+        ("Read Write", ("Read", "Write")),
+        ("Read, Write,,Bash", ("Read", "Write", "Bash")),
+        ("Bash(git add *) Read", ("Bash(git add *)", "Read")),
+        ("Bash(a, b), Bash(c (d) e) f", ("Bash(a, b)", "Bash(c (d) e)", "f")),
+        ("Bash(never closed, Read", ("Bash(never closed, Read",)),
+        ("a) b", ("a)", "b")),
+        ("[Read, Bash(git add *)]", ("Read", "Bash(git add *)")),
+        ("\n- Read\n- ' Bash(git add *) '\n- ''", ("Read", "Bash(git add *)")),
+        ("mcp__server__tool", ("mcp__server__tool",)),
+        ("'*'", ("*",)),
+        ("", ()),
+        ("' , '", ()),
+    ],
+)
+def test_allowed_tools_may_be_text_or_a_list(written: str, tools: tuple[str, ...]) -> None:
+    skill = served(f"name: a\ndescription: b\nallowed-tools: {written}")
+    assert skill.allowed_tools == tools
+    assert skill.diagnostics == ()
+
+
+def test_allowed_tools_that_are_a_map_are_noted() -> None:
+    skill = served("name: a\ndescription: b\nallowed-tools: {Read: yes}")
+    assert skill.allowed_tools == ()
+    assert breaches(skill) == [("key-type", 4)]
+
+
+@pytest.mark.parametrize("value", [None, {}, {"Read": "x"}, [], [None, ["x"], {}]])
+def test_what_is_neither_text_nor_a_list_of_text_allows_nothing(value: Value) -> None:
+    assert allowed_tools(value) == ()
+
+
+# SkillHub's own metadata
+
+
+@pytest.mark.acceptance("S2-58")
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "  skillhub:\n    category: Dev Tools\n    tags: [One, TWO words]\n    alwaysApply: true",
+        "  skillhub:\n    category: Dev Tools\n    tags:\n    - One\n    - TWO words\n    alwaysApply: true",
+        "  skillhub: {category: Dev Tools, tags: [One, TWO words], alwaysApply: true}",
+        "  skillhub:\n    category: Dev Tools\n    tags: One, TWO words\n    alwaysApply: 'true'",
+        '  skillhub.category: Dev Tools\n  skillhub.tags: "One, TWO words"\n  skillhub.alwaysApply: "true"',
+        "  skillhub.category: Dev Tools\n  skillhub.tags: [One, TWO words]\n  skillhub.alwaysApply: true",
+    ],
+)
+def test_category_tags_and_always_apply_are_read_in_every_form(tags: str) -> None:
+    skill = served(f"name: a\ndescription: b\nmetadata:\n{tags}")
+    assert (skill.category, skill.tags, skill.always_apply) == ("dev tools", ("one", "two words"), True)
+
+
+@pytest.mark.acceptance("S2-46")
+def test_category_and_tags_are_lower_case_each_tag_once() -> None:
+    skill = served("name: a\ndescription: b\nmetadata: {skillhub: {category: ' ÄÖ  X ', tags: [B, a, b, '', ' A ']}}")
+    assert skill.category == "äö x"
+    assert skill.tags == ("b", "a")
+
+
+def test_the_flat_form_wins_over_the_nested_one() -> None:
+    skill = served("name: a\ndescription: b\nmetadata: {skillhub.category: flat, skillhub: {category: x, tags: [t]}}")
+    assert (skill.category, skill.tags) == ("flat", ("t",))
+
+
+@pytest.mark.parametrize("word", ["true", "True", "TRUE", "yes", "on", "1", "'true'", "' true '"])
+def test_always_apply_takes_each_word_for_true(word: str) -> None:
+    assert served(f"name: a\ndescription: b\nmetadata: {{skillhub: {{alwaysApply: {word}}}}}").always_apply
+
+
+@pytest.mark.parametrize("word", ["false", "no", "off", "0", "", "maybe", "[true]", "{true: true}", "null"])
+def test_always_apply_is_false_for_anything_else(word: str) -> None:
+    assert not served(f"name: a\ndescription: b\nmetadata:\n  skillhub:\n    alwaysApply: {word}").always_apply
+
+
+@pytest.mark.parametrize("nested", ["text", "[a, b]", "~", "{}", "{tags: {a: b}}", "{tags: [[a], {b: c}, ~]}"])
+def test_odd_metadata_of_skillhub_is_as_good_as_none(nested: str) -> None:
+    skill = served(f"name: a\ndescription: b\nmetadata:\n  skillhub: {nested}")
+    assert (skill.category, skill.tags, skill.always_apply) == (None, (), False)
+
+
+def test_a_category_that_is_no_text_is_left_out_and_noted() -> None:
+    skill = served("name: a\ndescription: b\nmetadata: {skillhub: {category: [x]}}")
+    assert skill.category is None
+    assert ("key-type", 4) in breaches(skill)
+
+
+def test_metadata_that_is_not_text_is_kept_and_noted() -> None:
+    skill = served("name: a\ndescription: b\nmetadata:\n  version: 1.10\n  x: {y: [z]}")
+    assert skill.metadata == {"version": "1.10", "x": {"y": ["z"]}}
+    assert breaches(skill) == [("metadata-nested", 4)]
+
+
+def test_the_body_is_handed_on_beside_the_skill() -> None:
+    assert read("name: a\ndescription: b", body="# B\r\n").body == "# B\r\n"
+    assert read("name: a", body="text").body == "text"

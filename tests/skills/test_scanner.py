@@ -1,0 +1,328 @@
+"""Scans: what changed is read, what did not is not opened, and every SKILL.md ends up served or accounted for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.skills.conftest import AN_HOUR_NS, Looker
+
+from skillhub_mcp.errors import SkillUnreadable
+from skillhub_mcp.skills import scanner
+from skillhub_mcp.skills.admission import STRICT
+from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, ReadDepth, Scan, scan, scan_from_cache
+
+MtimeSetter = Callable[[Path, int], None]
+
+
+def names(seen: Scan) -> list[str]:
+    return [skill.name for skill in seen.snapshot.skills]
+
+
+def rules(seen: Scan, directory: Path) -> list[str]:
+    return [d.rule for d in seen.memory[os.path.realpath(directory)].diagnostics]
+
+
+def rewrite(skill: Path, content: bytes) -> None:
+    """Write other content of the same length, and leave no trace of it in mtime and size."""
+    file = skill / "SKILL.md"
+    before = file.stat()
+    assert len(content) <= before.st_size
+    file.write_bytes(content.ljust(before.st_size))
+    os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns))
+
+
+# What is opened
+
+
+def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+    for name in ("a", "b", "c"):
+        written_at(write_skill(name), time.time_ns() - AN_HOUR_NS)
+    first = look()
+    assert (first.opened, first.changed) == (3, True)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (0, False)
+    assert second.snapshot == first.snapshot
+
+
+def test_unchanged_means_mtime_and_size_whatever_is_inside(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    written_at(skill, time.time_ns() - AN_HOUR_NS)
+    first = look()
+    rewrite(skill, b"\0")
+    trusting = look(memory=first.memory)
+    assert (trusting.opened, trusting.changed, names(trusting)) == (0, False, ["a"])
+    verifying = look(memory=first.memory, reread=True)
+    assert (verifying.opened, verifying.changed, names(verifying)) == (1, True, [])
+
+
+def test_a_file_written_again_in_the_tick_in_which_it_was_read_is_read_again(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a", "The first words")
+    # The clock of the file runs a little ahead: no wait makes this read later than the write.
+    written_at(skill, time.time_ns() + 60_000_000_000)
+    first = look()
+    rewrite(skill, b"---\nname: a\ndescription: Other words\n---\n")
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, True)
+    assert second.snapshot.skills[0].description == "Other words"
+
+
+def test_a_new_mtime_with_the_same_content_is_opened_and_changes_nothing(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    now = time.time_ns()
+    written_at(skill, now - 2 * AN_HOUR_NS)
+    first = look()
+    written_at(skill, now - AN_HOUR_NS)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, False)
+    assert second.snapshot.digest == first.snapshot.digest
+    assert second.snapshot.skills[0].stamp.mtime_ns == now - AN_HOUR_NS
+
+
+def test_a_new_mtime_with_other_content_of_the_same_size_is_a_change(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a", "The first")
+    now = time.time_ns()
+    written_at(skill, now - 2 * AN_HOUR_NS)
+    first = look()
+    rewrite(skill, (skill / "SKILL.md").read_bytes().replace(b"The first", b"The other"))
+    written_at(skill, now - AN_HOUR_NS)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, True)
+    assert second.snapshot.skills[0].description == "The other"
+    assert second.snapshot.digest != first.snapshot.digest
+
+
+def test_new_and_gone_skills_are_changes(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+    long_ago = time.time_ns() - AN_HOUR_NS
+    written_at(write_skill("a"), long_ago)
+    one = look()
+    b = write_skill("b")
+    written_at(b, long_ago)
+    two = look(memory=one.memory)
+    assert (two.opened, two.changed, names(two)) == (1, True, ["a", "b"])
+    shutil.rmtree(b)
+    three = look(memory=two.memory)
+    assert (three.opened, three.changed, names(three)) == (0, True, ["a"])
+    assert three.snapshot.digest == one.snapshot.digest
+
+
+def test_what_other_roots_remember_is_not_gone(
+    tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    long_ago = time.time_ns() - AN_HOUR_NS
+    one, two = tmp_path / "one", tmp_path / "two"
+    written_at(write_skill("a", root=one), long_ago)
+    written_at(write_skill("b", root=two), long_ago)
+    both = look(one, two)
+    alone = look(one, memory=both.memory)
+    assert (alone.opened, alone.changed, names(alone)) == (0, False, ["a"])
+    assert [skill.name for skill in scan_from_cache(make_roots([str(two)]), memory=both.memory).skills] == ["b"]
+
+
+def test_a_broken_file_is_remembered_as_broken_until_it_changes(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    long_ago = time.time_ns() - AN_HOUR_NS
+    broken = write_skill("a", frontmatter="name: 'open")
+    written_at(broken, long_ago)
+    first = look()
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (0, False)
+    assert second.snapshot.report == first.snapshot.report
+    write_skill("a")
+    mended = look(memory=second.memory)
+    assert (mended.changed, names(mended)) == (True, ["a"])
+
+
+def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    first = look()
+    (skill / "SKILL.md").write_bytes(b"")
+    assert names(look(memory=first.memory)) == ["a"]
+    written_at(skill, time.time_ns() - AN_HOUR_NS)
+    assert names(look(memory=first.memory)) == []
+
+
+# What is served
+
+
+@pytest.mark.acceptance("S2-55")
+def test_a_skill_directory_below_the_root_is_enough(
+    look: Looker, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("my-skill", root=tmp_path / ".agent" / "skills")
+    monkeypatch.chdir(tmp_path)
+    seen = look(Path("./.agent/skills"))
+    assert names(seen) == ["my-skill"]
+    assert seen.snapshot.skills[0].directory == os.path.realpath(tmp_path / ".agent" / "skills" / "my-skill")
+
+
+@pytest.mark.acceptance("S2-53")
+def test_broken_files_are_reported_and_do_not_stop_the_others(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("good")
+    broken = {
+        "yaml": b"---\nname: 'open\n---\n",
+        "binary": b"\0\1\2",
+        "empty": b"",
+        "plain": b"# Just text\n",
+        "deep": b"---\na: " + b"[" * 60_000 + b"\n---\n",
+        "no-description": b"---\nname: x\n---\n",
+    }
+    for name, content in broken.items():
+        (write_skill(name) / "SKILL.md").write_bytes(content)
+    seen = look()
+    assert names(seen) == ["good"]
+    report = seen.snapshot.report
+    assert report.found == 1 + len(broken)
+    assert {os.path.basename(refused.directory): refused.diagnostics[-1].rule for refused in report.refused} == {
+        "yaml": "yaml-invalid",
+        "binary": "file-binary",
+        "empty": "frontmatter-missing",
+        "plain": "frontmatter-missing",
+        "deep": "yaml-too-complex",
+        "no-description": "description-missing",
+    }
+
+
+@pytest.mark.acceptance("S2-56")
+def test_loading_is_lenient_unless_strict_is_asked_for(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("kept")
+    noted = write_skill("noted", directory="elsewhere")  # a name unlike its directory's is only a note
+    unknown = write_skill("unknown-key", extra="runtime: python")
+    lenient = look()
+    assert names(lenient) == ["kept", "noted", "unknown-key"]
+    assert rules(lenient, unknown) == ["key-unknown"]
+    strict = look(admission=STRICT)
+    assert names(strict) == ["kept"]
+    refused = [refused.directory for refused in strict.snapshot.report.refused]
+    assert refused == [os.path.realpath(noted), os.path.realpath(unknown)]
+    # Strictness is a matter of serving, not of reading: the memory of either serves both.
+    roots = make_roots([strict.snapshot.skills[0].root])
+    assert [skill.name for skill in scan_from_cache(roots, memory=lenient.memory, admission=STRICT).skills] == names(
+        strict
+    )
+    assert [skill.name for skill in scan_from_cache(roots, memory=strict.memory).skills] == names(lenient)
+
+
+def test_a_file_that_is_too_large_is_refused_unread(look: Looker, write_skill: SkillWriter) -> None:
+    skill = write_skill("a")
+    os.truncate(skill / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
+    seen = look()
+    assert names(seen) == []
+    assert rules(seen, skill) == ["file-too-large"]
+
+
+def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
+    look: Looker, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    inside = write_skill("inside")
+    (inside / "SKILL.md").rename(inside / "real.md")
+    (inside / "SKILL.md").symlink_to("real.md")
+    outside = write_skill("outside")
+    (outside / "SKILL.md").rename(tmp_path / "secret.md")
+    (outside / "SKILL.md").symlink_to(tmp_path / "secret.md")
+    neighbour = write_skill("neighbour")
+    (neighbour / "SKILL.md").unlink()
+    (neighbour / "SKILL.md").symlink_to("../inside/real.md")
+    seen = look()
+    assert names(seen) == ["inside"]
+    assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
+
+
+def test_a_file_that_vanishes_between_walk_and_read_is_reported(write_skill: SkillWriter, skills_dir: Path) -> None:
+    skill = write_skill("a")
+    (found,) = walk_roots(make_roots([str(skills_dir)])).found
+    shutil.rmtree(skill)
+    entry = scanner._read(found, ReadDepth.WHOLE)
+    assert entry.skill is None
+    assert [d.rule for d in entry.diagnostics] == ["file-unreadable"]
+
+
+def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
+    skill = write_skill("a")
+    (skill / "SKILL.md").unlink()
+    (skill / "SKILL.md").mkdir()
+    missing = skill / "missing"
+    seen = look(skill.parent, missing)
+    assert [(p.path, p.reason) for p in seen.snapshot.report.problems] == [
+        (os.path.realpath(skill / "SKILL.md"), "is not a regular file"),
+        (os.path.realpath(missing), "No such file or directory"),
+    ]
+
+
+# Documents
+
+
+@pytest.mark.acceptance("S2-22")
+def test_a_document_is_the_body_of_the_file_as_it_is_now(look: Looker, write_skill: SkillWriter) -> None:
+    body = "# A\r\n\r\n---\r\n\r\nname: no frontmatter\n---\n  end"
+    skill_directory = write_skill("a")
+    (skill_directory / "SKILL.md").write_bytes(b"---\r\nname: a\r\ndescription: b\r\n---\r\n" + body.encode())
+    (skill,) = look().snapshot.skills
+    assert read_document(skill).instructions == body
+    (skill_directory / "SKILL.md").write_bytes(b"---\nname: a\ndescription: b\n---\nOther")
+    assert read_document(skill).instructions == "Other"
+    assert read_document(skill).skill == skill
+
+
+@pytest.mark.acceptance("S2-61")
+def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: SkillWriter) -> None:
+    write_skill("a", body="Do it.\n", files={"README.md": "For people.", "readme.md": "For people."})
+    write_skill("b", body="", files={"README.md": "For people."})
+    a, b = look().snapshot.skills
+    assert read_document(a).instructions == "Do it.\n"
+    assert read_document(b).instructions == ""
+    assert "people" not in a.searchable_text
+
+
+@pytest.mark.parametrize("ruin", [None, b"no frontmatter", b"\0"])
+def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
+    look: Looker, write_skill: SkillWriter, ruin: bytes | None
+) -> None:
+    directory = write_skill("a")
+    (skill,) = look().snapshot.skills
+    if ruin is None:
+        shutil.rmtree(directory)
+    else:
+        (directory / "SKILL.md").write_bytes(ruin)
+    with pytest.raises(SkillUnreadable) as caught:
+        read_document(skill)
+    assert caught.value.name == "a"
+    assert caught.value.path == os.path.join(os.path.realpath(directory), "SKILL.md")
+
+
+def test_a_scan_of_no_roots_is_empty() -> None:
+    seen = scan((), memory={})
+    assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
+
+
+def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_changed(
+    write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    directory = write_skill("one")
+    os.utime(directory / "SKILL.md", ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
+    roots = make_roots([str(skills_dir)])
+    first = scan(roots, memory={})
+    second = scan(roots, memory={}, lately=first.memory)
+    assert (second.opened, second.changed) == (0, True)
+    (directory / "SKILL.md").write_bytes(b"")
+    half_written = scan(roots, memory={}, lately=first.memory)
+    assert [skill.name for skill in half_written.snapshot.skills] == ["one"]

@@ -1,0 +1,49 @@
+"""The names that a caller perhaps meant."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from skillhub_mcp.skills.suggestions import near_names
+
+NAMES = ["pdf", "pdf-forms", "chat-with-pdf", "code-review", "code-reviewer", "データ分析", "docx"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first"),
+    [
+        ("pdff", "pdf"),
+        ("PDF", "pdf"),
+        ("pdf_forms", "pdf-forms"),
+        ("code-reveiw", "code-review"),
+        ("chat with pdf", "chat-with-pdf"),
+        ("データ解析", "データ分析"),
+    ],
+)
+def test_the_nearest_name_comes_first(wanted: str, first: str) -> None:
+    assert near_names(wanted, NAMES)[0] == first
+
+
+def test_what_is_near_nothing_gives_nothing() -> None:
+    assert near_names("zzzz", NAMES) == []
+    assert near_names("", NAMES) == []
+    assert near_names("pdf", []) == []
+
+
+def test_no_more_names_come_than_were_asked_for() -> None:
+    assert len(near_names("code", [f"code-{n}" for n in range(50)])) == 3
+    assert len(near_names("code", [f"code-{n}" for n in range(50)], limit=1)) == 1
+
+
+def test_names_that_differ_only_in_case_are_one_suggestion() -> None:
+    assert len(near_names("pdf", ["PDF", "pdf", "Pdf"])) == 1
+
+
+def test_many_names_and_a_long_question_are_answered_at_once() -> None:
+    names = [f"skill-number-{n}" for n in range(20_000)]
+    began = time.monotonic()
+    assert "skill-number-1999" in near_names("skill-number-1999", names)
+    assert near_names("x" * 1_000_000, names) == []
+    assert time.monotonic() - began < 5.0

@@ -1,0 +1,78 @@
+"""A file is replaced whole or not at all."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from skillhub_mcp.atomic_write import atomic_write
+
+
+def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "notes.txt"
+    first = atomic_write(str(place), b"first")
+    second = atomic_write(str(place), b"second")
+    assert place.read_bytes() == b"second"
+    assert second.st_ino == place.stat().st_ino != first.st_ino
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
+    target, link = tmp_path / "kept" / "rules.json", tmp_path / "rules.json"
+    target.parent.mkdir()
+    target.write_text("old")
+    link.symlink_to(target)
+    atomic_write(str(link), b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_the_mode_is_what_was_asked_for_whatever_the_mask(tmp_path: Path) -> None:
+    place = tmp_path / "secret"
+    before = os.umask(0)
+    try:
+        atomic_write(str(place), b"x", mode=0o600)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_failure_leaves_the_old_file_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, locked: bool
+) -> None:
+    place = tmp_path / "notes.txt"
+    place.write_text("old")
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space"):
+        atomic_write(str(place), b"new", locked=locked)
+    assert place.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_the_content_is_synced_before_it_takes_the_old_ones_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def noted(step: str, real: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            steps.append(step)
+            real(*arguments)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", noted("sync", sync))
+    monkeypatch.setattr(os, "replace", noted("replace", replace))
+    atomic_write(str(tmp_path / "notes.txt"), b"new")
+    assert steps == ["sync", "replace"]

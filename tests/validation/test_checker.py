@@ -1,0 +1,173 @@
+"""Each rule is told of the skill that breaks it, at its line, and of no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.validation.fixtures import FIXTURES, Files, header
+
+from skillhub_mcp.skills.rules import RULES, RuleSource, Severity
+from skillhub_mcp.validation.checker import check, targets
+from skillhub_mcp.validation.verdict import ValidationResult
+
+Writer = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Writer:
+    """Write a directory of files and return it; a file `<link>target` is a link."""
+
+    def write(files: Files, name: str = "one") -> Path:
+        for path, content in files.items():
+            file = tmp_path / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, str) and content.startswith("<link>"):
+                file.symlink_to(content.removeprefix("<link>"))
+            else:
+                file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path / name
+
+    return write
+
+
+def verdict(directory: Path, *, advice: bool = True) -> ValidationResult:
+    (only,) = [check(target, advice=advice) for target in targets([str(directory)])]
+    return only
+
+
+def rules(of: ValidationResult) -> set[str]:
+    return {finding.rule for finding in of.findings}
+
+
+def test_every_rule_of_the_specification_and_of_advice_has_a_skill_that_breaks_it() -> None:
+    asked = {rule.id for rule in RULES.values() if rule.origin in (RuleSource.SPECIFICATION, RuleSource.ADVICE)}
+    assert set(FIXTURES) == asked
+
+
+@pytest.mark.parametrize("rule", FIXTURES)
+def test_a_skill_that_breaks_a_rule_is_told_so_and_of_nothing_else(rule: str, write: Writer) -> None:
+    fixture = FIXTURES[rule]
+    found = verdict(write(fixture.bad, fixture.name))
+    assert rules(found) - set(fixture.also) == {rule}
+    broken = next(finding for finding in found.findings if finding.rule == rule)
+    assert broken.severity is RULES[rule].verdict
+    assert (broken.message, broken.mend) == (broken.message.strip(), RULES[rule].mend)
+    assert found.valid == all(finding.severity is not Severity.ERROR for finding in found.findings)
+
+
+@pytest.mark.parametrize("rule", FIXTURES)
+def test_a_skill_that_keeps_to_it_is_not(rule: str, write: Writer) -> None:
+    good = FIXTURES[rule].good
+    name = "技能" if "技能" in str(good["SKILL.md"]) else "one"
+    assert rules(verdict(write(good, name))) == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("name-directory", 2),
+        ("description-length", 3),
+        ("key-unknown", 4),
+        ("yaml-duplicate-key", 5),
+        ("file-encoding", 3),
+        ("body-lines", 5),
+        ("reference-missing", 5),
+        ("description-when", 3),
+    ],
+)
+def test_the_line_is_the_one_in_the_file(rule: str, line: int, write: Writer) -> None:
+    fixture = FIXTURES[rule]
+    found = verdict(write(fixture.bad, fixture.name))
+    assert {finding.line for finding in found.findings if finding.rule == rule} == {line}
+
+
+def test_advice_can_be_left_out(write: Writer) -> None:
+    directory = write({"SKILL.md": header(description="Paints walls."), "references/guide.md": "x"})
+    assert rules(verdict(directory)) == {"description-when", "file-unreferenced"}
+    assert rules(verdict(directory, advice=False)) == set()
+
+
+def test_the_worst_is_told_first(write: Writer) -> None:
+    directory = write({"SKILL.md": header("version: 1", name="two", description="Paints walls."), "a/b.txt": "x"})
+    severities = [finding.severity for finding in verdict(directory).findings]
+    assert severities == [Severity.ERROR, Severity.ERROR, Severity.NOTE, Severity.NOTE]
+
+
+def test_each_tier_has_its_cost(write: Writer) -> None:
+    directory = write(
+        {
+            "SKILL.md": header(description="Use when " + "x" * 391, body="word " * 80),
+            "references/a.md": "a" * 400,
+            "references/b.md": "b" * 400_000,
+            "assets/c.png": bytes(range(256)),
+        }
+    )
+    cost = verdict(directory).cost
+    assert cost is not None
+    assert cost.catalogue == 101
+    assert cost.body == 100
+    # What is longer than what is read of a file is counted by its size.
+    assert 100_000 <= cost.files <= 100_200
+
+
+def test_a_directory_of_skills_is_walked_as_the_hub_walks_it(write: Writer, tmp_path: Path) -> None:
+    for name in ("b", "a", ".hidden", "node_modules"):
+        write({"SKILL.md": header(name=name)}, name)
+    write({"SKILL.md": header(name="nested")}, "a/nested")
+    found = [target.path for target in targets([str(tmp_path)])]
+    assert found == [str(tmp_path / name / "SKILL.md") for name in ("a", "b")]
+
+
+def test_a_skill_is_named_by_its_directory_its_file_or_from_within(
+    write: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = write({"SKILL.md": header()})
+    monkeypatch.chdir(directory)
+    for path in (directory, directory / "SKILL.md", ".", "SKILL.md", f"{directory}{os.sep}"):
+        assert rules(verdict(Path(path))) == set()
+
+
+def test_a_link_to_a_skill_is_judged_by_the_links_name(write: Writer, tmp_path: Path) -> None:
+    directory = write({"SKILL.md": header(name="linked")}, "one")
+    (tmp_path / "linked").symlink_to(directory)
+    assert rules(verdict(tmp_path / "linked")) == set()
+    assert rules(verdict(directory)) == {"name-directory"}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (Path.exists, "the path does not exist"),
+        (lambda path: path.write_text("x", encoding="utf-8"), "it is neither a directory nor a SKILL.md"),
+        (Path.mkdir, "there is no SKILL.md in it or below"),
+    ],
+)
+def test_a_path_without_a_skill_is_one_finding(make: Callable[[Path], object], says: str, tmp_path: Path) -> None:
+    path = tmp_path / "there"
+    make(path)
+    (finding,) = verdict(path).findings
+    assert (finding.rule, finding.message) == ("file-missing", says)
+
+
+def test_one_broken_skill_stops_no_other(write: Writer, tmp_path: Path) -> None:
+    write({"SKILL.md": b"\x00"}, "a")
+    write({"SKILL.md": header(name="b")}, "b")
+    assert [check(target).valid for target in targets([str(tmp_path)])] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Helps when the build is red.",
+        "Trigger on any mention of invoices.",
+        "PDFの表を抽出する。請求書を読む場合に。",
+        "Verwende dies, sobald ein Bericht fällig ist.",
+        "用于生成周报。",
+        "Úsalo cuando haya que traducir.",
+    ],
+)
+def test_descriptions_say_when_in_many_languages(text: str, write: Writer) -> None:
+    assert rules(verdict(write({"SKILL.md": header(description=text)}))) == set()
