@@ -18,7 +18,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.errors import QueriesUnreadable, SkillHubError
-from skillhub_mcp.usage import UsageLog, loaded_before, read_usage
+from skillhub_mcp.usage import UsageLog, read_usage, skills_loaded_before
 
 THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 LONG = 60.0
@@ -31,7 +31,7 @@ log = UsageLog(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(300):
-    log.searched(f"{sys.argv[2]} {number} " + "ü" * 2_000, ["pdf"] * 20, confident=True)
+    log.record_search(f"{sys.argv[2]} {number} " + "ü" * 2_000, ["pdf"] * 20, confident=True)
 """
 
 
@@ -67,9 +67,9 @@ def keep(path: Path, *lines: str, end: str = "\n") -> str:
 def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> None:
     log = UsageLog(str(path))
     before = datetime.now(timezone.utc)
-    log.searched("prüfe\npdf", ("pdf", "docx@user"), confident=False)
-    log.loaded("pdf")
-    log.read("pdf", "notes/ä.md")
+    log.record_search("prüfe\npdf", ("pdf", "docx@user"), confident=False)
+    log.record_load("pdf")
+    log.record_read("pdf", "notes/ä.md")
     after = datetime.now(timezone.utc)
     lines = written(path)
     assert all(before <= datetime.fromisoformat(line.pop("at")) <= after for line in lines)
@@ -83,8 +83,8 @@ def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> Non
 
 def test_a_log_is_made_with_its_directories_for_its_owner_alone_and_then_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "not" / "there" / "use.jsonl"
-    UsageLog(str(path)).loaded("one")
-    UsageLog(str(path)).loaded("two")
+    UsageLog(str(path)).record_load("one")
+    UsageLog(str(path)).record_load("two")
     assert [line["skill"] for line in written(path)] == ["one", "two"]
     assert path.stat().st_mode & 0o077 == 0
 
@@ -100,7 +100,7 @@ def test_lines_of_processes_and_threads_that_write_at_once_stay_whole(path: Path
 
     def note(name: str) -> None:
         for number in range(300):
-            log.searched(f"{name} {number} " + "ö" * 2_000, ["pdf"] * 20, confident=True)
+            log.record_search(f"{name} {number} " + "ö" * 2_000, ["pdf"] * 20, confident=True)
 
     threads = [threading.Thread(target=note, args=(name,)) for name in ("third", "fourth")]
     try:
@@ -133,9 +133,9 @@ def test_a_log_that_cannot_be_written_is_warned_about_once(tmp_path: Path, caplo
     for path in (tmp_path, tmp_path / "file" / "use.jsonl"):
         caplog.clear()
         log = UsageLog(str(path))
-        log.searched("pdf", ["pdf"], confident=True)
-        log.loaded("pdf")
-        log.read("pdf", "a.md")
+        log.record_search("pdf", ["pdf"], confident=True)
+        log.record_load("pdf")
+        log.record_read("pdf", "a.md")
         (record,) = caplog.records
         assert record.levelno == logging.WARNING
         assert record.getMessage().startswith(f"The usage log {path} cannot be written: ")
@@ -369,8 +369,8 @@ def test_a_note_after_a_torn_line_is_whole(path: Path) -> None:
     log = UsageLog(str(path))
     whole = load(0, "pdf")
     keep(path, whole, whole[:20], end="")
-    log.loaded("docx")
-    log.loaded("pdf")
+    log.record_load("docx")
+    log.record_load("pdf")
     assert path.read_text(encoding="utf-8").splitlines()[:2] == [whole, whole[:20]]
     usage = read_usage(str(path))
     assert (usage.loads, usage.unreadable) == ({"pdf": 2, "docx": 1}, [2])
@@ -381,13 +381,13 @@ def test_a_note_that_the_system_takes_in_pieces_is_whole(path: Path, monkeypatch
     write = os.write
     monkeypatch.setattr("skillhub_mcp.usage.os.write", lambda end, data: write(end, data[:7]))
     log = UsageLog(str(path))
-    log.loaded("pdf")
-    log.loaded("docx")
+    log.record_load("pdf")
+    log.record_load("docx")
     assert [line["skill"] for line in written(path)] == ["pdf", "docx"]
 
 
 def test_a_log_that_is_no_file_is_written_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    UsageLog(os.devnull).loaded("pdf")
+    UsageLog(os.devnull).record_load("pdf")
     assert caplog.records == []
 
 
@@ -395,18 +395,18 @@ def test_what_was_loaded_before_a_day_is_read_from_the_end_of_a_log_of_any_size(
     day = THEN.date() + timedelta(days=1)
     lines = [load(0, "old"), search(1, "q", "found"), at(2, "read", skill="read", file="a"), load(100_000, "today")]
     path.write_text("\n".join(["no note", *lines, '{"act": "load"}', '"torn']) + "\n", encoding="utf-8")
-    assert loaded_before(str(path), day) == {"old"}
-    assert loaded_before(str(path), day + timedelta(days=1)) == {"old", "today"}
-    assert loaded_before(str(path), THEN.date()) == frozenset()
+    assert skills_loaded_before(str(path), day) == {"old"}
+    assert skills_loaded_before(str(path), day + timedelta(days=1)) == {"old", "today"}
+    assert skills_loaded_before(str(path), THEN.date()) == frozenset()
 
     with path.open("a", encoding="utf-8") as log:
         for number in range(20_000):
             log.write(load(number / 1_000, f"skill-{number:05}") + "\n")
-    loaded = loaded_before(str(path), day)
+    loaded = skills_loaded_before(str(path), day)
     assert "skill-19999" in loaded
     assert "old" not in loaded
 
 
 def test_without_a_log_nothing_was_loaded(path: Path) -> None:
-    assert loaded_before(str(path), THEN.date()) == frozenset()
-    assert loaded_before(str(path.parent), THEN.date()) == frozenset()
+    assert skills_loaded_before(str(path), THEN.date()) == frozenset()
+    assert skills_loaded_before(str(path.parent), THEN.date()) == frozenset()

@@ -23,7 +23,7 @@ from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_prog
 from skillhub_mcp.index.sync import IndexSync
 from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.observers.access_log import AccessLog
-from skillhub_mcp.observers.audit import Audit, owner_of_this_process
+from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
 from skillhub_mcp.policy.rules import Action, PermissionRule
@@ -39,7 +39,7 @@ from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots
 from skillhub_mcp.skills.visibility import Visibility
-from skillhub_mcp.usage import UsageLog, loaded_before
+from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -293,7 +293,7 @@ def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
     return CardOptions(
         settings.card,
         project=project if project != home and (chosen or not over_http) else "",
-        used_before=lambda day: loaded_before(settings.usage_log, day) if settings.usage_log else (),
+        used_before=lambda day: skills_loaded_before(settings.usage_log, day) if settings.usage_log else (),
     )
 
 
@@ -325,18 +325,18 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
     """
     observers: list[Observer] = []
     if "opentelemetry" in sys.modules:
-        from skillhub_mcp.observers.open_telemetry import OpenTelemetry, is_set_up
+        from skillhub_mcp.observers.open_telemetry import OpenTelemetry, is_configured
 
-        observers += [OpenTelemetry()] if is_set_up() else []
+        observers += [OpenTelemetry()] if is_configured() else []
     if metrics is not None:
         observers.append(metrics)
     if serving:
         observers.append(AccessLog())
     if serving or settings.audit_log:
-        file = JsonLinesLog(settings.audit_log, what="The audit log") if settings.audit_log else None
+        file = JsonLinesLog(settings.audit_log, label="The audit log") if settings.audit_log else None
         if serving and file is not None:
-            file.begin()
-        observers.append(Audit(owner=owner_of_this_process(), file=file))
+            file.create()
+        observers.append(Audit(owner=process_owner(), file=file))
     return CompositeObserver(observers) if observers else NULL_OBSERVER
 
 

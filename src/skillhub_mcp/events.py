@@ -1,9 +1,9 @@
-"""What is going on, for whoever keeps account of it? The one seam between what the hub does and what is told of it.
+"""Events: the one interface between what the hub does and the observers that log, audit, trace or count it.
 
-1. No content passes it: no query, no instructions, no text of a file, no argument of a command. Whatever observers
-   write or send, they cannot tell what they never hear. What a use is of has a name, and only the audit writes it down.
-2. A happening is told of twice, when it begins and when it has ended; in between its facts are filled in.
-3. An observer fails nobody: what it cannot do it leaves.
+1. Events carry no content: no query, no instructions, no text of a file, no command arguments. Observers cannot disclose
+   what they never receive. Names of skills and files are in `UseEvent`, and only the audit log records them.
+2. An observer is called when an event starts and when it has ended; the fields are filled in between.
+3. An observer never makes the observed operation fail: it skips what it cannot do.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Literal, Protocol, TypeVar
 from skillhub_mcp.errors import SkillHubError
 
 OK = "ok"
-# What ended in an error that has no code of ours, and so by a mistake of ours.
+# The outcome of an error without a code of ours, which is a bug in the hub.
 UNEXPECTED = "UNEXPECTED"
 
 
 @dataclass(slots=True, kw_only=True)
 class Event:
-    """Something that takes time. `outcome` is `ok` or an error's code; both are known when it has ended."""
+    """Something that takes time. `outcome` is `ok` or an error code; it and `seconds` are final when it has ended."""
 
     outcome: str = OK
     seconds: float = 0.0
@@ -32,7 +32,7 @@ class Event:
 
 @dataclass(slots=True, kw_only=True)
 class RequestEvent(Event):
-    """One request of a client. `tool` is empty where it calls none."""
+    """One request of a client. `tool` is empty for a request that calls no tool."""
 
     method: str
     tool: str = ""
@@ -40,7 +40,7 @@ class RequestEvent(Event):
 
 @dataclass(slots=True, kw_only=True)
 class SearchEvent(Event):
-    """One search: how many skills were searched, how many of them were candidates, and how many were found."""
+    """One search: the numbers of skills searched, of candidates among them, and of hits."""
 
     mode: Literal["list", "fts", "vector", "hybrid"] = "list"
     searched: int = 0
@@ -51,20 +51,20 @@ class SearchEvent(Event):
 
 @dataclass(slots=True, kw_only=True)
 class SearchStepEvent(Event):
-    """A part of a search."""
+    """One step of a search."""
 
     name: Literal["embed", "candidates", "score"]
 
 
 @dataclass(slots=True, kw_only=True)
 class UseEvent(Event):
-    """A skill's instructions are given, a file of it is, or a command is run in it.
+    """A skill's instructions are loaded, a file of it is read, or a command is run in it.
 
-    `skill` is what was asked for, and the skill's handle once it is known which that is; `size` counts what was
-    given, in characters of instructions or bytes of a file.
+    `skill` is the name in the request, replaced by the skill's handle once it is resolved; `size` is the amount
+    returned, in characters of instructions or bytes of a file.
     """
 
-    act: Literal["load", "read", "run"]
+    action: Literal["load", "read", "run"]
     skill: str
     source: str | None = None
     part: int | None = None
@@ -76,7 +76,7 @@ class UseEvent(Event):
 
 @dataclass(slots=True, kw_only=True)
 class SyncEvent(Event):
-    """The index is brought in step with the files: how many rows were written and removed."""
+    """The index is synchronised with the files: the numbers of rows written and removed."""
 
     written: int = 0
     removed: int = 0
@@ -86,87 +86,87 @@ class SyncEvent(Event):
 
 @dataclass(slots=True, kw_only=True)
 class LibraryEvent(Event):
-    """The skills have become others, and are so many now."""
+    """The set of skills has changed; `skills` is their number now."""
 
     skills: int
 
 
 class Observer(Protocol):
-    """Keeps account of what happens. Called from any thread."""
+    """Logs, audits, traces or counts events. Called from any thread."""
 
-    def begins(self, happening: Event) -> Callable[[], None]:
-        """Hear that something begins, and return what is called, in the same thread or task, when it has ended."""
+    def start(self, event: Event) -> Callable[[], None]:
+        """Observe the start of `event`; return the callback for its end, called in the same thread or task."""
 
 
 class NullObserver:
-    """Keeps no account."""
+    """Ignores every event."""
 
-    def begins(self, happening: Event) -> Callable[[], None]:
+    def start(self, event: Event) -> Callable[[], None]:
         """Do nothing."""
-        del happening
-        return _nothing
+        del event
+        return _do_nothing
 
 
 class CompositeObserver:
-    """Tells each of several observers; the first hears of a beginning first, and of an end last."""
+    """Passes events to several observers; the first is called first at a start, and last at an end."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)
 
-    def begins(self, happening: Event) -> Callable[[], None]:
-        """Tell them all."""
-        ends = [observer.begins(happening) for observer in self._observers]
+    def start(self, event: Event) -> Callable[[], None]:
+        """Pass the start to each observer, and the end to each in reverse order."""
+        finishers = [observer.start(event) for observer in self._observers]
 
-        def ended() -> None:
-            for end in reversed(ends):
-                end()
+        def finish() -> None:
+            for finisher in reversed(finishers):
+                finisher()
 
-        return ended
+        return finish
 
 
 NULL_OBSERVER = NullObserver()
 
 
-def _nothing() -> None: ...
+def _do_nothing() -> None: ...
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """On whose behalf something happens: who, over what, in which session and trace, where there is one.
+    """The request that causes an event: its caller, transport, session and trace, where there are any.
 
-    `last_use` is what was last used for it.
+    `last_use` is the last `UseEvent` of the request.
     """
 
-    who: str
+    caller: str
     transport: Literal["stdio", "http"]
     session: str = ""
     trace_id: str = ""
     last_use: UseEvent | None = None
 
 
-# The request that is being answered in this thread or task; there is none in a shell.
-REQUEST_CONTEXT: ContextVar[RequestContext | None] = ContextVar("skillhub_asking", default=None)
+# The request that this thread or task answers; None outside a request, as in the command line.
+REQUEST_CONTEXT: ContextVar[RequestContext | None] = ContextVar("skillhub_request", default=None)
 
 EventT = TypeVar("EventT", bound=Event)
 
 
 @contextmanager
-def observed(observer: Observer, happening: EventT) -> Iterator[EventT]:
-    """Tell `observer` of what happens inside; an error that leaves it is its outcome, by code."""
+def observe(observer: Observer, event: EventT) -> Iterator[EventT]:
+    """Report `event` to `observer` for the length of the block; the code of an error that leaves it is its outcome."""
     started = time.perf_counter()
-    ended = observer.begins(happening)
+    finish = observer.start(event)
     try:
-        yield happening
+        yield event
     except SkillHubError as error:
-        happening.outcome = error.code
+        event.outcome = error.code
         raise
     except BaseException:
-        if happening.outcome == OK:
-            happening.outcome = UNEXPECTED
+        if event.outcome == OK:
+            event.outcome = UNEXPECTED
         raise
     finally:
-        happening.seconds = time.perf_counter() - started
-        asking = REQUEST_CONTEXT.get()
-        if asking is not None and isinstance(happening, UseEvent):
-            asking.last_use = happening
-        ended()
+        event.seconds = time.perf_counter() - started
+        request = REQUEST_CONTEXT.get()
+        if request is not None and isinstance(event, UseEvent):
+            request.last_use = event
+        finish()

@@ -19,7 +19,7 @@ from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.mentions import Mentionable, Resolution, resolve
 from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import ExecutionTimeout, IndexUnavailable, InvalidArgument, SkillNotFound
-from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, UseEvent, observed
+from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, UseEvent, observe
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
 from skillhub_mcp.index.lance import NO_FILTER, Filter, IndexDamaged, LanceIndex
@@ -324,7 +324,7 @@ class SkillHub:
         """
         wanted = self._search.limit if limit is None else limit
         wish = _Wish(normalise_query(query), wanted, Filter.to(category, tags), source)
-        with observed(self._observer, SearchEvent()) as search:
+        with observe(self._observer, SearchEvent()) as search:
             if not 1 <= wanted <= MAX_LIMIT:
                 raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
             policy = self._access.now()
@@ -333,7 +333,9 @@ class SkillHub:
             else:
                 answer, search.mode = self._explained(wish, policy) if explain else self._answered(wish, policy)
                 if self._usage is not None:
-                    self._usage.searched(wish.text, [one.handle for one in answer.hits], confident=answer.confident)
+                    self._usage.record_search(
+                        wish.text, [one.handle for one in answer.hits], confident=answer.confident
+                    )
             _tell(search, answer)
         return answer
 
@@ -350,7 +352,7 @@ class SkillHub:
         policy = self._access.now()
         if not self._has_findable(hand[0].snapshot, policy):
             return None
-        with observed(self._observer, SearchEvent()) as search:
+        with observe(self._observer, SearchEvent()) as search:
             answer, search.mode = self._answered(wish, policy, hand)
             _tell(search, answer)
         return answer
@@ -416,7 +418,7 @@ class SkillHub:
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that is not there, and what `Policy.check`
         raises.
         """
-        with observed(self._observer, UseEvent(act="load", skill=skill_name)) as use:
+        with observe(self._observer, UseEvent(action="load", skill=skill_name)) as use:
             snapshot, skill = self._resolved(skill_name, Action.LOAD, granted, use)
             document = read_document(skill)
             parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
@@ -425,7 +427,7 @@ class SkillHub:
                 raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {skill.name!r}")
             use.size = len(parts[part - 1])
         if self._usage is not None and part == 1:
-            self._usage.loaded(snapshot.handle(skill))
+            self._usage.record_load(snapshot.handle(skill))
         return LoadedSkill(skill, snapshot.handle(skill), snapshot.source(skill), parts[part - 1], part, len(parts))
 
     def read_file(
@@ -435,12 +437,12 @@ class SkillHub:
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        with observed(self._observer, UseEvent(act="read", skill=skill_name, file_path=file_path)) as use:
+        with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as use:
             snapshot, skill = self._resolved(skill_name, Action.READ, granted, use)
             content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
             use.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
-            self._usage.read(snapshot.handle(skill), file_path)
+            self._usage.record_read(snapshot.handle(skill), file_path)
         return content
 
     def read_bytes(
@@ -454,8 +456,8 @@ class SkillHub:
         loads = file_path == SKILL_FILE
         snapshot = self._live.skills_alone()
         handle, source = snapshot.handle(skill), snapshot.source(skill).value
-        use = UseEvent(act="load" if loads else "read", skill=handle, source=source, file_path=file_path)
-        with observed(self._observer, use):
+        use = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
+        with observe(self._observer, use):
             self._access.now().check(skill, Action.LOAD if loads else Action.READ, granted)
             content = read_whole(
                 skill.directory,
@@ -467,9 +469,9 @@ class SkillHub:
             use.size = len(content)
         if self._usage is not None:
             if loads:
-                self._usage.loaded(handle)
+                self._usage.record_load(handle)
             else:
-                self._usage.read(handle, file_path)
+                self._usage.record_read(handle, file_path)
         return content
 
     def files(
@@ -496,7 +498,7 @@ class SkillHub:
         It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
         CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
-        with observed(self._observer, UseEvent(act="run", skill=skill_name, command=command)) as use:
+        with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as use:
             skill = self._resolved(skill_name, Action.RUN, granted, use)[1]
             cwd = Path(skill.directory)
             environment = self._environment()

@@ -1,7 +1,7 @@
-"""What was searched for, and what of it was used? An opt-in log on this machine, one JSON object a line.
+"""The usage log: searches, loads and file reads, in an opt-in file of JSON lines on this machine.
 
-Nothing reads it but `skillhub stats`, `skillhub eval from-log` and the card in the server's instructions, and nothing
-sends it anywhere.
+It is read by `skillhub stats`, `skillhub eval from-log` and the card in the server's instructions only, and never sent
+anywhere.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from datetime import date, datetime, timezone
 from skillhub_mcp.errors import QueriesUnreadable
 from skillhub_mcp.json_lines import JsonLinesLog
 
-# A skill that is loaded this long after it was found was found for something else.
-_TOGETHER_SECONDS = 600.0
-# What is read of a log where an answer waits for it: its end, which tells of some thousands of loads.
-_READ_OF_THE_END = 512 * 1024
+# A load this long after a search is not attributed to the search.
+_ATTRIBUTION_SECONDS = 600.0
+# Where a request waits for the log, only its end is read, which holds some thousands of loads.
+_TAIL_BYTES = 512 * 1024
 
 
 class UsageLog:
-    """Notes what is used in the file at `path`."""
+    """Appends to the usage log at `path`."""
 
     def __init__(self, path: str) -> None:
-        self._journal = JsonLinesLog(path, what="The usage log")
+        self._file = JsonLinesLog(path, label="The usage log")
 
-    def searched(self, query: str, found: Sequence[str], *, confident: bool) -> None:
-        """Note a search and the skills that it found, by what they are loaded by."""
-        self._note(act="search", query=query, found=list(found), confident=confident)
+    def record_search(self, query: str, found: Sequence[str], *, confident: bool) -> None:
+        """Record a search and the handles of the skills that it found."""
+        self._append(act="search", query=query, found=list(found), confident=confident)
 
-    def loaded(self, skill: str) -> None:
-        """Note that a skill's instructions were given."""
-        self._note(act="load", skill=skill)
+    def record_load(self, skill: str) -> None:
+        """Record that a skill's instructions were loaded."""
+        self._append(act="load", skill=skill)
 
-    def read(self, skill: str, file: str) -> None:
-        """Note that a file of a skill was given."""
-        self._note(act="read", skill=skill, file=file)
+    def record_read(self, skill: str, file: str) -> None:
+        """Record that a file of a skill was read."""
+        self._append(act="read", skill=skill, file=file)
 
-    def _note(self, **noted: object) -> None:
-        self._journal.note({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **noted})
+    def _append(self, **fields: object) -> None:
+        self._file.append({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **fields})
 
 
 @dataclass
 class Usage:
-    """What a log comes to.
+    """A summary of a usage log.
 
-    `loads` and `reads` count by skill. `chosen` has for each query the skills that were loaded after a search for it
-    had found them; `missed` counts the searches for every other query, whatever they found. `unreadable` are the lines
-    that are no notes, counted from 1.
+    `loads` and `reads` are counts by skill. `chosen` maps a query to the skills that were loaded after a search for it
+    had found them; `missed` counts the searches for all other queries, whatever they found. `unreadable` are the
+    numbers of the invalid lines, from 1.
     """
 
     searches: int = 0
@@ -71,10 +71,10 @@ class _Search:
 
 
 def read_usage(path: str) -> Usage:
-    """Return what the log at `path` comes to.
+    """Return the summary of the log at `path`.
 
-    A line that is no note, as one that was cut short, is left out and told by its number. Raises QueriesUnreadable
-    where the file cannot be read at all.
+    An invalid line, such as one that was cut short, is skipped and its number reported. Raises QueriesUnreadable for a
+    file that cannot be read.
     """
     usage = Usage()
     searches: list[_Search] = []
@@ -88,17 +88,17 @@ def read_usage(path: str) -> Usage:
     return usage
 
 
-def _count(noted: Mapping[str, object], usage: Usage, searches: list[_Search]) -> None:
-    """Add one note to what was counted; one that is none adds nothing."""
-    at = datetime.fromisoformat(_text(noted["at"])).timestamp()
-    act, process = noted["act"], noted["process"]
+def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) -> None:
+    """Add one record to the summary; an invalid one raises and changes nothing."""
+    at = datetime.fromisoformat(_text(record["at"])).timestamp()
+    act, process = record["act"], record["process"]
     if act == "search":
-        found = noted["found"]
+        found = record["found"]
         if not isinstance(found, list):
             raise TypeError(found)
-        searches.append(_Search(at, process, _text(noted["query"]), [_text(one) for one in found]))
+        searches.append(_Search(at, process, _text(record["query"]), [_text(handle) for handle in found]))
         return
-    skill = _text(noted["skill"])
+    skill = _text(record["skill"])
     counts = {"load": usage.loads, "read": usage.reads}[_text(act)]
     counts[skill] = counts.get(skill, 0) + 1
     search = _search_before(skill, at, process, searches) if act == "load" else None
@@ -108,39 +108,39 @@ def _count(noted: Mapping[str, object], usage: Usage, searches: list[_Search]) -
             chosen.append(skill)
 
 
-def loaded_before(path: str, day: date) -> frozenset[str]:
-    """Return the skills that were loaded before that day (UTC), as the last part of the log at `path` has it."""
+def skills_loaded_before(path: str, day: date) -> frozenset[str]:
+    """Return the skills loaded before `day` (UTC), according to the last part of the log at `path`."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _READ_OF_THE_END))
-            # The first line may be the end of one, and then it is no note.
+            file.seek(max(0, size - _TAIL_BYTES))
+            # The first line may be incomplete; it is then skipped as invalid.
             lines = file.read().splitlines()
     except OSError:
         return frozenset()
     loaded = set()
     for line in lines:
         with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):
-            noted = json.loads(line)
-            if noted["act"] == "load" and _text(noted["at"]) < day.isoformat():
-                loaded.add(_text(noted["skill"]))
+            record = json.loads(line)
+            if record["act"] == "load" and _text(record["at"]) < day.isoformat():
+                loaded.add(_text(record["skill"]))
     return frozenset(loaded)
 
 
 def _search_before(skill: str, at: float, process: object, searches: Sequence[_Search]) -> _Search | None:
-    """Return the latest search that found `skill` not long before: of that process, or else of any.
+    """Return the latest search that found `skill` within the attribution time, preferably of the same process.
 
-    A server searches and loads in one process; in a shell each is a process of its own.
+    A server searches and loads in one process; each shell command is a process of its own.
     """
-    elsewhere = None
+    other = None
     for search in reversed(searches):
-        if at - search.at > _TOGETHER_SECONDS:
+        if at - search.at > _ATTRIBUTION_SECONDS:
             break
         if skill in search.found:
             if search.process == process:
                 return search
-            elsewhere = elsewhere or search
-    return elsewhere
+            other = other or search
+    return other
 
 
 def _text(value: object) -> str:
@@ -151,7 +151,7 @@ def _text(value: object) -> str:
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     try:
-        # As bytes: half a character spoils its own line and no other.
+        # Read as bytes: an incomplete character then invalidates its own line only.
         with open(path, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():

@@ -326,9 +326,9 @@ def test_a_query_with_half_a_character_is_answered_by_every_engine(skillhub: Ski
 def chosen(log: Path, query: str, *skills: str) -> None:
     """Note a search that found skills, all of which were then loaded."""
     noted = UsageLog(str(log))
-    noted.searched(query, skills, confident=True)
+    noted.record_search(query, skills, confident=True)
     for skill in skills:
-        noted.loaded(skill)
+        noted.record_load(skill)
 
 
 def test_skills_that_are_no_longer_served_are_left_out_of_the_queries(

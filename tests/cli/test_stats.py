@@ -63,7 +63,7 @@ def test_json_carries_it_all(skillhub: Skillhub, log: Path) -> None:
 
 def test_the_log_of_the_setting_is_read_unless_another_is_named(skillhub: Skillhub, log: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
-    UsageLog(str(other)).loaded("plumber")
+    UsageLog(str(other)).record_load("plumber")
     assert skillhub("stats", "--json", SKILLHUB_USAGE_LOG=str(log)).json["used"] == {"painter": 2, "baker": 1}
     assert skillhub("stats", other, "--json", SKILLHUB_USAGE_LOG=str(log)).json["used"] == {"plumber": 1}
 
@@ -129,7 +129,7 @@ def test_an_empty_log_leaves_every_served_skill_unused(
 
 def test_a_used_skill_that_is_no_longer_there_is_told_all_the_same(skillhub: Skillhub, tmp_path: Path) -> None:
     path = tmp_path / "use.jsonl"
-    UsageLog(str(path)).loaded("gone")
+    UsageLog(str(path)).record_load("gone")
     assert skillhub("stats", path, "--json").json["used"] == {"gone": 1}
 
 
@@ -137,8 +137,8 @@ def test_ten_of_each_are_shown_and_the_rest_counted(skillhub: Skillhub, tmp_path
     path = tmp_path / "use.jsonl"
     log = UsageLog(str(path))
     for number in range(12):
-        log.loaded(f"skill-{number:02}")
-        log.searched(f"query {number:02}", [], confident=False)
+        log.record_load(f"skill-{number:02}")
+        log.record_search(f"query {number:02}", [], confident=False)
     lines = skillhub("stats", path).out.splitlines()
     assert [line.split()[-1] for line in lines if line.startswith("    1  skill")] == [
         f"skill-{number:02}" for number in range(10)
@@ -150,5 +150,5 @@ def test_ten_of_each_are_shown_and_the_rest_counted(skillhub: Skillhub, tmp_path
 
 def test_what_was_searched_for_cannot_act_on_a_terminal(skillhub: Skillhub, tmp_path: Path) -> None:
     path = tmp_path / "use.jsonl"
-    UsageLog(str(path)).searched("red \x1b[31m", [], confident=False)
+    UsageLog(str(path)).record_search("red \x1b[31m", [], confident=False)
     assert "\x1b" not in skillhub("stats", path).out

@@ -42,7 +42,7 @@ class Telemetry:
         self._reader = InMemoryMetricReader()
         meters = MeterProvider([self._reader])
         self._shutdown = (tracers.shutdown, meters.shutdown)
-        self.observer = OpenTelemetry(tracers=tracers, meters=meters)
+        self.observer = OpenTelemetry(tracer_provider=tracers, meter_provider=meters)
 
     def spans(self) -> list[ReadableSpan]:
         """The spans that have ended, in the order in which they did."""
@@ -81,7 +81,7 @@ def keeping(kind: str, directory: Path, caplog: pytest.LogCaptureFixture) -> Kep
         return Kept(AccessLog(), logged)
     if kind == "audit":
         path = directory / "audit.jsonl"
-        observer = Audit(owner="ann", file=JsonLinesLog(str(path), what="The audit log"))
+        observer = Audit(owner="ann", file=JsonLinesLog(str(path), label="The audit log"))
         return Kept(observer, lambda: logged() + (path.read_text(encoding="utf-8") if path.exists() else ""))
     if kind == "open_telemetry":
         telemetry = Telemetry()

@@ -15,22 +15,22 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.bootstrap import make_observer
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.events import REQUEST_CONTEXT, Observer, RequestContext, SearchEvent, UseEvent, observed
+from skillhub_mcp.events import REQUEST_CONTEXT, Observer, RequestContext, SearchEvent, UseEvent, observe
 from skillhub_mcp.json_lines import JsonLinesLog
-from skillhub_mcp.observers.audit import Audit, owner_of_this_process
+from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.settings import read_settings
 
 WRITER = """
 import sys
 from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.observers.audit import Audit
-from skillhub_mcp.events import UseEvent, observed
+from skillhub_mcp.events import UseEvent, observe
 from skillhub_mcp.settings import read_settings
-audit = Audit(owner=sys.argv[2], file=JsonLinesLog(sys.argv[1], what="The audit log"))
+audit = Audit(owner=sys.argv[2], file=JsonLinesLog(sys.argv[1], label="The audit log"))
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(300):
-    with observed(audit, UseEvent(act="read", skill="pdf", file_path=f"{number} " + "ü" * 1_000)):
+    with observe(audit, UseEvent(action="read", skill="pdf", file_path=f"{number} " + "ü" * 1_000)):
         pass
 """
 
@@ -42,11 +42,11 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def audit(path: Path) -> Audit:
-    return Audit(owner="ann", file=JsonLinesLog(str(path), what="The audit log"))
+    return Audit(owner="ann", file=JsonLinesLog(str(path), label="The audit log"))
 
 
-def use(observer: Observer, happening: UseEvent) -> None:
-    with observed(observer, happening):
+def use(observer: Observer, event: UseEvent) -> None:
+    with observe(observer, event):
         pass
 
 
@@ -74,7 +74,7 @@ def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
         ):
             with pytest.raises(SkillHubError):
                 refused()
-    who = {"who": owner_of_this_process(), "transport": "local"}
+    who = {"who": process_owner(), "transport": "local"}
     pdf = {"skill": "pdf", "source": "hub"}
     assert without_moment(written(path)) == [
         {"act": "load", **pdf, "outcome": "ok", **who},
@@ -110,7 +110,7 @@ def test_each_part_of_a_long_body_is_a_line(
 def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
     token = REQUEST_CONTEXT.set(RequestContext("build-agent", "http", session="0123456789ab", trace_id="f" * 32))
     try:
-        use(audit, UseEvent(act="load", skill="pdf"))
+        use(audit, UseEvent(action="load", skill="pdf"))
     finally:
         REQUEST_CONTEXT.reset(token)
     (line,) = without_moment(written(path))
@@ -126,21 +126,21 @@ def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
 
 
 def test_what_is_no_use_of_a_skill_is_left_out(audit: Audit, path: Path) -> None:
-    with observed(audit, SearchEvent()):
+    with observe(audit, SearchEvent()):
         pass
     assert not path.exists()
 
 
 def test_a_file_is_made_for_its_owner_alone_and_then_appended_to(audit: Audit, path: Path) -> None:
-    use(audit, UseEvent(act="load", skill="one"))
-    use(audit, UseEvent(act="load", skill="two"))
+    use(audit, UseEvent(action="load", skill="one"))
+    use(audit, UseEvent(action="load", skill="two"))
     assert [line["skill"] for line in written(path)] == ["one", "two"]
     assert path.stat().st_mode & 0o077 == 0
 
 
 def test_no_name_can_forge_a_line(audit: Audit, path: Path) -> None:
     forged = '\n{"act": "load", "skill": "forged"}\r\x85\u2028{"act": "load", "skill": "forged"}'
-    use(audit, UseEvent(act="read", skill=forged, file_path=forged))
+    use(audit, UseEvent(action="read", skill=forged, file_path=forged))
     (line,) = written(path)
     assert (line["skill"], line["file"]) == (forged, forged)
 
@@ -168,9 +168,9 @@ def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
 
 def test_a_disk_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="skillhub_mcp")
-    audit = Audit(owner="ann", file=JsonLinesLog(str(tmp_path), what="The audit log"))
+    audit = Audit(owner="ann", file=JsonLinesLog(str(tmp_path), label="The audit log"))
     for _ in range(3):
-        use(audit, UseEvent(act="load", skill="pdf"))
+        use(audit, UseEvent(action="load", skill="pdf"))
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert told == [f"The audit log {tmp_path} cannot be written: Is a directory"]
     assert len([record for record in caplog.records if record.name == "skillhub_mcp.audit"]) == 3

@@ -19,7 +19,7 @@ from skillhub_mcp.events import (
     SearchStepEvent,
     SyncEvent,
     UseEvent,
-    observed,
+    observe,
 )
 from skillhub_mcp.settings import read_settings
 
@@ -33,7 +33,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptu
     return keeping(request.param, tmp_path, caplog)
 
 
-def happenings() -> list[Event]:
+def events() -> list[Event]:
     return [
         RequestEvent(method="tools/call", tool="load_skill"),
         RequestEvent(method="tools/list"),
@@ -42,30 +42,30 @@ def happenings() -> list[Event]:
         SearchStepEvent(name="embed"),
         SearchStepEvent(name="candidates"),
         SearchStepEvent(name="score"),
-        UseEvent(act="load", skill=HOSTILE),
-        UseEvent(act="read", skill=HOSTILE, source="hub", file_path=HOSTILE, part=2),
-        UseEvent(act="run", skill=HOSTILE, command=HOSTILE, exit_code=-9, size=0),
+        UseEvent(action="load", skill=HOSTILE),
+        UseEvent(action="read", skill=HOSTILE, source="hub", file_path=HOSTILE, part=2),
+        UseEvent(action="run", skill=HOSTILE, command=HOSTILE, exit_code=-9, size=0),
         SyncEvent(written=1, removed=2, rebuilt=True, embedding_failed=True),
         LibraryEvent(skills=100_000),
     ]
 
 
 def test_whatever_happens_is_told_without_a_failure(kept: Kept) -> None:
-    for happening in happenings():
-        with observed(kept.observer, happening):
+    for event in events():
+        with observe(kept.observer, event):
             pass
-        assert happening.outcome == "ok"
+        assert event.outcome == "ok"
 
 
 def test_an_error_passes_and_its_code_is_the_outcome(kept: Kept) -> None:
-    for happening in happenings():
-        with pytest.raises(SkillNotFound), observed(kept.observer, happening):
+    for event in events():
+        with pytest.raises(SkillNotFound), observe(kept.observer, event):
             raise SkillNotFound(HOSTILE)
-        assert happening.outcome == "SKILL_NOT_FOUND"
+        assert event.outcome == "SKILL_NOT_FOUND"
 
 
 def test_a_mistake_of_ours_passes_and_has_no_code(kept: Kept) -> None:
-    with pytest.raises(ZeroDivisionError), observed(kept.observer, SearchEvent()) as search:
+    with pytest.raises(ZeroDivisionError), observe(kept.observer, SearchEvent()) as search:
         raise ZeroDivisionError
     assert search.outcome == "UNEXPECTED"
 
@@ -76,7 +76,7 @@ def test_many_threads_are_heard_at_once(kept: Kept) -> None:
     def go() -> None:
         try:
             for _ in range(20):
-                with observed(kept.observer, RequestEvent(method="tools/call")), observed(kept.observer, SearchEvent()):
+                with observe(kept.observer, RequestEvent(method="tools/call")), observe(kept.observer, SearchEvent()):
                     pass
         except BaseException as error:  # noqa: BLE001 - told in the test's own thread
             failures.append(error)

@@ -14,7 +14,7 @@ from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.events import UseEvent, observed
+from skillhub_mcp.events import UseEvent, observe
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 
@@ -157,8 +157,8 @@ def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
 
 
 def test_what_happens_inside_has_the_open_span_as_its_parent(telemetry: Telemetry) -> None:
-    outer, inner = UseEvent(act="load", skill="pdf"), UseEvent(act="read", skill="pdf")
-    with observed(telemetry.observer, outer), observed(telemetry.observer, inner):
+    outer, inner = UseEvent(action="load", skill="pdf"), UseEvent(action="read", skill="pdf")
+    with observe(telemetry.observer, outer), observe(telemetry.observer, inner):
         pass
     first, second = telemetry.spans()
     assert first.parent == second.context

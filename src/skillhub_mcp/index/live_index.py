@@ -249,7 +249,7 @@ class LiveIndex:
             # What is unchanged is the same value, so comparing costs next to nothing.
             before, self._told = self._told, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):
-            self._observer.begins(LibraryEvent(skills=len(view.snapshot.everything)))()
+            self._observer.start(LibraryEvent(skills=len(view.snapshot.everything)))()
         if before is not None and before.everything != view.snapshot.everything:
             for listener in self._listeners:
                 listener()

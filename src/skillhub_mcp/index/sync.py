@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.events import NULL_OBSERVER, Observer, SyncEvent, observed
+from skillhub_mcp.events import NULL_OBSERVER, Observer, SyncEvent, observe
 from skillhub_mcp.index.indexer import Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, state_path, state_stamp
@@ -167,7 +167,7 @@ class IndexSync:
             enough = covered and memory.keys() >= known
             return self._scan(memory, lately=before.memory, only=only if enough else None)
 
-        with observed(self._observer, SyncEvent()) as sync:
+        with observe(self._observer, SyncEvent()) as sync:
             seen, published = self._indexer.sync(look, force=force, anew=anew, failed=self._failed_version)
             if published.report is not None:
                 sync.written, sync.removed = published.report.written, published.report.removed

@@ -1,1 +1,1 @@
-"""Who keeps account of what happens: the audit, the log of requests, OpenTelemetry and Prometheus."""
+"""Observers of events: the audit log, the access log, OpenTelemetry and Prometheus."""

@@ -1,4 +1,4 @@
-"""Which requests were answered? One line each in the log, at DEBUG: what was called and how it ended, not with what."""
+"""The access log: one DEBUG line for each request with its method, tool and outcome, and without its arguments."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
 
 log = logging.getLogger("skillhub_mcp.requests")
 
-_MILLISECONDS_A_SECOND = 1_000
+_MILLISECONDS_PER_SECOND = 1_000
 
 
 class AccessLog:
     """Logs requests."""
 
-    def begins(self, happening: Event) -> Callable[[], None]:
+    def start(self, event: Event) -> Callable[[], None]:
         """Log a request when it has ended."""
 
-        def ended() -> None:
-            if isinstance(happening, RequestEvent) and log.isEnabledFor(logging.DEBUG):
-                _log(happening)
+        def finish() -> None:
+            if isinstance(event, RequestEvent) and log.isEnabledFor(logging.DEBUG):
+                _log(event)
 
-        return ended
+        return finish
 
 
-def _log(request: RequestEvent) -> None:
-    asking = REQUEST_CONTEXT.get()
-    facts: dict[str, object] = {"duration_ms": round(request.seconds * _MILLISECONDS_A_SECOND, 1)}
-    if request.tool:
-        facts["tool"] = request.tool
-    facts["outcome"] = request.outcome
-    if asking is not None:
-        facts |= {"who": asking.who, "transport": asking.transport}
-        if asking.trace_id:
-            facts["trace_id"] = asking.trace_id
-    log.debug("%s", request.method, extra=facts)
+def _log(event: RequestEvent) -> None:
+    request = REQUEST_CONTEXT.get()
+    fields: dict[str, object] = {"duration_ms": round(event.seconds * _MILLISECONDS_PER_SECOND, 1)}
+    if event.tool:
+        fields["tool"] = event.tool
+    fields["outcome"] = event.outcome
+    if request is not None:
+        fields |= {"who": request.caller, "transport": request.transport}
+        if request.trace_id:
+            fields["trace_id"] = request.trace_id
+    log.debug("%s", event.method, extra=fields)

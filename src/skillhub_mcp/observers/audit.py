@@ -1,6 +1,6 @@
-"""Who was given what, and who was refused? One line for each load, read and run, in the log and in a file.
+"""The audit log: one line for each load, read and run, granted or refused, in the server's log and in a file.
 
-A line cannot be forged: whatever a skill is named stands in quotes, with its line ends escaped.
+Lines cannot be forged: names of skills and files are quoted, with their line ends escaped.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ _MAX_CHARACTERS = 1_024
 
 
 class Audit:
-    """Notes uses of skills. Outside a request they are made by the `owner` of this process, at a shell or in a program.
+    """Records uses of skills. Outside a request the caller is `owner`, the user of this process.
 
-    Arguments of commands are left out, for they may hold secrets.
+    Arguments of commands are left out, since they may contain secrets.
     """
 
     def __init__(self, *, owner: str, file: JsonLinesLog | None) -> None:
         self._owner = owner
         self._file = file
 
-    def begins(self, happening: Event) -> Callable[[], None]:
-        """Note a use when it has ended."""
+    def start(self, event: Event) -> Callable[[], None]:
+        """Record a use when it has ended."""
 
-        def ended() -> None:
-            if isinstance(happening, UseEvent):
-                self._note(happening)
+        def finish() -> None:
+            if isinstance(event, UseEvent):
+                self._record(event)
 
-        return ended
+        return finish
 
-    def _note(self, use: UseEvent) -> None:
-        asking = REQUEST_CONTEXT.get()
-        facts: dict[str, object] = {
-            "skill": _bounded(use.skill),
+    def _record(self, use: UseEvent) -> None:
+        request = REQUEST_CONTEXT.get()
+        fields: dict[str, object] = {
+            "skill": _truncated(use.skill),
             "source": use.source,
             "part": use.part,
-            "file": _bounded(use.file_path),
-            "command": _bounded(_first_word(use.command)),
+            "file": _truncated(use.file_path),
+            "command": _truncated(_first_word(use.command)),
             "exit_code": use.exit_code,
             "outcome": use.outcome,
-            "who": self._owner if asking is None else asking.who,
-            "transport": "local" if asking is None else asking.transport,
-            "session": None if asking is None else asking.session or None,
-            "trace_id": None if asking is None else asking.trace_id or None,
+            "who": self._owner if request is None else request.caller,
+            "transport": "local" if request is None else request.transport,
+            "session": None if request is None else request.session or None,
+            "trace_id": None if request is None else request.trace_id or None,
         }
-        known = {key: value for key, value in facts.items() if value is not None}
-        log.info("%s", use.act, extra=known)
+        known = {key: value for key, value in fields.items() if value is not None}
+        log.info("%s", use.action, extra=known)
         if self._file is not None:
             at = datetime.now(timezone.utc).isoformat()
-            self._file.note({"at": at, "pid": os.getpid(), "act": use.act, **known})
+            self._file.append({"at": at, "pid": os.getpid(), "act": use.action, **known})
 
 
 @cache
-def owner_of_this_process() -> str:
-    """Return who runs this process, as the operating system has it."""
+def process_owner() -> str:
+    """Return the operating system's name of the user who runs this process, or their id."""
     if sys.platform == "win32":
         import getpass
 
@@ -73,14 +73,14 @@ def owner_of_this_process() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        # In a container the number may have no name.
+        # In a container the user id may have no name.
         return str(os.getuid())
 
 
 def _first_word(command: str | None) -> str | None:
-    # A refused command may be a whole line: what stands behind the name is arguments.
+    # A refused command may be a whole command line: all but its first word are arguments.
     return None if command is None else "".join(command.split(maxsplit=1)[:1])
 
 
-def _bounded(text: str | None) -> str | None:
+def _truncated(text: str | None) -> str | None:
     return None if text is None else text[:_MAX_CHARACTERS]

@@ -1,6 +1,6 @@
-"""Which numbers are kept of what happens? One table for OpenTelemetry and Prometheus. Pure.
+"""The metrics and how events are measured: one table for OpenTelemetry and Prometheus. Pure.
 
-No label takes a value that a client or a skill's author chooses: a hundred thousand skills would be as many series.
+No label has a value that a client or a skill's author chooses: a label of 100,000 skills would make as many series.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _HITS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number that is kept, with its labels. `unit` is `s` for seconds, or empty for a count.
+    """One metric and its labels. `unit` is `s` for seconds, or empty for a count.
 
-    A histogram has `buckets`; all but the gauge, which is what it was last, only grow.
+    A histogram has `buckets`. A gauge has its latest value; counters and histograms only grow.
     """
 
     name: str
     kind: Literal["counter", "histogram", "gauge"]
-    meaning: str
+    description: str
     labels: tuple[str, ...] = ()
     unit: str = ""
     buckets: tuple[float, ...] = ()
@@ -66,39 +66,39 @@ METRICS = (
     EMBEDDING_FAILURES,
 )
 
-_USES = {"load": LOADS, "read": READS, "run": RUNS}
+_USE_METRICS = {"load": LOADS, "read": READS, "run": RUNS}
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One number that was taken, with its labels' values in the order of the measure's labels."""
+    """One measurement of a metric, with the values of its labels in the metric's order."""
 
-    measure: Metric
+    metric: Metric
     value: float
     labels: tuple[str, ...] = ()
 
 
-def samples(ended: Event) -> Iterator[Sample]:
-    """Yield the numbers that what has ended adds."""
-    match ended:
+def samples_of(event: Event) -> Iterator[Sample]:
+    """Yield the measurements of an event that has ended."""
+    match event:
         case RequestEvent():
-            yield Sample(REQUESTS, 1, (ended.method, ended.tool, ended.outcome))
-            yield Sample(REQUEST_SECONDS, ended.seconds, (ended.method, ended.tool))
+            yield Sample(REQUESTS, 1, (event.method, event.tool, event.outcome))
+            yield Sample(REQUEST_SECONDS, event.seconds, (event.method, event.tool))
         case SearchEvent():
-            yield Sample(SEARCH_SECONDS, ended.seconds, (ended.mode, ended.outcome))
-            if ended.outcome == OK:
-                yield Sample(SEARCH_HITS, ended.hits, ("true" if ended.confident else "false",))
+            yield Sample(SEARCH_SECONDS, event.seconds, (event.mode, event.outcome))
+            if event.outcome == OK:
+                yield Sample(SEARCH_HITS, event.hits, ("true" if event.confident else "false",))
         case SearchStepEvent():
-            if ended.outcome == EmbeddingError.code:
+            if event.outcome == EmbeddingError.code:
                 yield Sample(EMBEDDING_FAILURES, 1, ("query",))
         case UseEvent():
-            yield Sample(_USES[ended.act], 1, (ended.outcome,))
+            yield Sample(_USE_METRICS[event.action], 1, (event.outcome,))
         case SyncEvent():
-            yield Sample(SYNCS, 1, (ended.outcome,))
-            yield Sample(SYNC_SECONDS, ended.seconds)
-            if ended.embedding_failed:
+            yield Sample(SYNCS, 1, (event.outcome,))
+            yield Sample(SYNC_SECONDS, event.seconds)
+            if event.embedding_failed:
                 yield Sample(EMBEDDING_FAILURES, 1, ("document",))
         case LibraryEvent():
-            yield Sample(SKILLS, ended.skills)
+            yield Sample(SKILLS, event.skills)
         case _:
             return

@@ -1,6 +1,6 @@
-"""What does OpenTelemetry hear? Spans, and the measures. For a program with an SDK; only this module knows the API.
+"""OpenTelemetry spans and metrics, for a program with an SDK. The only module that uses the OpenTelemetry API.
 
-No span says which skill or file: spans go to others, and the audit's line, which does say so, has the trace's id.
+Spans name no skill and no file, since they leave the machine; the audit log names both and has the trace id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skillhub_mcp.events import (
     SyncEvent,
     UseEvent,
 )
-from skillhub_mcp.observers.metrics import METRICS, Metric, samples
+from skillhub_mcp.observers.metrics import METRICS, Metric, samples_of
 from skillhub_mcp.version import version
 
 if TYPE_CHECKING:
@@ -36,116 +36,120 @@ Attributes = Mapping[str, str | int | bool]
 
 
 class OpenTelemetry:
-    """Makes a span of each happening, within the one that is open, and counts it when it has ended.
+    """Makes a span of each event, as a child of the current span, and measures the event when it has ended.
 
-    Without providers it takes those that the program has set.
+    Without providers it uses those that the program has set.
     """
 
-    def __init__(self, *, tracers: TracerProvider | None = None, meters: MeterProvider | None = None) -> None:
+    def __init__(
+        self, *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
         from opentelemetry import metrics
 
-        self._tracer = trace.get_tracer(_SCOPE, version(), tracer_provider=tracers)
-        meter = metrics.get_meter(_SCOPE, version(), meter_provider=meters)
-        self._recorders = {measure: _recorder(meter, measure) for measure in METRICS}
+        self._tracer = trace.get_tracer(_SCOPE, version(), tracer_provider=tracer_provider)
+        meter = metrics.get_meter(_SCOPE, version(), meter_provider=meter_provider)
+        self._recorders = {metric: _recorder(meter, metric) for metric in METRICS}
 
-    def begins(self, happening: Event) -> Callable[[], None]:
-        """Open a span; what happens inside has it as its parent."""
-        if isinstance(happening, LibraryEvent):
-            return partial(self._count, happening)
-        kind = SpanKind.SERVER if isinstance(happening, RequestEvent) else SpanKind.INTERNAL
-        span = self._tracer.start_span(_name(happening), kind=kind)
+    def start(self, event: Event) -> Callable[[], None]:
+        """Start a span; events within it become its children."""
+        if isinstance(event, LibraryEvent):
+            return partial(self._measure, event)
+        kind = SpanKind.SERVER if isinstance(event, RequestEvent) else SpanKind.INTERNAL
+        span = self._tracer.start_span(_name(event), kind=kind)
         token = context.attach(trace.set_span_in_context(span))
 
-        def ended() -> None:
-            # Counted while the span is open: an SDK may note it as the example of a bucket.
-            self._count(happening)
-            span.set_attributes(_attributes(happening))
-            if happening.outcome != OK:
-                span.set_attribute("error.type", happening.outcome)
-                span.set_status(Status(StatusCode.ERROR, happening.outcome))
+        def finish() -> None:
+            # Measured while the span is current: an SDK may record it as a histogram's exemplar.
+            self._measure(event)
+            span.set_attributes(_attributes(event))
+            if event.outcome != OK:
+                span.set_attribute("error.type", event.outcome)
+                span.set_status(Status(StatusCode.ERROR, event.outcome))
             context.detach(token)
             span.end()
 
-        return ended
+        return finish
 
-    def _count(self, ended: Event) -> None:
-        for one in samples(ended):
-            labels = {f"skillhub.{label}": value for label, value in zip(one.measure.labels, one.labels, strict=True)}
-            self._recorders[one.measure](one.value, labels)
+    def _measure(self, event: Event) -> None:
+        for sample in samples_of(event):
+            names = sample.metric.labels
+            labels = {f"skillhub.{name}": value for name, value in zip(names, sample.labels, strict=True)}
+            self._recorders[sample.metric](sample.value, labels)
 
 
-def is_set_up() -> bool:
-    """Whether this program has set up an SDK, or whatever else takes spans or numbers."""
+def is_configured() -> bool:
+    """Whether this program has set a tracer or meter provider, as an SDK does."""
     providers: list[object] = [trace.get_tracer_provider()]
-    # FastMCP brings along what spans are made with. What numbers are kept with is loaded by who wants some.
+    # FastMCP imports the tracing API; the metrics API is imported only by a program that uses it.
     metrics = sys.modules.get("opentelemetry.metrics")
     if metrics is not None:
         providers.append(metrics.get_meter_provider())
-    # Until one is set, the API answers with stand-ins of its own.
+    # Until a provider is set, the API returns placeholders of its own.
     return any(
-        not type(one).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics")) for one in providers
+        not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
+        for provider in providers
     )
 
 
-def _recorder(meter: Meter, measure: Metric) -> Callable[[float, Attributes], None]:
-    unit = measure.unit or "1"
-    if measure.kind == "gauge":
-        return meter.create_gauge(measure.name, unit, measure.meaning).set
-    made: Counter | Histogram
-    if measure.kind == "counter":
-        made = meter.create_counter(measure.name, unit, measure.meaning)
-        return made.add
-    made = meter.create_histogram(
-        measure.name, unit, measure.meaning, explicit_bucket_boundaries_advisory=measure.buckets
+def _recorder(meter: Meter, metric: Metric) -> Callable[[float, Attributes], None]:
+    unit = metric.unit or "1"
+    if metric.kind == "gauge":
+        return meter.create_gauge(metric.name, unit, metric.description).set
+    instrument: Counter | Histogram
+    if metric.kind == "counter":
+        instrument = meter.create_counter(metric.name, unit, metric.description)
+        return instrument.add
+    instrument = meter.create_histogram(
+        metric.name, unit, metric.description, explicit_bucket_boundaries_advisory=metric.buckets
     )
-    return made.record
+    return instrument.record
 
 
-def _name(happening: Event) -> str:
-    match happening:
+def _name(event: Event) -> str:
+    match event:
         case RequestEvent(method=method, tool=tool):
             return f"{method} {tool}" if tool else method
         case SearchStepEvent(name=name):
             return f"skillhub.search.{name}"
-        case UseEvent(act=act):
-            return f"skillhub.{act}"
+        case UseEvent(action=action):
+            return f"skillhub.{action}"
         case SyncEvent():
             return "skillhub.index.sync"
         case _:
             return "skillhub.search"
 
 
-def _attributes(ended: Event) -> Attributes:
-    found: dict[str, str | int | bool | None] = {}
-    match ended:
+def _attributes(event: Event) -> Attributes:
+    attributes: dict[str, str | int | bool | None] = {}
+    match event:
         case RequestEvent():
-            asking = REQUEST_CONTEXT.get()
-            found = {"mcp.method.name": ended.method, "gen_ai.tool.name": ended.tool or None}
-            if asking is not None:
-                # The person at this machine is nobody's business but the audit's.
-                who = asking.who if asking.transport == "http" else None
-                found |= {"skillhub.transport": asking.transport, "enduser.id": who}
+            request = REQUEST_CONTEXT.get()
+            attributes = {"mcp.method.name": event.method, "gen_ai.tool.name": event.tool or None}
+            if request is not None:
+                # The name of the local user is for the audit log only.
+                caller = request.caller if request.transport == "http" else None
+                attributes |= {"skillhub.transport": request.transport, "enduser.id": caller}
         case SearchEvent():
-            found = {
-                "skillhub.search.mode": ended.mode,
-                "skillhub.search.searched": ended.searched,
-                "skillhub.search.candidates": ended.candidates,
-                "skillhub.search.hits": ended.hits,
-                "skillhub.search.confident": ended.confident,
+            attributes = {
+                "skillhub.search.mode": event.mode,
+                "skillhub.search.searched": event.searched,
+                "skillhub.search.candidates": event.candidates,
+                "skillhub.search.hits": event.hits,
+                "skillhub.search.confident": event.confident,
             }
         case UseEvent():
-            found = {
-                "skillhub.source": ended.source,
-                "skillhub.part": ended.part,
-                "skillhub.size": ended.size,
-                "skillhub.exit_code": ended.exit_code,
+            attributes = {
+                "skillhub.source": event.source,
+                "skillhub.part": event.part,
+                "skillhub.size": event.size,
+                "skillhub.exit_code": event.exit_code,
             }
         case SyncEvent():
-            found = {
-                "skillhub.index.written": ended.written,
-                "skillhub.index.removed": ended.removed,
-                "skillhub.index.rebuilt": ended.rebuilt,
+            attributes = {
+                "skillhub.index.written": event.written,
+                "skillhub.index.removed": event.removed,
+                "skillhub.index.rebuilt": event.rebuilt,
             }
         case _:
             pass
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in attributes.items() if value is not None}

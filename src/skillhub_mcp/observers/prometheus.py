@@ -1,4 +1,4 @@
-"""What does Prometheus scrape? The measures, in a registry of their own. Only this module knows its library."""
+"""The metrics for Prometheus, in a registry of their own. The only module that uses its client library."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from skillhub_mcp.events import Event
-from skillhub_mcp.observers.metrics import METRICS, Metric, samples
+from skillhub_mcp.observers.metrics import METRICS, Metric, samples_of
 
 
 class Prometheus:
-    """Counts what happens in one process, or, in files of a `shared` directory, in all that serve together.
+    """Measures the events of one process or, through files in the directory `shared`, of all workers of a server.
 
-    For the latter PROMETHEUS_MULTIPROC_DIR must have named the directory before the library was imported.
+    For the latter PROMETHEUS_MULTIPROC_DIR must name the directory before the client library is imported.
     """
 
     def __init__(self, *, shared: str = "") -> None:
         own = CollectorRegistry()
-        self._metrics = {measure: _metric(measure, own) for measure in METRICS}
+        self._collectors = {metric: _collector(metric, own) for metric in METRICS}
         self._registry = own
         if shared:
             self._registry = CollectorRegistry()
             MultiProcessCollector(self._registry, path=shared)  # type: ignore[no-untyped-call]
 
-    def begins(self, happening: Event) -> Callable[[], None]:
-        """Count it when it has ended."""
-        return partial(self._count, happening)
+    def start(self, event: Event) -> Callable[[], None]:
+        """Measure the event when it has ended."""
+        return partial(self._measure, event)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Return all numbers in the form that a scraper accepts, and what that form is called."""
+        """Return all metrics in a format that a scraper accepts, and the format's content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
-    def _count(self, ended: Event) -> None:
-        for one in samples(ended):
-            metric = self._metrics[one.measure]
-            labelled = metric.labels(*one.labels) if one.labels else metric
+    def _measure(self, event: Event) -> None:
+        for sample in samples_of(event):
+            collector = self._collectors[sample.metric]
+            labelled = collector.labels(*sample.labels) if sample.labels else collector
             if isinstance(labelled, Histogram):
-                labelled.observe(one.value)
+                labelled.observe(sample.value)
             elif isinstance(labelled, Gauge):
-                labelled.set(one.value)
+                labelled.set(sample.value)
             else:
-                labelled.inc(one.value)
+                labelled.inc(sample.value)
 
 
-def prometheus_name(measure: Metric) -> str:
-    """Return what a measure is called here, without what is added for its kind."""
-    return measure.name.replace(".", "_") + ("_seconds" if measure.unit == "s" else "")
+def prometheus_name(metric: Metric) -> str:
+    """Return the Prometheus name of a metric, without the suffix of its kind."""
+    return metric.name.replace(".", "_") + ("_seconds" if metric.unit == "s" else "")
 
 
-def _metric(measure: Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
-    name, labels = prometheus_name(measure), measure.labels
-    if measure.kind == "histogram":
-        return Histogram(name, measure.meaning, labels, buckets=measure.buckets, registry=registry)
-    if measure.kind == "gauge":
-        return Gauge(name, measure.meaning, labels, registry=registry, multiprocess_mode="mostrecent")
-    return Counter(name, measure.meaning, labels, registry=registry)
+def _collector(metric: Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+    name, labels = prometheus_name(metric), metric.labels
+    if metric.kind == "histogram":
+        return Histogram(name, metric.description, labels, buckets=metric.buckets, registry=registry)
+    if metric.kind == "gauge":
+        return Gauge(name, metric.description, labels, registry=registry, multiprocess_mode="mostrecent")
+    return Counter(name, metric.description, labels, registry=registry)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from skillhub_mcp.errors import EmbeddingError, RerankingError
-from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observed
+from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
 from skillhub_mcp.index.candidate import Candidate
 from skillhub_mcp.index.features import similar_pairs
 from skillhub_mcp.index.lance import NO_FILTER, Filter
@@ -150,7 +150,7 @@ class Searcher:
             vector = None
         meaning_alone = vector is not None and self._mode is SearchMode.VECTOR
         asked_by_name = [directory for directory in named if directory in among]
-        with observed(self._observer, SearchStepEvent(name="candidates")):
+        with observe(self._observer, SearchStepEvent(name="candidates")):
             found = {} if meaning_alone else self._worded(index, question, vector, limit, among, narrowing)
             if vector is not None and (self._asks_vectors or len(found) < limit):
                 near = index.nearest(vector, limit=max(limit, _CANDIDATES), among=among, narrowing=narrowing)
@@ -158,7 +158,7 @@ class Searcher:
             if asked_by_name:
                 found |= {one.directory: one for one in index.rows_at(set(asked_by_name) - found.keys(), vector)}
         candidates = [found[directory] for directory in sorted(found)]
-        with observed(self._observer, SearchStepEvent(name="score")):
+        with observe(self._observer, SearchStepEvent(name="score")):
             nearness = () if vector is None else [one.nearness for one in candidates]
             terms = index.terms_of(candidates)
             scores = score(question, terms, index.statistics, nearness=nearness, fields=self._fields)
@@ -236,7 +236,7 @@ class Searcher:
         if self._embed is None or self._clock() < self._rests_until:
             return None
         try:
-            with observed(self._observer, SearchStepEvent(name="embed")):
+            with observe(self._observer, SearchStepEvent(name="embed")):
                 return self._embed(text)
         except EmbeddingError as error:
             # Else every search of an outage would wait for the same failure.

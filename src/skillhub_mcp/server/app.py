@@ -17,7 +17,7 @@ from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.observers.audit import owner_of_this_process
+from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.policy.rules import Action
 from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
@@ -122,9 +122,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         version=version(),
         lifespan=lifespan,
         middleware=[
-            RequestLogMiddleware(
-                hub.observer, options.transport, who=owner_of_this_process if over_stdio else caller_name
-            ),
+            RequestLogMiddleware(hub.observer, options.transport, who=process_owner if over_stdio else caller_name),
             ErrorHandlingMiddleware(options.error_style),
             sessions,
             *([HookMiddleware(options.hooks, cwd=options.cwd)] if options.hooks else []),

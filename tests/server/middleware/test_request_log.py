@@ -25,7 +25,7 @@ from tests.server.eras import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.bootstrap import make_hub, server_options
-from skillhub_mcp.observers.audit import owner_of_this_process
+from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 
@@ -190,7 +190,7 @@ def test_every_way_to_a_skill_is_audited(way: tuple[str, str], environment: dict
     assert [line["act"] for line in noted] == ["load"] * 5 + ["read"] * 2 + ["run"]
     assert {(line["skill"], line["source"], line["outcome"]) for line in noted} == {("pdf", "project", "ok")}
     transport = way[0]
-    who = owner_of_this_process() if transport == "stdio" else "anonymous"
+    who = process_owner() if transport == "stdio" else "anonymous"
     assert {(line["who"], line["transport"]) for line in noted} == {(who, transport)}
     assert [line.get("file") for line in noted[5:]] == ["a.md", "a.md", None]
     assert (noted[-1]["command"], noted[-1]["exit_code"]) == ("python", 0)

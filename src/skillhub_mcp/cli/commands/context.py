@@ -89,12 +89,12 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap import make_access, make_observer
     from skillhub_mcp.disclosure.context.loader import choose, load
     from skillhub_mcp.disclosure.context.schema import source_of
-    from skillhub_mcp.events import UseEvent, observed
+    from skillhub_mcp.events import UseEvent, observe
     from skillhub_mcp.policy.rules import Action
 
     settings, listing = look(options)
-    asked_for = UseEvent(act="load", skill=args.path or args.name or "")
-    with observed(make_observer(settings, serving=False), asked_for) as use:
+    asked_for = UseEvent(action="load", skill=args.path or args.name or "")
+    with observe(make_observer(settings, serving=False), asked_for) as use:
         skill = choose(listing, name=args.name, path=args.path)
         use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
         make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Action.LOAD)

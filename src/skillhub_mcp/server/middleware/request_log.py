@@ -20,7 +20,7 @@ from mcp_types.methods import SPEC_CLIENT_METHODS
 from opentelemetry.trace import get_current_span
 from pydantic import ValidationError
 
-from skillhub_mcp.events import OK, REQUEST_CONTEXT, Observer, RequestContext, RequestEvent, UseEvent, observed
+from skillhub_mcp.events import OK, REQUEST_CONTEXT, Observer, RequestContext, RequestEvent, UseEvent, observe
 from skillhub_mcp.policy.rules import LOADING_TOOLS, OTHER_TOOLS, SKILL_TOOLS, Action
 from skillhub_mcp.server.middleware.error_handling import ERROR_META_KEY
 from skillhub_mcp.server.middleware.sessions import Transport, is_stateless
@@ -50,11 +50,11 @@ class RequestLogMiddleware(Middleware):
         if _asks_itself(context):
             return await call_next(context)
         request = RequestEvent(method=_known(context.method, _METHODS), tool=_tool(context))
-        asking = RequestContext(self._who() or _NAMELESS, self._transport, self._session(context))
-        token = REQUEST_CONTEXT.set(asking)
+        current = RequestContext(self._who() or _NAMELESS, self._transport, self._session(context))
+        token = REQUEST_CONTEXT.set(current)
         try:
-            with observed(self._observer, request):
-                asking.trace_id = _trace_id()
+            with observe(self._observer, request):
+                current.trace_id = _trace_id()
                 try:
                     result = await call_next(context)
                 except (MCPError, NotFoundError, ValidationError, asyncio.CancelledError) as error:
@@ -64,7 +64,7 @@ class RequestLogMiddleware(Middleware):
                     request.outcome = _outcome_of_result(result)
                     return result
                 finally:
-                    self._note_refusal(context, request.outcome, asking.last_use)
+                    self._note_refusal(context, request.outcome, current.last_use)
         finally:
             REQUEST_CONTEXT.reset(token)
 
@@ -74,7 +74,7 @@ class RequestLogMiddleware(Middleware):
             return
         refused = _use_asked_for(context) if last is None else last
         if refused is not None and refused.skill:
-            with observed(self._observer, replace(refused, outcome=outcome, size=None)):
+            with observe(self._observer, replace(refused, outcome=outcome, size=None)):
                 pass
 
     def _session(self, context: MiddlewareContext[Any]) -> str:
@@ -108,18 +108,18 @@ def _use_asked_for(context: MiddlewareContext[Any]) -> UseEvent | None:
     """Return what a request would have used that did not get as far as the hub."""
     if context.method == "resources/read":
         uri = str(_field(context.message, "uri"))[:_SHOWN_URI]
-        return UseEvent(act="read", skill=uri) if uri.startswith(_SCHEME) else None
+        return UseEvent(action="read", skill=uri) if uri.startswith(_SCHEME) else None
     arguments = _field(context.message, "arguments")
     if not isinstance(arguments, Mapping):
         return None
     skill = next((_text(arguments[key]) for key in _NAMING if arguments.get(key)), "")
     tool = _tool(context)
     if tool in LOADING_TOOLS:
-        return UseEvent(act="load", skill=skill)
+        return UseEvent(action="load", skill=skill)
     if tool == Action.READ.value:
-        return UseEvent(act="read", skill=skill, file_path=_text(arguments.get("file_path")))
+        return UseEvent(action="read", skill=skill, file_path=_text(arguments.get("file_path")))
     if tool == Action.RUN.value:
-        return UseEvent(act="run", skill=skill, command=_text(arguments.get("command")))
+        return UseEvent(action="run", skill=skill, command=_text(arguments.get("command")))
     return None
 
 

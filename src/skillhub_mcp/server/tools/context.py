@@ -18,7 +18,7 @@ from skillhub_mcp.disclosure.context.loader import already_loaded, choose, load
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, source_of
 from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, search
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.events import Observer, UseEvent, observed
+from skillhub_mcp.events import Observer, UseEvent, observe
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.rules import Action
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
@@ -106,7 +106,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
     ) -> ToolResult:
         listing = catalogues.listing()
         present = sessions.current()
-        with observed(tools.observer, UseEvent(act="load", skill=path or name or "")) as use:
+        with observe(tools.observer, UseEvent(action="load", skill=path or name or "")) as use:
             skill = choose(listing, name=name, path=path, with_paths=with_paths)
             # Several may have the name: the path says which.
             use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
