@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import watchfiles
 from tests.hubs import hub_of
 from tests.search.builders import Desk, published_rows, text_hits
 
@@ -549,3 +550,27 @@ def test_an_index_is_at_hand_until_somebody_should_look_again(
     with live_index(db, skills_dir, background=False) as live:
         # Nobody looks again there, so nothing grows old.
         assert live.searchable() == live.at_hand()
+
+
+def test_a_change_while_the_watches_are_being_set_is_reported_without_a_question(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a tree so large that setting its watches outlasts the first look.
+    changed, late = threading.Event(), threading.Event()
+    watch = watchfiles.watch
+
+    def watch_late(*paths: str, **options: Any) -> Iterator[object]:
+        assert late.wait(LONG)
+        yield from watch(*paths, **options)
+
+    monkeypatch.setattr(watchfiles, "watch", watch_late)
+    write_skill("one")
+    with live_index(db, skills_dir) as live:
+        live.on_change(changed.set)
+        live.start()
+        eventually(lambda: live.peek() is not None and live._watcher.healthy, wanted=True)
+        # Later than any look of its own accord.
+        assert not changed.wait(0.7)
+        write_skill("two")
+        late.set()
+        assert changed.wait(LONG)

@@ -7,8 +7,10 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import watchfiles
 
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.roots import make_roots
@@ -16,23 +18,34 @@ from skillhub_mcp.skills.roots import make_roots
 Writer = Callable[..., Path]
 # Notices come within milliseconds: this only bounds how long a test can hang.
 LONG = 20.0
+# Longer than what one change causes can be apart: the debounce of a notice, and some.
+QUIET = 0.3
 
 
 class Watched:
-    """A watcher, and what it said."""
+    """A watcher, and whether it called since."""
 
     def __init__(self, *roots: Path) -> None:
-        self.said = threading.Event()
-        self.watcher = RootWatcher(make_roots([str(root) for root in roots]), self.said.set)
+        self.called = threading.Event()
+        self.watcher = RootWatcher(make_roots([str(root) for root in roots]), self.called.set)
 
-    def until(self, act: Callable[[int], object]) -> None:
-        """Act until a notice comes: the first acts may fall before the system began to watch."""
-        self.said.clear()
-        for attempt in range(200):
-            act(attempt)
-            if self.said.wait(LONG / 200):
-                return
-        pytest.fail("no notice came")
+    def start(self) -> None:
+        """Start the watcher, and wait until it says that every watch is set."""
+        self.called.clear()
+        assert self.watcher.start()
+        assert self.called.wait(LONG), "the watches were not set"
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until no notice of an earlier change is on its way."""
+        while self.called.wait(QUIET):
+            self.called.clear()
+
+    def notices(self, change: Callable[[], object]) -> bool:
+        """Make one change, once, and return whether a notice came: a lost one is never made up for by another."""
+        self.settle()
+        change()
+        return self.called.wait(LONG)
 
 
 @pytest.fixture
@@ -43,39 +56,62 @@ def watched(skills_dir: Path) -> Iterator[Watched]:
 
 
 def test_new_changed_and_removed_skills_are_noticed(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:
-    watched.watcher.start()
+    watched.start()
     assert watched.watcher.healthy
-    watched.until(lambda attempt: write_skill(f"new-{attempt}"))
-    watched.until(lambda attempt: write_skill("new-0", f"Changed {attempt}."))
-
-    def remove(_: int) -> None:
-        shutil.rmtree(next(skills_dir.iterdir()))
-
-    watched.until(remove)
+    assert watched.notices(lambda: write_skill("new"))
+    assert watched.notices(lambda: write_skill("new", "Changed."))
+    assert watched.notices(lambda: shutil.rmtree(skills_dir / "new"))
 
 
 def test_a_file_deep_below_the_root_is_noticed(watched: Watched, skills_dir: Path) -> None:
     deep = skills_dir / "a" / "b" / "c"
     deep.mkdir(parents=True)
-    watched.watcher.start()
-    watched.until(lambda attempt: (deep / "SKILL.md").write_text(str(attempt), encoding="utf-8"))
+    watched.start()
+    assert watched.notices(lambda: (deep / "SKILL.md").write_text("A skill.", encoding="utf-8"))
+
+
+def test_each_of_many_changes_is_noticed(watched: Watched, write_skill: Writer) -> None:
+    skill = write_skill("one") / "SKILL.md"
+    watched.start()
+    for number in range(10):
+        watched.called.clear()
+        skill.write_text(str(number), encoding="utf-8")
+        assert watched.called.wait(LONG)
+
+
+def test_a_change_while_the_watches_are_being_set_is_noticed(
+    watched: Watched, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = threading.Event()
+    watch = watchfiles.watch
+
+    def watch_late(*paths: str, **options: Any) -> Iterator[object]:
+        assert written.wait(LONG)
+        yield from watch(*paths, **options)
+
+    monkeypatch.setattr(watchfiles, "watch", watch_late)
+    assert watched.watcher.start()
+    write_skill("one")
+    assert not watched.called.is_set()
+    written.set()
+    assert watched.called.wait(LONG)
 
 
 def test_starting_twice_watches_once(watched: Watched) -> None:
-    watched.watcher.start()
-    watched.watcher.start()
+    watched.start()
+    assert not watched.watcher.start()
     assert [thread.name for thread in threading.enumerate()].count("skillhub-watch") == 1
 
 
 def test_a_root_that_is_not_there_is_not_watched_and_is_once_it_is(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "later")
-    watched.watcher.start()
+    assert not watched.watcher.start()
     assert not watched.watcher.healthy
     (tmp_path / "later").mkdir()
-    watched.watcher.start()
     try:
+        watched.start()
         assert watched.watcher.healthy
-        watched.until(lambda attempt: (tmp_path / "later" / str(attempt)).mkdir())
+        assert watched.notices((tmp_path / "later" / "one").mkdir)
     finally:
         watched.watcher.stop()
 
@@ -95,36 +131,33 @@ def test_stopping_what_never_started_is_fine(tmp_path: Path) -> None:
 
 def test_reading_is_not_a_change(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
-    watched.watcher.start()
-    watched.until(lambda attempt: write_skill("one", f"Changed {attempt}."))
-    # What is still on its way from those writes is let pass.
-    while watched.said.wait(0.5):
-        watched.said.clear()
+    watched.start()
+    assert watched.notices(lambda: write_skill("one", "Changed."))
+    watched.settle()
     for _ in range(20):
         os.listdir(skills_dir)
         (skills_dir / "one" / "SKILL.md").read_bytes()
-    assert not watched.said.wait(0.5)
+    assert not watched.called.wait(QUIET)
 
 
 def test_a_root_that_is_made_or_replaced_later_is_overlooked_until_the_next_start(
-    watched: Watched, skills_dir: Path, tmp_path: Path
+    skills_dir: Path, tmp_path: Path
 ) -> None:
     later = tmp_path / "later"
     both = Watched(skills_dir, later)
     try:
-        assert both.watcher.start()
+        both.start()
         assert not both.watcher.overlooks()
         later.mkdir()
         assert both.watcher.overlooks()
-        assert both.watcher.start()
+        both.start()
         assert not both.watcher.start()
-        both.until(lambda attempt: (later / str(attempt)).mkdir())
-        both.until(lambda attempt: (skills_dir / str(attempt)).mkdir())
-        moved = tmp_path / "moved"
-        later.rename(moved)
+        assert both.notices((later / "one").mkdir)
+        assert both.notices((skills_dir / "one").mkdir)
+        later.rename(tmp_path / "moved")
         later.mkdir()
         assert both.watcher.overlooks()
-        assert both.watcher.start()
-        both.until(lambda attempt: (later / f"again-{attempt}").mkdir())
+        both.start()
+        assert both.notices((later / "again").mkdir)
     finally:
         both.watcher.stop()

@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 _CHEAP_SECONDS = 0.05
 _LOOK_AGAIN_SECONDS = 1.0
 _POLL_SECONDS = 2.0
-_SETTLING_SECONDS = 0.5
 # Looking takes at most about a tenth of one processor, however large the library is.
 _REST_FACTOR = 10
 FIRST_ANSWER_SECONDS = 120.0
@@ -73,8 +72,6 @@ class LiveIndex:
         self._failure: IndexUnavailable | None = None
         self._thread: threading.Thread | None = None
         self._told: Snapshot | None = None
-        # What changed between a look and the first notice is seen by one more look, a moment later.
-        self._fresh_watch = False
         self._listeners: list[Callable[[], None]] = []
         self._onlookers: list[Callable[[], None]] = []
         self._watcher = RootWatcher(roots, self._ask)
@@ -222,24 +219,23 @@ class LiveIndex:
                 if self._closing:
                     return
                 self._wanted = False
-            if not (wanted or self._fresh_watch or self._watcher.overlooks()) and self._watcher.healthy:
+            if self._watcher.healthy and not wanted and not self._watcher.overlooks():
                 continue
-            if not wanted:
-                self._fresh_watch = False
             try:
                 self._look(SyncDepth.CHANGES)
             except Exception:  # the edge of a thread: what nobody foresaw is reported, and answers go on
                 log.exception("A look at the skills failed unexpectedly; the last good index goes on answering")
                 self._show_failure()
-            if self._automatic and self._watcher.start():
-                self._fresh_watch = True
+            if self._automatic:
+                # The watcher asks for one more look once its watches are set: what changes until then gives no notice.
+                self._watcher.start()
 
     def _poll_seconds(self) -> float | None:
         if not self._automatic:
             return None
         if self._watcher.healthy:
-            # No look, only a thought for roots that were made or replaced meanwhile; but one look once notices come.
-            return _SETTLING_SECONDS if self._fresh_watch else _POLL_SECONDS
+            # No look, only a check for roots that were made or replaced since.
+            return _POLL_SECONDS
         return max(_POLL_SECONDS, self._look_seconds * _REST_FACTOR)
 
     def _look(self, depth: SyncDepth, *, only: Sequence[str] | None = None, asked: bool = False) -> None:

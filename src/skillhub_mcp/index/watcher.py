@@ -19,6 +19,9 @@ _STEP_MS = 50
 class RootWatcher:
     """Calls `on_change` from a thread of its own after files below the roots changed; says nothing of which.
 
+    It also calls `on_change` once each time it begins to watch. Setting the watches takes as long as the tree is
+    large, and no notice comes of what changed until the last of them was set.
+
     `healthy` is False when the system gives no notices (no such root yet, too many watches, no support): the
     caller then has to look for itself.
     """
@@ -86,7 +89,9 @@ class RootWatcher:
                 watch_filter=None,
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
-                stop_event=end,
+                # Without a timeout: watchfiles drops a notice that comes just as one ends.
+                rust_timeout=0,
+                stop_event=_WatchesSet(end, self._on_change),
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             )
@@ -102,3 +107,19 @@ class RootWatcher:
             self._refused = str(error)
         finally:
             self.healthy = False
+
+
+class _WatchesSet:
+    """The stop event of `watch`, which polls it only after it has set every watch: calls `then` at the first poll."""
+
+    def __init__(self, end: threading.Event, then: Callable[[], None]) -> None:
+        self._end = end
+        self._then: Callable[[], None] | None = then
+
+    def is_set(self) -> bool:
+        if self._end.is_set():
+            return True
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+        return False
