@@ -10,14 +10,15 @@ from tests.conftest import SkillWriter
 
 def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter")
-    done = skillhub("doctor")
+    done = skillhub("doctor", PATH="")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[1:] == [
         "served          1, refused 0, shadowed 0",
         "index     ready, embeddings: none",
         "natively        1 published, 0 adapted, 0 withheld",
+        "command   skillhub-mcp is not on PATH",
         "",
-        "All is in order.",
+        "No problems found.",
     ]
 
 
@@ -28,14 +29,14 @@ def test_what_was_adapted_to_be_published_is_told_and_is_no_problem(
     done = skillhub("doctor")
     assert done.code == 0
     assert (
-        "Published in the specification's form, their files are untouched:\n"
+        "Published in the specification's form (the files themselves are unchanged):\n"
         "  skill://hub/shop/my-shop/SKILL.md\n"
         "      name: 'my-shop' instead of 'My Shop'\n"
         "      metadata: text instead of a value in version\n"
     ) in done.out
 
 
-def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_mend(
+def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_fix(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
     write_skill("painter")
@@ -43,7 +44,7 @@ def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_mend(
     done = skillhub("doctor")
     assert done.code == 1
     assert (
-        f"To mend, 1:\n  {silent}/SKILL.md:3\n      refused: there is no description (description-missing)" in done.out
+        f"1 problem:\n  {silent}/SKILL.md:3\n      refused: there is no description (description-missing)" in done.out
     )
 
 

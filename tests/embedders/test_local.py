@@ -48,7 +48,7 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     assert not local.is_installed()
     with pytest.raises(EmbeddingError) as caught:
         LocalEmbedder().embed_query("x")
-    assert caught.value.hint == "pip install 'skillhub-mcp[local]'"
+    assert caught.value.hint == "in a checkout of SkillHub: pip install '.[local]'"
 
 
 def test_a_package_without_its_files_says_how_to_mend_it(monkeypatch: pytest.MonkeyPatch) -> None:

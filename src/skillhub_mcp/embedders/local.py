@@ -72,7 +72,7 @@ class LocalEmbedder:
         if spec is None or spec.origin is None:
             raise EmbeddingError(
                 "The package wordllama, whose word vectors EMBEDDING_PROVIDER=local uses, is not installed",
-                hint="pip install 'skillhub-mcp[local]'",
+                hint="in a checkout of SkillHub: pip install '.[local]'",
             )
         folder = Path(spec.origin).parent
         try:

@@ -1,4 +1,4 @@
-"""`skillhub doctor`: what is in order, what is not, and what mends it."""
+"""`skillhub doctor`: the installation, the roots, the skills, the index and the rules, each with its problems."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import choose_embedder, make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import View
@@ -21,17 +21,21 @@ from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.roots import SkillRoot
 
+if TYPE_CHECKING:
+    from skillhub_mcp.cli.installed_command import InstalledCommand
+
 _SHOWN = 20
-_BY_TOOLS = "the tools serve it all the same"
+_BY_TOOLS = "the tools still serve it"
 
 
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
     parser = verbs.add_parser(
         "doctor",
-        help="say what is in order, what is not, and what mends it",
-        description="Look at the roots, the skills, the index and the rules, and at what hosts that read skills "
-        "natively are given of each skill. Ends with 1 where something wants mending.",
+        help="report problems of the installation, the skills and the index, with fixes",
+        description="Check which distribution the skillhub-mcp command on PATH belongs to, the roots, the skills, the "
+        "index and the rules, and how each skill is published to hosts that read skills natively. Exits with 1 if "
+        "there is a problem.",
     )
     add_json_option(parser)
     add_setting_options(parser)
@@ -40,15 +44,16 @@ def add_parser(verbs: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that wants mending: what it is about, what is wrong, and what mends it."""
+    """What is affected, what is wrong with it, and how to fix it."""
 
     about: str
     what: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
+    command: InstalledCommand | None
     view: View
     embedder: str
     published: Sequence[Publication]
@@ -58,13 +63,13 @@ class _Findings:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the findings. Raises InvalidSetting."""
     settings, origins = read_settings(os.environ, options)
-    told = [
-        Problem(one.setting.name, one.problem, f"{one.setting.default} is used until it is mended")
+    of_settings = [
+        Problem(one.setting.name, one.problem, f"the default, {one.setting.default}, is used until then")
         for one in origins
         if one.problem
     ]
     with open_hub(options) as hub:
-        found = _examined(hub, settings, told)
+        found = _examine(hub, settings, of_settings)
     if args.json:
         print_json(_json(found))
     else:
@@ -72,9 +77,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_FAILED if found.problems else EXIT_OK
 
 
-def _examined(hub: SkillHub, settings: Settings, told: Sequence[Problem]) -> _Findings:
+def _examine(hub: SkillHub, settings: Settings, of_settings: Sequence[Problem]) -> _Findings:
+    from skillhub_mcp.cli.installed_command import command_on_path
+
+    command = command_on_path()
     view = hub.refresh()
-    problems = [*told, *_of_the_roots(view), *_of_the_skills(view)]
+    problems = [*of_settings, *_command_problems(command), *_root_problems(view), *_skill_problems(view)]
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
     published: list[Publication] = []
@@ -82,33 +90,52 @@ def _examined(hub: SkillHub, settings: Settings, told: Sequence[Problem]) -> _Fi
     try:
         published = list(publisher.standings())
     except PolicyUnreadable as error:
-        problems.append(Problem(error.path, error.message, error.hint or "mend the file"))
+        problems.append(Problem(error.path, error.message, error.hint or "fix the file"))
     finally:
         publisher.close()
     problems += [
-        Problem(one.skill.directory, f"hosts that read skills natively do not get it: {one.withheld}", _BY_TOOLS)
+        Problem(one.skill.directory, f"not published to hosts that read skills natively: {one.withheld}", _BY_TOOLS)
         for one in published
         if one.withheld
     ]
     embedder = choose_embedder(settings)
-    return _Findings(view, "none" if embedder is None else embedder.identity, published, problems)
+    return _Findings(command, view, "none" if embedder is None else embedder.identity, published, problems)
 
 
-def _of_the_roots(view: View) -> list[Problem]:
+def _command_problems(command: InstalledCommand | None) -> list[Problem]:
+    from skillhub_mcp.cli.installed_command import CommandOwner, own_command
+
+    if command is None or command.owner is not CommandOwner.OTHER_PROGRAM:
+        return []
+    own = own_command()
+    return [
+        Problem(
+            command.path,
+            f"belongs to another program: {command.distribution} {command.version}"
+            + (f" ({one_line(command.summary, width=100)})" if command.summary else ""),
+            "put this installation's directory of commands first on PATH, or "
+            + (f"give clients the command {own}" if own else "install this program from a checkout"),
+        )
+    ]
+
+
+def _root_problems(view: View) -> list[Problem]:
     report = view.snapshot.report
-    problems = [Problem(one.path, one.reason, "make it readable, or leave it out") for one in report.problems]
+    problems = [
+        Problem(one.path, one.reason, "make it readable, or remove it from the roots") for one in report.problems
+    ]
     if not view.snapshot.everything and not report.refused and not problems:
         where = report.roots[0].given if report.roots else "SKILLS_DIR"
         problems.append(Problem(where, "no skill was found", "put a folder with a SKILL.md there"))
     return problems
 
 
-def _of_the_skills(view: View) -> list[Problem]:
+def _skill_problems(view: View) -> list[Problem]:
     return [
         Problem(
             os.path.join(refused.directory, SKILL_FILE) + (f":{refused.reason.line}" if refused.reason.line else ""),
             f"refused: {refused.reason.message} ({refused.reason.rule})",
-            refused.reason.hint or "mend the file",
+            refused.reason.hint or "fix the file",
         )
         for refused in view.snapshot.report.refused
     ]
@@ -125,6 +152,7 @@ def _json(found: _Findings) -> dict[str, object]:
         "shadowed": len(snapshot.report.shadowed),
         "index": "failed" if found.view.problem is not None else "ready",
         "embeddings": found.embedder,
+        "command": None if found.command is None else _command_json(found.command),
         "published": [
             {
                 "name": one.skill.name,
@@ -135,8 +163,24 @@ def _json(found: _Findings) -> dict[str, object]:
             }
             for one in found.published
         ],
-        "problems": [{"about": one.about, "what": one.what, "mend": one.mend} for one in found.problems],
+        "problems": [{"about": one.about, "what": one.what, "mend": one.fix} for one in found.problems],
     }
+
+
+def _command_json(command: InstalledCommand) -> dict[str, str | None]:
+    return {
+        "path": command.path,
+        "distribution": command.distribution or None,
+        "version": command.version or None,
+        "owner": command.owner.value,
+    }
+
+
+def _command_line(command: InstalledCommand | None) -> str:
+    if command is None:
+        return "skillhub-mcp is not on PATH"
+    owner = f"{command.distribution} {command.version}, ".lstrip() if command.distribution else ""
+    return f"{command.path}: {owner}{command.owner.value}"
 
 
 def _text(found: _Findings) -> str:
@@ -152,19 +196,20 @@ def _text(found: _Findings) -> str:
     )
     lines.append(f"index     {index}, embeddings: {found.embedder}")
     lines.append(f"natively  {natively}")
+    lines.append(f"command   {_command_line(found.command)}")
     if adapted:
-        lines.append("\nPublished in the specification's form, their files are untouched:")
+        lines.append("\nPublished in the specification's form (the files themselves are unchanged):")
         for one in adapted[:_SHOWN]:
             lines.append(f"  {one.uri}")
             lines += [f"      {change}" for change in one.changes]
         lines += _rest(len(adapted))
     if found.problems:
-        lines.append(f"\nTo mend, {len(found.problems):,}:")
+        lines.append(f"\n{len(found.problems):,} problem{'' if len(found.problems) == 1 else 's'}:")
         for problem in found.problems[:_SHOWN]:
-            lines.append(f"  {problem.about}\n      {problem.what}; {problem.mend}")
+            lines.append(f"  {problem.about}\n      {problem.what}; {problem.fix}")
         lines += _rest(len(found.problems))
     else:
-        lines.append("\nAll is in order.")
+        lines.append("\nNo problems found.")
     return "\n".join(lines)
 
 

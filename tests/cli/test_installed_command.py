@@ -1,0 +1,155 @@
+"""Whose `skillhub-mcp` command is on PATH, with a real distribution of that name installed beside ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, own_command
+from skillhub_mcp.version import version
+
+STRANGER = "Somebody else's hub."
+
+
+def wheel(directory: Path, *, name: str, version: str, summary: str) -> Path:
+    """Return a wheel with the import package and the command that ours has."""
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    files = {
+        "skillhub_mcp/__init__.py": "",
+        "skillhub_mcp/__main__.py": "def main():\n    print('somebody else')\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {summary}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[console_scripts]\nskillhub-mcp = skillhub_mcp.__main__:main\n",
+    }
+    path = directory / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, text in files.items():
+            archive.writestr(file, text)
+        archive.writestr(f"{info}/RECORD", "".join(f"{file},,\n" for file in (*files, f"{info}/RECORD")))
+    return path
+
+
+def install(built: Path, environment: Path) -> Path:
+    """Install the wheel in a virtual environment of its own, and return the directory of that one's commands."""
+    venv.create(environment, with_pip=False)
+    scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
+    # Into that environment and no other: an installer that is given a prefix only removes ours, of the same name.
+    python = str(shutil.which("python", path=str(scripts)))
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    command = [sys.executable, "-m", "pip", "--python", python] if uv is None else [uv, "pip"]
+    where = [] if uv is None else ["--python", python]
+    done = subprocess.run(
+        [*command, "install", *where, "--quiet", "--no-deps", "--no-index", str(built)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    if done.returncode and "No module named pip" in done.stderr:
+        pytest.skip("neither pip nor uv is installed here")
+    assert done.returncode == 0, done.stderr
+    return scripts
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
+    """The directory of commands of an environment that holds another program of our name."""
+    return install(wheel(tmp_path, name="skillhub-mcp", version="7.0.1", summary=STRANGER), tmp_path / "stranger")
+
+
+def test_the_command_of_this_installation_is_known_as_such() -> None:
+    scripts = sysconfig.get_path("scripts")
+    found = command_on_path(path=scripts)
+    assert found is not None
+    assert (found.path, found.owner) == (own_command(), CommandOwner.THIS)
+    assert (found.distribution, found.version) == ("skillhub-mcp", version())
+
+
+def test_another_program_of_our_name_is_told_apart_by_its_distribution(stranger: Path) -> None:
+    found = command_on_path(path=str(stranger))
+    assert found is not None
+    assert (found.distribution, found.version, found.summary) == ("skillhub-mcp", "7.0.1", STRANGER)
+    assert found.owner is CommandOwner.OTHER_PROGRAM
+
+
+def test_a_distribution_of_another_name_may_own_the_command_too(tmp_path: Path) -> None:
+    made = wheel(tmp_path, name="skillhub-cli", version="2.0", summary=STRANGER)
+    found = command_on_path(path=str(install(made, tmp_path / "other")))
+    assert found is not None
+    assert (found.distribution, found.version) == ("skillhub-cli", "2.0")
+    assert found.owner is CommandOwner.OTHER_PROGRAM
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_link_to_the_command_leads_to_its_distribution(stranger: Path, tmp_path: Path) -> None:
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "skillhub-mcp").symlink_to(stranger / "skillhub-mcp")
+    found = command_on_path(path=str(links))
+    assert found is not None
+    assert (found.path, found.version) == (str(links / "skillhub-mcp"), "7.0.1")
+
+
+def test_another_installation_of_this_program_is_no_other_program(tmp_path: Path) -> None:
+    from importlib.metadata import metadata
+
+    made = wheel(tmp_path, name="skillhub-mcp", version="0.0.9", summary=metadata("skillhub-mcp")["Summary"])
+    found = command_on_path(path=str(install(made, tmp_path / "same")))
+    assert found is not None
+    assert (found.version, found.owner) == ("0.0.9", CommandOwner.SAME_PROGRAM)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script is no command there")
+def test_a_script_of_no_distribution_and_a_missing_command_are_told_apart(tmp_path: Path) -> None:
+    assert command_on_path(path=str(tmp_path)) is None
+    script = tmp_path / "skillhub-mcp"
+    script.write_text("#!/bin/sh\n", encoding="utf-8")
+    script.chmod(0o755)
+    found = command_on_path(path=str(tmp_path))
+    assert found is not None
+    assert (found.distribution, found.owner) == ("", CommandOwner.UNKNOWN)
+
+
+def test_doctor_reports_another_program_first_on_path_and_how_to_fix_it(
+    skillhub: Skillhub, write_skill: SkillWriter, stranger: Path
+) -> None:
+    write_skill("painter")
+    done = skillhub("doctor", PATH=str(stranger))
+    assert done.code == 1
+    assert f"command   {stranger}/skillhub-mcp: skillhub-mcp 7.0.1, another program\n" in done.out
+    assert (
+        f"1 problem:\n  {stranger}/skillhub-mcp\n      belongs to another program: skillhub-mcp 7.0.1 ({STRANGER}); "
+        f"put this installation's directory of commands first on PATH, or give clients the command {own_command()}"
+    ) in done.out
+    as_json = skillhub("doctor", "--json", PATH=str(stranger)).json
+    assert as_json["command"] == {
+        "path": f"{stranger}/skillhub-mcp",
+        "distribution": "skillhub-mcp",
+        "version": "7.0.1",
+        "owner": "another program",
+    }
+    assert [problem["about"] for problem in as_json["problems"]] == [f"{stranger}/skillhub-mcp"]
+
+
+def test_doctor_says_that_the_command_on_path_is_this_installations(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("painter")
+    own = sysconfig.get_path("scripts")
+    done = skillhub("doctor", PATH=own)
+    assert done.code == 0
+    assert f"command   {own_command()}: skillhub-mcp {version()}, this installation\n" in done.out
+    missing = skillhub("doctor", PATH=str(tmp_path))
+    assert missing.code == 0
+    assert "command   skillhub-mcp is not on PATH\n" in missing.out
+    assert skillhub("doctor", "--json", PATH=str(tmp_path)).json["command"] is None
