@@ -13,8 +13,6 @@ from tests.hubs import hub_of
 from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.hub import SearchAnswer, SkillHub
-from skillhub_mcp.search.rerankers import make_reranker
-from skillhub_mcp.search.searcher import Searcher
 from skillhub_mcp.skills.visibility import Visibility
 
 
@@ -81,91 +79,9 @@ def test_an_answer_without_the_provider_that_failed_is_not_given_again(
         assert hub.search("walrus") is not first
 
 
-def test_words_are_answered_at_once_when_their_index_is_in_memory(hub: SkillHub) -> None:
-    assert hub.search_at_once("feed") is None
-    found = hub.search("feed")
-    assert hub.search_at_once("feed") is found
-    fresh = hub.search_at_once("seal", limit=1)
-    assert fresh is not None
-    assert names(fresh) == {"seal"}
-    assert hub.search("seal", limit=1) is fresh
-
-
-@pytest.mark.parametrize(("query", "limit"), [("", 10), ("!?", 10), ("seal " * 50, 10), ("seal", 0), ("seal", 101)])
-def test_what_may_take_longer_or_is_refused_is_not_answered_at_once(hub: SkillHub, query: str, limit: int) -> None:
-    hub.search("feed")
-    assert hub.search_at_once("seal") is not None
-    assert hub.search_at_once(query, limit=limit) is None
-
-
-def test_an_answer_at_once_asks_no_table_not_even_for_a_skill_by_its_name(hub: SkillHub) -> None:
-    hub.search("feed")
-    _, index = hub._live.searchable()
-    index._table = None
-    answer = hub.search_at_once("walrus")
-    assert answer is not None
-    assert names(answer) == {"walrus"}
-
-
-def test_a_caller_whose_skills_were_not_sorted_out_yet_is_not_answered_at_once(hub: SkillHub) -> None:
-    hub.search("feed")
-    hub.access.narrow_by(lambda: Visibility(frozenset({"seal"})))
-    assert hub.search_at_once("feed") is None
-    assert names(hub.search("feed")) == {"seal"}
-    answer = hub.search_at_once("feeds")
-    assert answer is not None
-    assert names(answer) == {"seal"}
-
-
-def test_what_a_provider_or_a_log_is_asked_for_is_not_answered_at_once(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("walrus", "Feeds the walrus.")
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(tmp_path / "usage.jsonl")}) as logging:
-        assert names(logging.search("feed")) == {"walrus"}
-        assert logging.search_at_once("feed") is None
-    with hub_of(hub_environment) as made:
-        made.search("feed")
-        _, index = made._live.searchable()
-        model = make_reranker("openai", model=None, api_key="sk-none", base_url=None)
-        assert Searcher().asks_nobody(index)
-        assert not Searcher(model=model).asks_nobody(index)
-    monkeypatch.setattr("skillhub_mcp.bootstrap.choose_embedder", lambda _: WordEmbedder(dimension=64))
-    with hub_of(hub_environment) as near:
-        near.refresh()
-        assert names(near.search("walrus")) == {"walrus"}
-        assert near.search_at_once("walrus") is None
-
-
 def test_an_explained_search_tells_what_the_same_search_without_finds(hub: SkillHub) -> None:
     plain = hub.search("feed")
     explained = hub.search("feed", explain=True)
     assert all(hit.contributions for hit in explained.hits)
     assert replace(explained, hits=tuple(replace(hit, contributions=()) for hit in explained.hits)) == plain
     assert hub.search("feed") is plain
-
-
-def test_the_set_of_skills_is_made_once_for_each_caller_and_few_are_kept(
-    hub: SkillHub, write_skill: SkillWriter
-) -> None:
-    snapshot = hub.refresh().snapshot
-    callers: list[Visibility | None] = [None]
-    hub.access.narrow_by(lambda: callers[0])
-
-    def findable(*own: str) -> frozenset[str]:
-        callers[0] = Visibility(frozenset(own)) if own else None
-        return hub._findable(snapshot, hub.access.now())
-
-    walrus, seal, both = findable("walrus"), findable("seal"), findable()
-    assert walrus | seal == both
-    assert len(walrus) == len(seal) == 1
-    assert findable("walrus") is walrus
-    for number in range(40):
-        findable(str(number))
-    assert hub._served is not None
-    assert len(hub._served[1]) == 32
-    assert findable("walrus") == walrus
-    write_skill("otter")
-    snapshot = hub.refresh().snapshot
-    assert findable("walrus") == walrus
-    assert len(hub._served[1]) == 1

@@ -10,14 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skillhub_mcp.disclosure.lookup import SkillLookup
+from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
-from skillhub_mcp.hub import SearchOptions, SkillHub
+from skillhub_mcp.hub import CommandOptions, SkillHub
 from skillhub_mcp.index.indexer import Indexer
-from skillhub_mcp.index.lance import IN_MEMORY
+from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.sync import IndexSync
@@ -30,6 +32,7 @@ from skillhub_mcp.policy.rules import Action, PermissionRule
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import Searcher, SearchMode
 from skillhub_mcp.settings import Settings
@@ -359,7 +362,7 @@ def make_hub(
     steps = IndexProgress(progress)
     embedder = choose_embedder(settings)
     automatic = not settings.skip_auto_reindex
-    looker = IndexSync(
+    index_sync = IndexSync(
         roots,
         Indexer(settings.db_path, roots, embedder=embedder, progress=steps.tell),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
@@ -367,23 +370,40 @@ def make_hub(
         admission=STRICT if settings.strict else LENIENT,
         observer=observer,
     )
+    live = LiveIndex(roots, index_sync, automatic=automatic, background=background, observer=observer, steps=steps)
+    access = make_access(settings, asks=background if asks is None else asks)
+    usage = UsageLog(settings.usage_log) if settings.usage_log else None
+    lookup = SkillLookup(live, access)
     return SkillHub(
-        LiveIndex(roots, looker, automatic=automatic, background=background, observer=observer, steps=steps),
-        access=make_access(settings, asks=background if asks is None else asks),
-        search=SearchOptions(settings.search_limit, settings.search_threshold, settings.search_confidence),
-        files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
-        max_body_bytes=settings.max_body_bytes,
-        commands=CommandPolicy(settings.allowed_commands),
-        run_limits=RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
-        searcher=Searcher(
-            mode=SearchMode(settings.search_mode),
-            fields=frozenset(settings.search_fields),
-            embedder=embedder,
-            model=_reranker(settings),
+        live,
+        access=access,
+        engine=SearchEngine(
+            live,
+            access,
+            Searcher(
+                mode=SearchMode(settings.search_mode),
+                fields=frozenset(settings.search_fields),
+                embedder=embedder,
+                model=_reranker(settings),
+                observer=observer,
+            ),
+            SearchOptions(settings.search_limit, settings.search_threshold, settings.search_confidence),
+            usage=usage,
             observer=observer,
         ),
-        environment=lambda: reduced_environment(os.environ),
-        usage=UsageLog(settings.usage_log) if settings.usage_log else None,
+        lookup=lookup,
+        reader=SkillReader(
+            lookup,
+            files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
+            max_body_bytes=settings.max_body_bytes,
+            usage=usage,
+            observer=observer,
+        ),
+        commands=CommandOptions(
+            CommandPolicy(settings.allowed_commands),
+            RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
+            environment=lambda: reduced_environment(os.environ),
+        ),
         observer=observer,
     )
 

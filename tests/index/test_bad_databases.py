@@ -21,7 +21,7 @@ from tests.hubs import hub_of
 from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.index.indexer import LOCK_FILE
-from skillhub_mcp.index.lance import LanceStore
+from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
 

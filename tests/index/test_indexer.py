@@ -17,7 +17,7 @@ from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import indexer as indexer_module
 from skillhub_mcp.index.indexer import LOCK_FILE, Indexer
-from skillhub_mcp.index.lance import SCHEMA_VERSION
+from skillhub_mcp.index.lance_store import SCHEMA_VERSION
 from skillhub_mcp.index.state import NO_EMBEDDING, IndexState, save_state, state_path
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan

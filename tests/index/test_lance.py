@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 from tests.search.builders import WordEmbedder, index_of, make_skill, names, row
 
-from skillhub_mcp.index import lance
+from skillhub_mcp.index import lance, lance_store
 from skillhub_mcp.index.features import decode_features
-from skillhub_mcp.index.lance import IN_MEMORY, Filter, IndexDamaged, IndexRow, LanceIndex, LanceStore
+from skillhub_mcp.index.filter import Filter
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
+from skillhub_mcp.index.rows import IndexRow
 from skillhub_mcp.skills.model import Skill
 
 PDF = make_skill(
@@ -104,7 +107,7 @@ def test_the_indexes_outlast_updates_and_merging(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
     before = [str(found) for found in opened(tmp_path / "db", version).list_indices()]
-    many = [make_skill(f"extra-{number:04}", "Another.") for number in range(lance._MERGE_AFTER_ROWS + 1)]
+    many = [make_skill(f"extra-{number:04}", "Another.") for number in range(lance_store._MERGE_AFTER_ROWS + 1)]
     version = store.update([row(skill) for skill in many], gone=[], dimension=None, published=version)
     table = opened(tmp_path / "db", version)
     assert len(table.list_indices()) == len(before)
@@ -127,8 +130,8 @@ def test_the_body_is_not_searched_where_only_the_seeds_fields_are(tmp_path: Path
     index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
     among = frozenset(skill.directory for skill in LIBRARY)
     assert names(index, "zebra", among=LIBRARY) == [PDF.name]
-    assert index.as_the_seed("zebra", limit=10, among=among) == []
-    assert [one.directory for one in index.as_the_seed("invoice", limit=10, among=among)] == [PDF.directory]
+    assert index.match_fields("zebra", limit=10, among=among) == []
+    assert [one.directory for one in index.match_fields("invoice", limit=10, among=among)] == [PDF.directory]
 
 
 @pytest.mark.acceptance("S2-13")
@@ -232,8 +235,8 @@ def test_the_best_of_many_is_found_where_the_better_ones_may_not_be_served(tmp_p
 
 def test_nothing_that_may_be_served_finds_nothing(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
-    assert index.with_words(["invoic"], limit=10, among=frozenset()) == []
-    assert index.with_words(["invoic"], limit=0, among=frozenset({PDF.directory})) == []
+    assert index.match_terms(["invoic"], limit=10, among=frozenset()) == []
+    assert index.match_terms(["invoic"], limit=0, among=frozenset({PDF.directory})) == []
 
 
 ODD_PATHS = [
@@ -267,13 +270,13 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
 def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
     upper, lower = (make_skill("stamps", directory=path) for path in ("/lib/A", "/lib/a"))
     index = index_of(tmp_path / "db", [upper, lower, make_skill("stamps", directory="/lib/a/b")])
-    hits = index.with_words(["stamp"], limit=10, among=frozenset({"/lib/A"}))
+    hits = index.match_terms(["stamp"], limit=10, among=frozenset({"/lib/A"}))
     assert [hit.directory for hit in hits] == ["/lib/A"]
 
 
 def test_a_candidate_has_the_features_of_its_row_and_no_nearness_without_a_vector(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
-    (found,) = index.with_words(["invoic"], limit=10, among=frozenset({PDF.directory}))
+    (found,) = index.match_terms(["invoic"], limit=10, among=frozenset({PDF.directory}))
     assert found.features.lengths.tolist() == [3, 7, 3, 1, 0]
     assert found.nearness is None
 
@@ -285,12 +288,12 @@ def test_a_search_is_narrowed_inside_the_index_to_a_category_and_to_tags(tmp_pat
     ]
     index = index_of(tmp_path / "db", library)
     among = frozenset(skill.directory for skill in library)
-    narrowing = Filter.to(" IT'S ", ["B'C", "a", ""])
-    found = index.with_words(["stamp"], limit=2_000, among=among, narrowing=narrowing)
-    assert {one.directory for one in found} == {skill.directory for skill in library if narrowing.takes(skill)}
+    narrowing = Filter.of(" IT'S ", ["B'C", "a", ""])
+    found = index.match_terms(["stamp"], limit=2_000, among=among, where=narrowing)
+    assert {one.directory for one in found} == {skill.directory for skill in library if narrowing.matches(skill)}
     assert len(found) == 650
-    assert index.with_words(["stamp"], limit=9, among=among, narrowing=Filter.to(None, ["a", "none"])) == []
-    assert not Filter.to("  ", [" "])
+    assert index.match_terms(["stamp"], limit=9, among=among, where=Filter.of(None, ["a", "none"])) == []
+    assert not Filter.of("  ", [" "])
 
 
 def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> None:
@@ -305,7 +308,7 @@ def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> N
     assert near[0] == pytest.approx(1.0)
     assert len(near) == len(LIBRARY)
     assert near == sorted(near, reverse=True)
-    (worded,) = index.with_words(["review"], limit=5, among=frozenset({REVIEW.directory}), vector=vectors[1])
+    (worded,) = index.match_terms(["review"], limit=5, among=frozenset({REVIEW.directory}), vector=vectors[1])
     assert worded.nearness == pytest.approx(1.0)
     only = index.nearest(vectors[1], limit=10, among=frozenset({PDF.directory}))
     assert [hit.directory for hit in only] == [PDF.directory]
@@ -337,7 +340,7 @@ def test_vectors_that_are_not_to_be_used_are_as_if_they_were_not_there(tmp_path:
 
 
 def test_the_vectors_of_many_rows_are_read_in_portions(tmp_path: Path) -> None:
-    library = [make_skill(f"skill-{number:04}") for number in range(lance._KEYS_A_STATEMENT + 3)]
+    library = [make_skill(f"skill-{number:04}") for number in range(lance.PATHS_PER_STATEMENT + 3)]
     store = LanceStore(str(tmp_path / "db"))
     rows = [row(skill, vector=[float(number), 1.0]) for number, skill in enumerate(library)]
     index = store.open(store.rebuild(rows, dimension=2))
@@ -369,7 +372,7 @@ def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path:
 
 
 def test_a_library_of_more_than_one_batch_is_written_whole(tmp_path: Path) -> None:
-    library = [make_skill(f"skill-{number:05}") for number in range(2 * lance._BATCH_ROWS + 1)]
+    library = [make_skill(f"skill-{number:05}") for number in range(2 * lance_store._BATCH_ROWS + 1)]
     assert index_of(tmp_path / "db", library).count() == len(library)
 
 
@@ -380,9 +383,9 @@ def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_pat
     writing, answered = threading.Event(), threading.Event()
 
     def slowly() -> Iterator[IndexRow]:
-        for number in range(2 * lance._BATCH_ROWS):
+        for number in range(2 * lance_store._BATCH_ROWS):
             yield row(make_skill(f"other-{number:05}"))
-            if number in {10, lance._BATCH_ROWS + 10}:
+            if number in {10, lance_store._BATCH_ROWS + 10}:
                 writing.set()
                 # While this batch is being made, a search is asked and answered.
                 assert answered.wait(20)
@@ -447,8 +450,8 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
     store.update([row(REVIEW)], gone=[PDF.directory], dimension=None, published=published)
     store._connect().create_table(
         lance.TABLE,
-        data=lance._batches([row(REVIEW, vector=[1.0] * 3)], lance._schema(3)),
-        schema=lance._schema(3),
+        data=lance_store._batches([row(REVIEW, vector=[1.0] * 3)], lance_store._schema(3)),
+        schema=lance_store._schema(3),
         mode="overwrite",
     )
     version = store.update([row(CHART)], gone=[], dimension=None, published=published)
@@ -469,22 +472,22 @@ def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
 def test_old_versions_are_removed_in_time_but_never_the_published_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lance, "_KEPT_VERSIONS", dt.timedelta(milliseconds=200))
+    monkeypatch.setattr(lance_store, "_KEPT_VERSIONS", dt.timedelta(milliseconds=200))
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
     versions: list[int] = []
-    for _ in range(lance._CLEAN_AFTER_VERSIONS):
+    for _ in range(lance_store._CLEAN_AFTER_VERSIONS):
         published = version
         reader = store.open(published)
         version = store.update([row(PDF)], gone=[REVIEW.directory], dimension=None, published=published)
         assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
         versions.append(len(opened(tmp_path / "db", version).list_versions()))
-    assert max(versions) <= lance._CLEAN_AFTER_VERSIONS + 5
+    assert max(versions) <= lance_store._CLEAN_AFTER_VERSIONS + 5
     assert any(later < earlier for earlier, later in itertools.pairwise(versions))
 
 
 def test_rebuilding_again_and_again_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lance, "_KEPT_VERSIONS", dt.timedelta(milliseconds=1))
+    monkeypatch.setattr(lance_store, "_KEPT_VERSIONS", dt.timedelta(milliseconds=1))
     store = LanceStore(str(tmp_path / "db"))
     library = [make_skill(f"skill-{number:03}", "A description. " * 20) for number in range(200)]
     sizes: list[int] = []

@@ -19,7 +19,8 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import live_index as live_index_module
 from skillhub_mcp.index.indexer import Indexer
-from skillhub_mcp.index.lance import IN_MEMORY, LanceIndex
+from skillhub_mcp.index.lance import LanceIndex
+from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.skills.admission import LENIENT
@@ -449,13 +450,13 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.limits: list[int] = []
-        with_words = LanceIndex.with_words
+        match_terms = LanceIndex.match_terms
 
         def recorded(index: LanceIndex, words: Any, *, limit: int, **rest: Any) -> Any:
             self.limits.append(limit)
-            return with_words(index, words, limit=limit, **rest)
+            return match_terms(index, words, limit=limit, **rest)
 
-        monkeypatch.setattr(LanceIndex, "with_words", recorded)
+        monkeypatch.setattr(LanceIndex, "match_terms", recorded)
 
 
 @pytest.mark.acceptance("S2-15", "S2-18")
@@ -534,22 +535,6 @@ def test_it_says_without_waiting_whether_a_search_would_be_answered(
         assert found(live, "walruses") == ["one"]
     with live_index(db, skills_dir, background=False) as live:
         assert live.answers()
-
-
-def test_an_index_is_at_hand_until_somebody_should_look_again(
-    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("one", "About walruses.")
-    monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", LONG)
-    with live_index(db, skills_dir) as live:
-        assert live.at_hand() is None
-        assert live.searchable() == live.at_hand()
-        monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", 0.0)
-        monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
-        assert live.at_hand() is None
-    with live_index(db, skills_dir, background=False) as live:
-        # Nobody looks again there, so nothing grows old.
-        assert live.searchable() == live.at_hand()
 
 
 def test_a_change_while_the_watches_are_being_set_is_reported_without_a_question(

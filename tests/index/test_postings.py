@@ -10,7 +10,9 @@ from tests.search.builders import index_of, make_skill, row
 
 from skillhub_mcp.analysis.analyzer import terms
 from skillhub_mcp.index.features import decode_features, encode_features
-from skillhub_mcp.index.lance import Filter, LanceIndex, LanceStore
+from skillhub_mcp.index.filter import Filter
+from skillhub_mcp.index.lance import LanceIndex
+from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.postings import Postings
 
 WORDS = ("invoice", "review", "stamp", "coin", "letter", "map", "key", "chart", "table", "query", "deploy", "summary")
@@ -83,7 +85,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[LanceIndex, LanceInd
 @pytest.mark.parametrize("query", ["stamp", "stamp coin", "translate summary table query", "unheard of words"])
 def test_memory_and_lancedb_find_the_same_skills(both: tuple[LanceIndex, LanceIndex], query: str) -> None:
     among = frozenset(f"/library/skill-{number:03}" for number in range(0, 300, 2))
-    there, here = ([one.directory for one in index.with_words(terms(query), limit=300, among=among)] for index in both)
+    there, here = ([one.directory for one in index.match_terms(terms(query), limit=300, among=among)] for index in both)
     assert set(here) == set(there) <= among
     # The best of one are among the best of the other: near the cut the two weigh lengths a little differently.
     assert set(here[:10]) <= set(there[:20])
@@ -91,9 +93,9 @@ def test_memory_and_lancedb_find_the_same_skills(both: tuple[LanceIndex, LanceIn
 
 def test_a_narrowed_search_finds_the_same_either_way(both: tuple[LanceIndex, LanceIndex]) -> None:
     among = frozenset(f"/library/skill-{number:03}" for number in range(300))
-    narrowing = Filter.to("a", [])
+    narrowing = Filter.of("a", [])
     there, here = (
-        {one.directory for one in index.with_words(terms("stamp"), limit=300, among=among, narrowing=narrowing)}
+        {one.directory for one in index.match_terms(terms("stamp"), limit=300, among=among, where=narrowing)}
         for index in both
     )
     assert here == there
@@ -103,10 +105,10 @@ def test_a_narrowed_search_finds_the_same_either_way(both: tuple[LanceIndex, Lan
 def test_a_candidate_from_memory_has_the_features_of_its_row(both: tuple[LanceIndex, LanceIndex]) -> None:
     among = frozenset({"/library/skill-007"})
     (there,), (here,) = (index.rows_at(among) for index in both)
-    found = both[1].with_words(WORDS, limit=300, among=among)
+    found = both[1].match_terms(WORDS, limit=300, among=among)
     assert all(one.features.hashes.tolist() == there.features.hashes.tolist() for one in (*found, here))
-    assert not both[1].with_words(terms("stamp"), limit=0, among=among)
-    assert not both[1].with_words(terms("stamp"), limit=9, among=frozenset())
+    assert not both[1].match_terms(terms("stamp"), limit=0, among=among)
+    assert not both[1].match_terms(terms("stamp"), limit=9, among=frozenset())
 
 
 def test_a_table_with_more_rows_than_are_held_is_asked_in_lancedb(tmp_path: Path) -> None:
@@ -114,8 +116,8 @@ def test_a_table_with_more_rows_than_are_held_is_asked_in_lancedb(tmp_path: Path
         tmp_path / "db", [make_skill(f"skill-{number}", "Sorts stamps.") for number in range(3)], held_rows=2
     )
     two = frozenset({"/library/skill-1", "/library/skill-2"})
-    assert len(index.with_words(terms("stamps"), limit=9, among=two)) == 2
-    assert not index.is_held
+    assert len(index.match_terms(terms("stamps"), limit=9, among=two)) == 2
+    assert index._held is None
 
 
 def test_among_others_than_before_others_are_found() -> None:

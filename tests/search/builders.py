@@ -13,11 +13,13 @@ from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.indexer import Indexer, Published
-from skillhub_mcp.index.lance import IN_MEMORY, IndexRow, LanceIndex, LanceStore
+from skillhub_mcp.index.lance import LanceIndex
+from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
+from skillhub_mcp.index.rows import IndexRow
 from skillhub_mcp.index.state import IndexState, load_state, state_path
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.search.ranking import Hit
-from skillhub_mcp.search.searcher import Searcher
+from skillhub_mcp.search.searcher import Searcher, SearchRequest
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
@@ -72,7 +74,11 @@ def names(index: LanceIndex, query: str, *, among: Sequence[Skill], limit: int =
 
 def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """What words alone find, best first."""
-    return Searcher().search(index, normalise_query(query), limit=limit, among=frozenset(among)).hits[:limit]
+    return (
+        Searcher()
+        .search(index, SearchRequest(normalise_query(query), limit=limit, among=frozenset(among)))
+        .hits[:limit]
+    )
 
 
 class WordEmbedder:

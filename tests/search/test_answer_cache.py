@@ -18,31 +18,31 @@ class Thing:
 def test_the_same_question_in_the_same_world_has_the_same_answer() -> None:
     recent, world, asker = AnswerCache[str](2), (Thing(), Thing()), Thing()
     assert recent.get(world, asker, "q") is None
-    recent.keep(world, asker, "q", "a")
+    recent.put(world, asker, "q", "a")
     assert recent.get(world, asker, "q") == "a"
     assert recent.get(world, asker, "other") is None
 
 
 def test_another_world_forgets_every_answer_even_where_it_is_equal() -> None:
     recent, first, asker = AnswerCache[str](2), (Thing(),), Thing()
-    recent.keep(first, asker, "q", "a")
+    recent.put(first, asker, "q", "a")
     second = (Thing(),)
     assert recent.get(second, asker, "q") is None
-    recent.keep(second, asker, "r", "b")
+    recent.put(second, asker, "r", "b")
     assert recent.get(second, asker, "r") == "b"
     assert recent.get(first, asker, "q") is None
 
 
 def test_one_asker_never_hears_what_another_was_answered() -> None:
     recent, world, one, other = AnswerCache[str](2), (Thing(),), Thing(), Thing()
-    recent.keep(world, one, "q", "for one")
+    recent.put(world, one, "q", "for one")
     assert recent.get(world, other, "q") is None
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:
     recent, world, asker = AnswerCache[str](2), (Thing(),), Thing()
     for question in ("a", "b"):
-        recent.keep(world, asker, question, question)
+        recent.put(world, asker, question, question)
     assert recent.get(world, asker, "a") == "a"
-    recent.keep(world, asker, "c", "c")
+    recent.put(world, asker, "c", "c")
     assert [recent.get(world, asker, question) for question in ("a", "b", "c")] == ["a", None, "c"]

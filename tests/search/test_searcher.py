@@ -9,10 +9,11 @@ import pytest
 from tests.search.builders import WordEmbedder, make_skill, row
 
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.index.lance import LanceIndex, LanceStore
+from skillhub_mcp.index.lance import LanceIndex
+from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.search.ranking import Reason
 from skillhub_mcp.search.rerankers import Contenders
-from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchResult, without_copies
+from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest, SearchResult
 from skillhub_mcp.skills.model import Skill
 
 LIBRARY = (
@@ -33,7 +34,7 @@ def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbe
 
 
 def found(searcher: Searcher, index: LanceIndex, query: str, *, limit: int = 40) -> SearchResult:
-    return searcher.search(index, query, limit=limit, among=EVERYTHING)
+    return searcher.search(index, SearchRequest(query, limit=limit, among=EVERYTHING))
 
 
 def names(answer: SearchResult) -> list[str]:
@@ -128,14 +129,16 @@ def describe(directory: str) -> tuple[str, str]:
 def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(tmp_path: Path) -> None:
     index, judge = stored(tmp_path), Judge("table-reader")
     searcher = Searcher(model=judge)
-    answer = searcher.search(index, "sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
+    answer = searcher.search(
+        index, SearchRequest("sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
+    )
     assert names(answer) == ["table-reader", "invoice-sorter"]
     assert sorted(judge.shown[0]) == [describe("/library/invoice-sorter"), describe("/library/table-reader")]
 
 
 def test_a_model_is_not_asked_about_nothing(tmp_path: Path) -> None:
     judge = Judge("table-reader")
-    answer = Searcher(model=judge).search(stored(tmp_path), "xylophones", limit=40, among=EVERYTHING)
+    answer = Searcher(model=judge).search(stored(tmp_path), SearchRequest("xylophones", limit=40, among=EVERYTHING))
     assert (names(answer), judge.shown) == ([], [])
 
 
@@ -144,11 +147,13 @@ def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path
     searcher = Searcher(model=judge, clock=lambda: now[0])
     judge.fails = True
     for _ in range(2):
-        answer = searcher.search(index, "sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+        answer = searcher.search(
+            index, SearchRequest("sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+        )
         assert names(answer)[0] == "invoice-sorter"
     assert len(judge.shown) == 1
     judge.fails, now[0] = False, 31.0
-    answer = searcher.search(index, "sort invoices, read", limit=40, among=EVERYTHING, describe=describe)
+    answer = searcher.search(index, SearchRequest("sort invoices, read", limit=40, among=EVERYTHING, describe=describe))
     assert names(answer)[0] == "table-reader"
 
 
@@ -157,10 +162,10 @@ def test_what_says_nearly_the_same_is_one_hit_with_the_other_named(tmp_path: Pat
     skills = [make_skill("reports", text), make_skill("reports", text, directory="/library/copy"), *LIBRARY]
     index = stored(tmp_path, skills)
     answer = Searcher().search(
-        index, "annual reports", limit=40, among=frozenset({skill.directory for skill in skills})
+        index, SearchRequest("annual reports", limit=40, among=frozenset({skill.directory for skill in skills}))
     )
     assert answer.copies == {"/library/copy": ["/library/reports"]}
-    assert [hit.directory for hit in without_copies(answer)] == ["/library/copy"]
+    assert [hit.directory for hit in answer.distinct_hits()] == ["/library/copy"]
 
 
 def test_each_copy_is_named_once_and_only_beside_one_that_scores_as_much(tmp_path: Path) -> None:
@@ -168,10 +173,12 @@ def test_each_copy_is_named_once_and_only_beside_one_that_scores_as_much(tmp_pat
     same = [make_skill("reports", text, directory=f"/library/{place}") for place in "abc"]
     everything = frozenset(skill.directory for skill in (*same, *LIBRARY))
     index = stored(tmp_path, [*same, *LIBRARY])
-    answer = Searcher().search(index, "annual reports", limit=40, among=everything)
+    answer = Searcher().search(index, SearchRequest("annual reports", limit=40, among=everything))
     assert answer.copies == {"/library/a": ["/library/b", "/library/c"]}
     # Named like the question one comes far before the others: they are no copies of it any more.
-    named = Searcher().search(index, "annual reports", limit=40, among=everything, named=["/library/c"])
+    named = Searcher().search(
+        index, SearchRequest("annual reports", limit=40, among=everything, named=frozenset({"/library/c"}))
+    )
     assert named.copies == {"/library/a": ["/library/b"]}
 
 
@@ -212,9 +219,13 @@ def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) ->
     ]
     index = stored(tmp_path, skills)
     everything = frozenset(skill.directory for skill in skills)
-    answer = Searcher().search(index, "make", limit=40, among=everything, named=["/library/make"])
+    answer = Searcher().search(
+        index, SearchRequest("make", limit=40, among=everything, named=frozenset({"/library/make"}))
+    )
     assert (answer.hits[0].directory, answer.hits[0].score) == ("/library/make", 1.0)
-    hidden = Searcher().search(index, "make", limit=40, among=everything - {"/library/make"}, named=["/library/make"])
+    hidden = Searcher().search(
+        index, SearchRequest("make", limit=40, among=everything - {"/library/make"}, named=frozenset({"/library/make"}))
+    )
     assert "/library/make" not in [hit.directory for hit in hidden.hits]
 
 
@@ -226,7 +237,7 @@ def test_only_the_fields_that_are_chosen_are_searched(tmp_path: Path, fields: se
     searcher = Searcher(fields=frozenset(fields))
     words = {"name": "alpha", "description": "beta", "tags": "gamma", "category": "delta", "body": "epsilon"}
     hits = {
-        field: searcher.search(index, word, limit=4, among=frozenset({skill.directory})).hits
+        field: searcher.search(index, SearchRequest(word, limit=4, among=frozenset({skill.directory}))).hits
         for field, word in words.items()
     }
     assert {field for field, found in hits.items() if found} == fields
@@ -237,5 +248,9 @@ def test_a_word_of_any_length_is_found(tmp_path: Path) -> None:
     skills = [make_skill("one", f"About {long} and {'x' * 60}."), make_skill("two", "Other.")]
     index = stored(tmp_path, skills)
     for word in (long, "x" * 60):
-        hits = Searcher().search(index, word, limit=4, among=frozenset({skill.directory for skill in skills})).hits
+        hits = (
+            Searcher()
+            .search(index, SearchRequest(word, limit=4, among=frozenset({skill.directory for skill in skills})))
+            .hits
+        )
         assert [hit.directory for hit in hits] == ["/library/one"]

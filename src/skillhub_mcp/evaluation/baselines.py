@@ -14,7 +14,7 @@ from skillhub_mcp.search.query import ALL_ORIGINS, TermOrigin
 from skillhub_mcp.search.ranking import NEAR_MISSES
 from skillhub_mcp.search.rerankers.fixed import FixedWeights
 from skillhub_mcp.search.scoring import ALL_FIELDS
-from skillhub_mcp.search.searcher import Searcher, SearchMode
+from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest
 
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.base import Embedder
@@ -52,7 +52,7 @@ def baseline(
         yield _ours(Searcher(mode=SearchMode.FTS), index, among)
     elif name == "seed":
         yield lambda text: (
-            [one.directory for one in index.as_the_seed(normalise_query(text), limit=_DEPTH, among=among)],
+            [one.directory for one in index.match_fields(normalise_query(text), limit=_DEPTH, among=among)],
             _NOT_SAID,
         )
     elif name == "fts5":
@@ -65,7 +65,7 @@ def baseline(
 
 def _ours(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
     def ask(text: str) -> EngineAnswer:
-        hits = searcher.search(index, normalise_query(text), limit=4 * _DEPTH, among=among).hits
+        hits = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among)).hits
         fits = bool(hits) and hits[0].fits
         # As the hub does: where nothing fits, near misses alone.
         return [hit.directory for hit in hits[: _DEPTH if fits else NEAR_MISSES]], fits

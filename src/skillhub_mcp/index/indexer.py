@@ -17,8 +17,10 @@ from typing import Any
 
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, SkillUnreadable
-from skillhub_mcp.index.lance import IN_MEMORY, SCHEMA_VERSION, IndexDamaged, IndexRow, LanceIndex, LanceStore
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
+from skillhub_mcp.index.rows import IndexRow
 from skillhub_mcp.index.state import (
     NO_EMBEDDING,
     IndexState,

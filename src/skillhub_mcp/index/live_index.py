@@ -131,13 +131,6 @@ class LiveIndex:
         """Whether a search would be answered, or refused, without waiting for the first index."""
         return not self._background or self._settled(_searchable)
 
-    def at_hand(self) -> tuple[View, LanceIndex] | None:
-        """Return what `searchable` would, if it would without waiting for anything."""
-        view = self._view
-        if view is None or view.index is None or (self._background and self._is_old()):
-            return None
-        return view, view.index
-
     def look_now(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Look in the caller's thread, as asked, and return the view. With `only`, at those paths and nowhere else."""
         self._look(depth, only=only, asked=True)
@@ -187,17 +180,14 @@ class LiveIndex:
 
         Without `automatic` a look only finds out whether another index was published.
         """
-        if not self._is_old():
+        age = time.monotonic() - self._looked_at
+        if age < max(_LOOK_AGAIN_SECONDS, self._look_seconds * _REST_FACTOR):
             return
         looks = self._looks
         self._wanted = True
         self._changed.notify_all()
         if self._look_seconds < _CHEAP_SECONDS:
             self._changed.wait_for(lambda: self._closing or self._looks > looks, _LOOK_AGAIN_SECONDS)
-
-    def _is_old(self) -> bool:
-        age = time.monotonic() - self._looked_at
-        return age >= max(_LOOK_AGAIN_SECONDS, self._look_seconds * _REST_FACTOR)
 
     def _require_view(self) -> View:
         view = self._view

@@ -1,47 +1,45 @@
-"""What was just asked, and how was it answered? Agents ask the same things; nothing changes between two questions."""
+"""The answers of the last searches, kept while what they were computed from stays the same."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
+
+from skillhub_mcp.lru import LRUCache
 
 T = TypeVar("T")
 
 
 class AnswerCache(Generic[T]):
-    """The last answers, as long as what they were given from is the same. Safe to call from threads.
+    """The last answers. Safe to use from several threads.
 
-    `world` is what every answer depends on: where one of its values is another object, all answers are forgotten.
-    `asker` is what only some depend on. Both are told apart by identity: comparing them would cost more than asking.
+    Every answer depends on the `sources` (a snapshot and an index): once one of them is another object, all answers
+    are dropped. Some depend on the `caller` (a policy) too. Both are compared by identity, which is cheap.
     """
 
-    def __init__(self, kept: int) -> None:
-        self._kept = kept
+    def __init__(self, maxsize: int) -> None:
         self._lock = threading.Lock()
-        self._world: tuple[object, ...] = ()
-        self._answers: OrderedDict[tuple[int, Hashable], tuple[object, T]] = OrderedDict()
+        self._sources: tuple[object, ...] = ()
+        # The caller is kept with its answers, so that no other object can take its identity.
+        self._answers = LRUCache[tuple[int, Hashable], tuple[object, T]](maxsize)
 
-    def get(self, world: tuple[object, ...], asker: object, question: Hashable) -> T | None:
-        """Return the answer that was kept, if one was."""
-        key = (id(asker), question)
+    def get(self, sources: tuple[object, ...], caller: object, key: Hashable) -> T | None:
+        """Return the cached answer, or None."""
         with self._lock:
-            if not self._is(world) or key not in self._answers:
+            if not self._are_current(sources):
                 return None
-            self._answers.move_to_end(key)
-            return self._answers[key][1]
+            cached = self._answers.get((id(caller), key))
+            return None if cached is None else cached[1]
 
-    def keep(self, world: tuple[object, ...], asker: object, question: Hashable, answer: T) -> None:
-        """Keep an answer; the one that was asked for longest ago goes."""
+    def put(self, sources: tuple[object, ...], caller: object, key: Hashable, answer: T) -> None:
+        """Cache an answer."""
         with self._lock:
-            if not self._is(world):
-                self._world = world
+            if not self._are_current(sources):
+                self._sources = sources
                 self._answers.clear()
-            # The asker stays alive with its answers, so that no other can have its identity.
-            self._answers[id(asker), question] = (asker, answer)
-            while len(self._answers) > self._kept:
-                self._answers.popitem(last=False)
+            self._answers.put((id(caller), key), (caller, answer))
 
-    def _is(self, world: tuple[object, ...]) -> bool:
-        return len(world) == len(self._world) and all(a is b for a, b in zip(world, self._world, strict=True))
+    def _are_current(self, sources: tuple[object, ...]) -> bool:
+        current = self._sources
+        return len(sources) == len(current) and all(a is b for a, b in zip(sources, current, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -312,24 +311,18 @@ def test_every_mode_finds_it_with_and_without_word_vectors(
     assert names({**environment, "SEARCH_CONFIDENCE": "0"}, "sort invoices")[0] == "invoice-sorter"
 
 
-def test_what_waits_for_nobody_is_answered_in_the_loop_and_all_else_beside_it(
+def test_every_search_runs_beside_the_loop_and_a_filter_does_not_change_the_answer(
     hub_environment: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", category="animals")
     in_the_loop = []
+    search = SkillHub.search
 
-    def noting(search: Callable[..., SearchAnswer | None]) -> Callable[..., SearchAnswer | None]:
-        def noted(*args: Any, **kwargs: Any) -> SearchAnswer | None:
-            answer = search(*args, **kwargs)
-            if answer is not None:
-                in_the_loop.append(threading.current_thread() is threading.main_thread())
-            return answer
+    def noted(*args: Any, **kwargs: Any) -> SearchAnswer:
+        in_the_loop.append(threading.current_thread() is threading.main_thread())
+        return search(*args, **kwargs)
 
-        return noted
-
-    monkeypatch.setattr(SkillHub, "search", noting(SkillHub.search))
-    monkeypatch.setattr(SkillHub, "search_at_once", noting(SkillHub.search_at_once))
-    monkeypatch.setattr("skillhub_mcp.index.live_index._LOOK_AGAIN_SECONDS", 600.0)
+    monkeypatch.setattr(SkillHub, "search", noted)
 
     async def scenario() -> list[Any]:
         async with in_process(hub_environment) as client:
@@ -339,4 +332,4 @@ def test_what_waits_for_nobody_is_answered_in_the_loop_and_all_else_beside_it(
     first, *others, nothing = asyncio.run(scenario())
     assert all(other == first for other in others)
     assert nothing["skills"] == []
-    assert in_the_loop == [False, True, False, False, False]
+    assert in_the_loop == [False] * 5

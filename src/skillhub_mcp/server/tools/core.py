@@ -64,21 +64,18 @@ def add_core_tools(
         explain: bool = False,
     ) -> ToolResult:
         await wait_until_searchable(hub, query, ProgressReporter())
-        plain = not (category or tags or source or explain)
-        answer = hub.search_at_once(query, limit=limit) if plain else None
-        if answer is None:
-            answer = await anyio.to_thread.run_sync(
-                lambda: hub.search(
-                    query,
-                    limit=limit,
-                    category=category,
-                    tags=tags or (),
-                    source=Source(source) if source else None,
-                    explain=explain,
-                ),
-                # What it waits for then is a provider, which has a deadline of its own.
-                abandon_on_cancel=True,
-            )
+        answer = await anyio.to_thread.run_sync(
+            lambda: hub.search(
+                query,
+                limit=limit,
+                category=category,
+                tags=tags or (),
+                source=Source(source) if source else None,
+                explain=explain,
+            ),
+            # A provider that it waits for has a deadline of its own.
+            abandon_on_cancel=True,
+        )
         wire = search_result(answer)
         return ToolResult(content=compact_json(wire), structured_content=wire)
 

@@ -1,0 +1,78 @@
+"""Lists of skills: for a person, with what became of each; for a catalogue; and for resolving mentions. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skillhub_mcp.disclosure.catalogue import CatalogueEntry
+from skillhub_mcp.disclosure.mentions import Mentionable
+from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSkill:
+    """A skill as a person sees it: its source, its handle, the skill that has its name instead, if any, and whether it
+    is served (`standing`).
+    """
+
+    skill: Skill
+    source: Source
+    handle: str
+    shadowed_by: Skill | None
+    standing: Availability
+
+    @property
+    def served(self) -> bool:
+        """Whether an agent may have it."""
+        return self.standing is Availability.ON
+
+
+def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
+    """Return the skills that are served or could be, by name; after each come those that lost its name to it.
+
+    Skills that the server's settings or the caller's filter leave out are not listed; those that are switched off or
+    denied are.
+    """
+    winners = {lost.skill.directory: lost.winner for lost in snapshot.report.shadowed}
+    listed = [
+        ListedSkill(skill, snapshot.source(skill), snapshot.handle(skill), winners.get(skill.directory), standing)
+        for skill in snapshot.everything
+        if (standing := policy.standing(skill)) is not Availability.FILTERED
+    ]
+    listed.sort(key=lambda one: (one.skill.name, one.shadowed_by is not None))
+    return tuple(listed)
+
+
+def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ...]:
+    """Return the skills that a model may choose.
+
+    Skills that always apply are the most important, then those of the stronger source.
+    """
+    rank = {source: number for number, source in enumerate(Source)}
+    return tuple(
+        CatalogueEntry(
+            name=one.skill.name,
+            description=one.skill.description,
+            path=os.path.join(one.skill.directory, SKILL_FILE),
+            source=one.source.value,
+            scope="repo" if one.source is Source.PROJECT else "user",
+            importance=(not one.skill.always_apply, rank[one.source]),
+        )
+        for one in listed
+        if one.served and one.shadowed_by is None and not one.skill.disable_model_invocation
+    )
+
+
+def mentionable_skills(snapshot: Snapshot, listed: Iterable[ListedSkill]) -> list[Mentionable]:
+    """Return what a text may mention: every listed skill but copies, which are the same skill under another path."""
+    copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
+    return [
+        Mentionable(one.skill.name, one.skill.directory, one.handle, on=one.served)
+        for one in listed
+        if one.skill.directory not in copies
+    ]

@@ -1,0 +1,87 @@
+"""Finding the skill that a caller names, and checking that the caller may have it.
+
+Every way to a skill's text, files and commands goes through `SkillLookup.find_allowed`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection
+from typing import NamedTuple
+
+from skillhub_mcp.errors import SkillNotFound
+from skillhub_mcp.events import UseEvent
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
+from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.suggestions import not_found
+
+
+class FoundByName(NamedTuple):
+    """A skill and the snapshot that it was found in."""
+
+    snapshot: Snapshot
+    skill: Skill
+
+    @property
+    def handle(self) -> str:
+        """The shortest text that loads exactly this skill."""
+        return self.snapshot.handle(self.skill)
+
+    @property
+    def source(self) -> str:
+        """The source of the skill's root."""
+        return self.snapshot.source(self.skill).value
+
+
+class SkillLookup:
+    """Finds skills by name for whoever calls. Safe to use from several threads."""
+
+    def __init__(self, live: LiveIndex, access: Access) -> None:
+        self._live = live
+        self._access = access
+
+    def find(self, skill_name: str) -> FoundByName:
+        """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
+
+        Raises SkillNotFound, for a skill that the caller's filter hides too.
+        """
+        return self._find(skill_name, self._access.now())
+
+    def find_allowed(
+        self,
+        skill_name: str,
+        action: Action,
+        granted: Collection[Grant] = NOTHING_GRANTED,
+        *,
+        event: UseEvent | None = None,
+    ) -> FoundByName:
+        """Return the skill if `action` is allowed. Raises SkillNotFound and what `Policy.check` raises.
+
+        `event` gets the skill's handle and source before the policy is checked, so that a refusal names the skill.
+        """
+        policy = self._access.now()
+        found = self._find(skill_name, policy)
+        if event is not None:
+            event.skill, event.source = found.handle, found.source
+        policy.check(found.skill, action, granted)
+        return found
+
+    def _find(self, skill_name: str, policy: Policy) -> FoundByName:
+        name = unicodedata.normalize("NFKC", skill_name).strip()
+        snapshot = self._live.skills_alone()
+        skill = snapshot.named(name) or snapshot.named(skill_name)
+        if skill is None:
+            # It may have been written since the last look.
+            snapshot = self._live.skills_alone(anew=True)
+            skill = snapshot.named(name) or snapshot.named(skill_name)
+        if skill is None or policy.hides(skill):
+            raise _not_found(name, snapshot, policy)
+        return FoundByName(snapshot, skill)
+
+
+def _not_found(name: str, snapshot: Snapshot, policy: Policy) -> SkillNotFound:
+    offered = [skill.name for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
+    return not_found(name, offered, search_tool="search_skills")

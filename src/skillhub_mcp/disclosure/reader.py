@@ -1,0 +1,138 @@
+"""Reading skills: the instructions of one, in parts where they are long, and its files, within budgets of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from skillhub_mcp.disclosure.lookup import SkillLookup
+from skillhub_mcp.disclosure.parts import split_body
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
+from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.usage import UsageLog
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    """A skill and its instructions, or one part of `parts` (counted from 1) where the body is long.
+
+    `handle` is what its files are read by: its name, or `name@source` where another skill has the name.
+    """
+
+    skill: Skill
+    handle: str
+    source: Source
+    instructions: str
+    part: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """A skill and what was read of one of its files."""
+
+    skill: Skill
+    content: FileContent
+
+
+class SkillReader:
+    """Reads instructions and files of the skills that the caller may have. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        lookup: SkillLookup,
+        *,
+        files: ReadLimits,
+        max_body_bytes: int,
+        usage: UsageLog | None = None,
+        observer: Observer = NULL_OBSERVER,
+    ) -> None:
+        self._lookup = lookup
+        self._files = files
+        self._max_body_bytes = max_body_bytes
+        self._usage = usage
+        self._observer = observer
+
+    def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
+        """Return a skill's instructions as its SKILL.md holds them now.
+
+        Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
+        raises.
+        """
+        with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
+            found = self._lookup.find_allowed(skill_name, Action.LOAD, granted, event=event)
+            parts = split_body(read_document(found.skill).instructions, max_bytes=self._max_body_bytes)
+            event.part = part if len(parts) > 1 else None
+            if not 1 <= part <= len(parts):
+                raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {found.skill.name!r}")
+            event.size = len(parts[part - 1])
+        if self._usage is not None and part == 1:
+            self._usage.record_load(found.handle)
+        source = found.snapshot.source(found.skill)
+        return LoadedSkill(found.skill, found.handle, source, parts[part - 1], part, len(parts))
+
+    def read_file(self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant]) -> SkillFile:
+        """Return a file of the skill, from byte `offset` on.
+
+        Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
+        """
+        with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
+            found = self._lookup.find_allowed(skill_name, Action.READ, granted, event=event)
+            skill = found.skill
+            content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+            event.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
+        if self._usage is not None:
+            self._usage.record_read(found.handle, file_path)
+        return SkillFile(skill, content)
+
+    def read_bytes(
+        self,
+        skill: Skill,
+        file_path: str,
+        *,
+        snapshot: Snapshot,
+        policy: Policy,
+        max_bytes: int,
+        granted: Collection[Grant],
+    ) -> bytes:
+        """Return all of a file, byte for byte, of a skill of `snapshot`.
+
+        Reading its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes`
+        counts as not found.
+        """
+        loads = file_path == SKILL_FILE
+        handle, source = snapshot.handle(skill), snapshot.source(skill).value
+        event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
+        with observe(self._observer, event):
+            policy.check(skill, Action.LOAD if loads else Action.READ, granted)
+            content = read_whole(
+                skill.directory,
+                file_path,
+                skill=skill.name,
+                max_bytes=max_bytes,
+                serve_dotfiles=self._files.serve_dotfiles,
+            )
+            event.size = len(content)
+        if self._usage is not None:
+            if loads:
+                self._usage.record_load(handle)
+            else:
+                self._usage.record_read(handle, file_path)
+        return content
+
+    def list_files(
+        self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
+    ) -> tuple[tuple[FileEntry, ...], bool]:
+        """Return the files of the skill that can be read, and whether there are more than are listed.
+
+        Raises what `read_file` raises.
+        """
+        skill = self._lookup.find_allowed(skill_name, Action.READ, granted).skill
+        return list_files(skill.directory, serve_dotfiles=self._files.serve_dotfiles)

@@ -1,0 +1,52 @@
+"""The filter of a search: a category and tags, matched in Python and, where it can be, inside LanceDB too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import fold_name
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A category, and tags of which a skill must have all; folded, so that case does not matter."""
+
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, category: str | None, tags: Iterable[str]) -> Filter:
+        """Return the filter for what a caller wrote, in any case; empty text filters nothing."""
+        own = fold_name(category or "")
+        return cls(own or None, tuple(dict.fromkeys(word for tag in tags if (word := fold_name(tag)))))
+
+    def __bool__(self) -> bool:
+        return self.category is not None or bool(self.tags)
+
+    def matches(self, skill: Skill) -> bool:
+        """Whether `skill` passes."""
+        if self.category is not None and fold_name(skill.category or "") != self.category:
+            return False
+        return set(self.tags) <= {fold_name(tag) for tag in skill.tags}
+
+    @property
+    def condition(self) -> str:
+        """The same as SQL, so that LanceDB reads fewer rows; leaves out text that may be stored in two ways."""
+        parts = [f"category = {quoted(self.category)}"] if self.category is not None and self.category.isascii() else []
+        parts += [f"array_has(tags, {quoted(tag)})" for tag in self.tags if tag.isascii()]
+        return " AND ".join(parts)
+
+
+NO_FILTER = Filter()
+
+
+def paths_among(paths: Sequence[str]) -> str:
+    """Return the SQL condition that a row's path is one of `paths`."""
+    return f"path IN ({','.join(map(quoted, paths))})"
+
+
+def quoted(text: str) -> str:
+    """Return `text` as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"

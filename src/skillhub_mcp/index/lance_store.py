@@ -1,0 +1,281 @@
+"""Writing the index: new versions of the LanceDB table.
+
+1. A version is written whole before its number is published; the table is never dropped under a reader, since a rebuild
+   overwrites it, which is one more version.
+2. Writers hold the lock of `index.indexer`: LanceDB has no unique keys, so two writers could write one row twice.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from skillhub_mcp.index.features import short_words
+from skillhub_mcp.index.filter import paths_among
+from skillhub_mcp.index.lance import (
+    COUNTED_COLUMNS,
+    HELD_ROWS,
+    LANCE_FAILURES,
+    PATHS_PER_STATEMENT,
+    TABLE,
+    TERMS,
+    TEXT_FIELDS,
+    LanceIndex,
+    chunks,
+    damaged,
+)
+from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.statistics import Statistics, Tally, load_statistics, save_statistics
+
+SCHEMA_VERSION = 2
+IN_MEMORY = "memory://"
+
+_BATCH_ROWS = 1_000
+# Rows not yet in the full-text index are found by a scan: cheap for a few, so merging waits until there are more.
+_MERGE_AFTER_ROWS = 200
+_CLEAN_AFTER_VERSIONS = 50
+_KEPT_VERSIONS = dt.timedelta(minutes=10)
+_STATISTICS_FILE = re.compile(r"statistics-(\d+)\.npz")
+
+
+class LanceStore:
+    """The database: opens finished versions, and writes new ones for a caller that holds the writer's lock."""
+
+    def __init__(self, db_path: str, *, held_rows: int = HELD_ROWS) -> None:
+        self.db_path = db_path
+        self._held_rows = held_rows
+        self._connection: Any = None
+        self._in_memory: dict[int, Statistics] = {}
+
+    @property
+    def exists(self) -> bool:
+        """Whether a table's directory is there at all; says nothing of its health and loads nothing."""
+        if self.db_path == IN_MEMORY:
+            return self._connection is not None
+        return os.path.isdir(self._table_directory)
+
+    def open(self, version: int, *, with_vectors: bool = True) -> LanceIndex:
+        """Open a version of the table, with its vectors or as if it had none. Raises IndexDamaged."""
+        try:
+            table = self._connect().open_table(TABLE)
+            table.checkout(version)
+            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors, held_rows=self._held_rows)
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
+    def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
+        """Write a whole new table as one more version, index it, and return the version. Raises IndexDamaged.
+
+        The version `published` stays readable, for those who read it until the new one is published.
+        """
+        schema = _schema(dimension)
+        try:
+            tally = Tally()
+            table = self._overwrite(schema, _counted(rows, tally))
+            self._tidy(table, published, many_rows=True)
+            return self._keep(int(table.version), tally.result(), published)
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
+    def discard(self) -> None:
+        """Remove a table that cannot even be overwritten. Raises IndexDamaged. Nothing is lost: it is derived."""
+        try:
+            if os.path.isdir(self._table_directory):
+                shutil.rmtree(self._table_directory)
+            elif os.path.lexists(self._table_directory):
+                os.unlink(self._table_directory)
+        except OSError as error:
+            raise damaged(error) from error
+
+    def update(self, rows: Iterable[IndexRow], *, gone: Collection[str], dimension: int | None, published: int) -> int:
+        """Write changed rows upon the version `published`, remove those in `gone`, and return the last version.
+
+        What a killed writer left behind after that version is undone first. Raises IndexDamaged.
+        """
+        import pyarrow as pa
+
+        schema = _schema(dimension)
+        try:
+            table = self._connect().open_table(TABLE)
+            if int(table.version) != published:
+                table.checkout(published)
+                table.restore()
+            before = self._connect().open_table(TABLE)
+            before.checkout(published)
+            statistics = self._statistics(before)
+            tally = Tally.of(statistics)
+            written: list[str] = []
+            for batch in _batches(_counted(rows, tally), schema):
+                written += batch.column("path").to_pylist()
+                merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
+                # A row may have no vector yet, which LanceDB calls bad unless told that null will do.
+                merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
+            for keys in chunks(sorted(gone), PATHS_PER_STATEMENT):
+                table.delete(paths_among(keys))
+            for features, words in LanceIndex(before, statistics).features({*written, *gone}).values():
+                tally.add(features, words, times=-1)
+            self._tidy(table, published)
+            return self._keep(int(table.version), tally.result(), published)
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
+    def _connect(self) -> Any:
+        if self._connection is None:
+            import lancedb
+
+            if self.db_path != IN_MEMORY:
+                os.makedirs(self.db_path, exist_ok=True)
+            self._connection = lancedb.connect(self.db_path)
+        return self._connection
+
+    @property
+    def _table_directory(self) -> str:
+        return os.path.join(self.db_path, f"{TABLE}.lance")
+
+    def _statistics(self, table: Any) -> Statistics:
+        """Return the statistics of a version of the table; where their file is lost they are counted again."""
+        version = int(table.version)
+        if version in self._in_memory:
+            return self._in_memory[version]
+        try:
+            return load_statistics(self._statistics_path(version))
+        except (OSError, ValueError):
+            tally = Tally()
+            for batch in table.search().select(COUNTED_COLUMNS).limit(None).to_batches():
+                for row in batch.to_pylist():
+                    tally.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
+            return tally.result()
+
+    def _keep(self, version: int, statistics: Statistics, published: int | None) -> int:
+        """Keep the statistics of a new version beside the table, and forget those that nobody reads any more."""
+        if self.db_path == IN_MEMORY:
+            self._in_memory = {version: statistics}
+            return version
+        save_statistics(self._statistics_path(version), statistics)
+        for name in os.listdir(self.db_path):
+            found = _STATISTICS_FILE.fullmatch(name)
+            if found and int(found[1]) not in (version, published):
+                os.unlink(os.path.join(self.db_path, name))
+        return version
+
+    def _statistics_path(self, version: int) -> str:
+        return os.path.join(self.db_path, f"statistics-{version}.npz")
+
+    def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> Any:
+        from lancedb.index import FTS, Bitmap, BTree, LabelList
+
+        batches = _batches(rows, schema)
+        # LanceDB asks for the first batch in the one thread that also answers searches: it is made before.
+        data = itertools.chain([next(batches)], batches)
+        table = self._connect().create_table(TABLE, data=data, schema=schema, mode="overwrite")
+        for field in TEXT_FIELDS:
+            # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese,
+            # Chinese and Korean.
+            table.create_index(field, config=FTS(base_tokenizer="icu/split"))
+        # The terms are made by our own analyser: LanceDB only parts them again.
+        as_they_are = FTS(
+            base_tokenizer="whitespace",
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+            max_token_length=None,
+        )
+        table.create_index(TERMS, config=as_they_are)
+        table.create_index("category", config=Bitmap(), name="category_bitmap")
+        table.create_index("tags", config=LabelList())
+        table.create_index("path", config=BTree())
+        return table
+
+    def _tidy(self, table: Any, published: int | None, *, many_rows: bool = False) -> None:
+        """Merge new rows into the indexes and remove old versions, where enough of either have gathered.
+
+        The published version and what is younger stay: they are read until the next one is published.
+        """
+        indexed = table.index_stats(f"{TERMS}_idx")
+        if indexed is None:
+            raise RuntimeError("the full-text index is missing")
+        versions = {version["version"]: version["timestamp"] for version in table.list_versions()}
+        many_rows = many_rows or indexed.num_unindexed_rows > _MERGE_AFTER_ROWS
+        if not many_rows and len(versions) <= _CLEAN_AFTER_VERSIONS:
+            return
+        newest = max(versions.values())
+        table.optimize(cleanup_older_than=newest - versions.get(published, newest) + _KEPT_VERSIONS)
+
+
+def _schema(dimension: int | None) -> Any:
+    """Seed 002 §4.1's fields, and ours: root, content_hash, terms, features, and with vectors the text behind each."""
+    import pyarrow as pa
+
+    text = pa.string()
+    fields = [
+        pa.field("path", text, nullable=False),
+        pa.field("root", text, nullable=False),
+        pa.field("content_hash", text, nullable=False),
+        pa.field("name", text, nullable=False),
+        pa.field("description", text, nullable=False),
+        pa.field("category", text),
+        pa.field("tags", pa.list_(text)),
+        pa.field("tags_text", text),
+        pa.field("instructions", text),
+        pa.field("metadata", text),
+        pa.field(TERMS, text),
+        pa.field("features", pa.binary(), nullable=False),
+    ]
+    if dimension is not None:
+        fields += [pa.field("embedded_text", text), pa.field("vector", pa.list_(pa.float32(), dimension))]
+    return pa.schema(fields)
+
+
+def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:
+    """Yield the rows as record batches, so that the bodies of a large library are never all in memory."""
+    import pyarrow as pa
+
+    waiting: list[Mapping[str, object]] = []
+    yielded = False
+    with_vectors = "vector" in schema.names
+    for row in rows:
+        waiting.append(_values(row, with_vectors=with_vectors))
+        if len(waiting) >= _BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+            waiting = []
+            yielded = True
+    if waiting or not yielded:
+        # LanceDB wants one batch at least, be it empty.
+        yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+
+
+def _counted(rows: Iterable[IndexRow], tally: Tally) -> Iterator[IndexRow]:
+    for row in rows:
+        tally.add(row.features.encoded, row.features.words)
+        yield row
+
+
+def _values(row: IndexRow, *, with_vectors: bool) -> dict[str, object]:
+    skill = row.skill
+    values: dict[str, object] = {
+        "path": skill.directory,
+        "root": skill.root,
+        "content_hash": row.content_hash,
+        "name": skill.name,
+        "description": skill.description,
+        "category": skill.category,
+        "tags": list(skill.tags),
+        "tags_text": " ".join(skill.tags),
+        "instructions": row.instructions,
+        "metadata": json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True),
+        TERMS: row.features.text,
+        "features": row.features.encoded,
+    }
+    if with_vectors:
+        values |= {
+            "embedded_text": skill.searchable_text,
+            "vector": None if row.vector is None else list(row.vector),
+        }
+    return values

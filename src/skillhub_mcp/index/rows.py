@@ -1,0 +1,41 @@
+"""Rows of the index: what is written for a skill, and what is read back to see what must change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.index.features import EncodedFeatures, encode_features
+from skillhub_mcp.skills.model import Skill
+
+
+@dataclass(frozen=True)
+class IndexRow:
+    """One row of the table: a skill, its body, and its embedding where there is one."""
+
+    skill: Skill
+    content_hash: str
+    instructions: str
+    vector: Vector | None
+
+    @cached_property
+    def features(self) -> EncodedFeatures:
+        """The features that ranking uses."""
+        return encode_features(self.skill, self.instructions)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """Root and content hash of a row: enough to see whether it must change."""
+
+    root: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector, and the text that was embedded."""
+
+    text: str
+    vector: Vector

@@ -1,0 +1,272 @@
+"""The search engine: what a query returns to one caller, from the hub's live index.
+
+A search takes the caller's policy and the present view once, asks the `Searcher` for what fits among the skills that
+the caller may find, cuts the tail, and turns rows into skills. Answers are cached while view and policy stay the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skillhub_mcp.analysis.analyzer import normalise_query, tokens
+from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
+from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
+from skillhub_mcp.index.filter import NO_FILTER, Filter
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.policy.access import Access, Policy
+from skillhub_mcp.search.answer_cache import AnswerCache
+from skillhub_mcp.search.facets import Facets, facets_of
+from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut_tail
+from skillhub_mcp.search.scoring import Contribution
+from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
+from skillhub_mcp.search.visible_skills import VisibleSkills, is_searchable
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import safe_alias
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.usage import UsageLog
+
+log = logging.getLogger(__name__)
+
+MAX_LIMIT = 100
+_CANDIDATES_PER_HIT = 4
+_WORDS_IN_A_REASON = 3
+_CACHED_ANSWERS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """The default `limit`, the share of the best score that the other hits need, and the score from which one fits."""
+
+    limit: int
+    threshold: float
+    confidence: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkill:
+    """One hit: the skill, the handle to load it by, its score in 0..1, and whether text or vectors found it.
+
+    `matched` are the words of the query that it has, the weightiest first; `copies` are the handles of skills that say
+    nearly the same; `contributions` are there when an explanation was asked for.
+    """
+
+    skill: Skill
+    handle: str
+    score: float
+    reason: Reason | None
+    matched: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    contributions: tuple[Contribution, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The first words that matched, or `meaning` where vectors alone found it."""
+        return ", ".join(self.matched[:_WORDS_IN_A_REASON]) or ("" if self.reason is None else "meaning")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The hits, best first, and how many skills were `searched` of those that are `served`.
+
+    `considered` counts the candidates. Where not `confident`, nothing fits well and the hits are near misses. `facets`
+    are there when the query was empty: then the hits are a list by name, out of `searched`.
+    """
+
+    hits: tuple[FoundSkill, ...]
+    searched: int
+    served: int
+    considered: int = 0
+    confident: bool = True
+    facets: Facets | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """What a caller asked for; the key of a cached answer."""
+
+    text: str
+    limit: int
+    where: Filter = NO_FILTER
+    source: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What one search works on: a snapshot, its index, and the directories that it may return, out of `served`."""
+
+    snapshot: Snapshot
+    index: LanceIndex
+    among: frozenset[str]
+    served: int
+
+
+class SearchEngine:
+    """Searches the skills of a live index. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        live: LiveIndex,
+        access: Access,
+        searcher: Searcher,
+        options: SearchOptions,
+        *,
+        usage: UsageLog | None = None,
+        observer: Observer = NULL_OBSERVER,
+    ) -> None:
+        self._live = live
+        self._access = access
+        self._searcher = searcher
+        self._options = options
+        self._usage = usage
+        self._observer = observer
+        self._visible = VisibleSkills()
+        self._answers = AnswerCache[tuple[SearchAnswer, RetrievalMode]](_CACHED_ANSWERS)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        source: Source | None = None,
+        explain: bool = False,
+    ) -> SearchAnswer:
+        """Return the skills that fit `query`, best first. See `SkillHub.search`."""
+        parameters = _Parameters(
+            normalise_query(query), self._options.limit if limit is None else limit, Filter.of(category, tags), source
+        )
+        with observe(self._observer, SearchEvent()) as event:
+            if not 1 <= parameters.limit <= MAX_LIMIT:
+                raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
+            policy = self._access.now()
+            if not tokens(parameters.text):
+                answer = self._list_by_name(parameters, policy)
+            else:
+                answer, event.mode = self._search(parameters, policy, explain=explain)
+                if self._usage is not None:
+                    handles = [hit.handle for hit in answer.hits]
+                    self._usage.record_search(parameters.text, handles, confident=answer.confident)
+            event.searched, event.candidates = answer.searched, answer.considered
+            event.hits, event.confident = len(answer.hits), answer.confident
+        return answer
+
+    def has_terms(self, query: str) -> bool:
+        """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
+        return bool(tokens(normalise_query(query)))
+
+    def _search(self, parameters: _Parameters, policy: Policy, *, explain: bool) -> tuple[SearchAnswer, RetrievalMode]:
+        """Answer from the present view; where its index fails, once more from another one."""
+        try:
+            return self._search_once(parameters, policy, explain=explain)
+        except IndexDamaged:
+            log.info("The index failed to answer and is opened anew")
+        try:
+            return self._search_once(parameters, policy, explain=explain)
+        except IndexDamaged as error:
+            raise IndexUnavailable(
+                f"The index failed to answer: {error}", hint="call again; if it fails again, run skillhub --reindex"
+            ) from error
+
+    def _search_once(
+        self, parameters: _Parameters, policy: Policy, *, explain: bool
+    ) -> tuple[SearchAnswer, RetrievalMode]:
+        view, index = self._live.searchable()
+        sources = (view.snapshot, index)
+        if not explain:
+            cached = self._answers.get(sources, policy, parameters)
+            if cached is not None:
+                return cached
+        scope = self._scope(view.snapshot, index, policy, parameters)
+        try:
+            result = self._searcher.search(index, _request(parameters, scope))
+            answer = self._answer(parameters, scope, result)
+            if explain:
+                return self._explained(scope, result, answer), result.mode
+        except IndexDamaged:
+            # Another process may have cleaned this version away: what it published since can answer.
+            self._live.forget_index(index)
+            raise
+        if result.cacheable:
+            self._answers.put(sources, policy, parameters, (answer, result.mode))
+        return answer, result.mode
+
+    def _answer(self, parameters: _Parameters, scope: _Scope, result: SearchResult) -> SearchAnswer:
+        hits = cut_tail(result.distinct_hits(), threshold=self._options.threshold, limit=parameters.limit)
+        is_confident = confident(hits, threshold=self._options.confidence)
+        shown = hits if is_confident else hits[:NEAR_MISSES]
+        snapshot = scope.snapshot
+        found = []
+        for hit, matched in zip(shown, result.matched([hit.directory for hit in shown]), strict=True):
+            skill = snapshot.at(hit.directory)
+            if skill is not None:
+                copies = (snapshot.at(directory) for directory in result.copies.get(hit.directory, ()))
+                handles = tuple(snapshot.handle(copy) for copy in copies if copy is not None)
+                found.append(FoundSkill(skill, snapshot.handle(skill), hit.score, hit.reason, tuple(matched), handles))
+        return SearchAnswer(
+            hits=tuple(found),
+            searched=len(scope.among),
+            served=scope.served,
+            considered=len(result.candidates),
+            confident=is_confident,
+        )
+
+    def _explained(self, scope: _Scope, result: SearchResult, answer: SearchAnswer) -> SearchAnswer:
+        directories = [hit.skill.directory for hit in answer.hits]
+        explanations = self._searcher.explain(scope.index, result, directories)
+        hits = zip(answer.hits, explanations, strict=True)
+        return replace(answer, hits=tuple(replace(hit, contributions=tuple(own)) for hit, own in hits))
+
+    def _list_by_name(self, parameters: _Parameters, policy: Policy) -> SearchAnswer:
+        snapshot = self._live.snapshot()
+        visible = self._visible.directories(snapshot, policy)
+        among = _narrowed(visible, snapshot, policy, parameters)
+        skills = sorted(
+            (skill for skill in map(snapshot.at, among) if skill is not None),
+            key=lambda skill: (skill.name, skill.directory),
+        )
+        return SearchAnswer(
+            hits=tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[: parameters.limit]),
+            searched=len(skills),
+            served=len(visible),
+            facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
+        )
+
+    def _scope(self, snapshot: Snapshot, index: LanceIndex, policy: Policy, parameters: _Parameters) -> _Scope:
+        visible = self._visible.directories(snapshot, policy)
+        return _Scope(snapshot, index, _narrowed(visible, snapshot, policy, parameters), len(visible))
+
+
+def _narrowed(visible: frozenset[str], snapshot: Snapshot, policy: Policy, parameters: _Parameters) -> frozenset[str]:
+    """Return what is left of the visible directories for a source and a filter.
+
+    With a source, a skill of that source counts even where another source's skill has its name.
+    """
+    if parameters.source is not None:
+        of_source = snapshot.of(parameters.source)
+        visible = frozenset(skill.directory for skill in of_source if is_searchable(skill, policy))
+    if not parameters.where:
+        return visible
+    skills = (snapshot.at(directory) for directory in visible)
+    return frozenset(skill.directory for skill in skills if skill is not None and parameters.where.matches(skill))
+
+
+def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:
+    def describe(directory: str) -> tuple[str, str]:
+        skill = scope.snapshot.at(directory)
+        return ("", "") if skill is None else (skill.name, skill.description)
+
+    # A skill whose name or safe alias is the query, as it is or with its words joined, comes first.
+    named = scope.snapshot.named(parameters.text) or scope.snapshot.named(safe_alias(parameters.text))
+    return SearchRequest(
+        parameters.text,
+        limit=parameters.limit * _CANDIDATES_PER_HIT,
+        among=scope.among,
+        where=parameters.where,
+        named=frozenset() if named is None else frozenset({named.directory}),
+        describe=describe,
+    )
