@@ -148,7 +148,7 @@ def test_contributions_say_where_the_words_stand_and_add_up_to_the_score() -> No
         "pdf": ("name", "description"),
         "forms": ("name", "description"),
     }
-    assert found[0][0].told().startswith("forms ")
+    assert found[0][0].describe().startswith("forms ")
     assert scores.matched(question, 1) == ["forms", "pdf"]
 
 

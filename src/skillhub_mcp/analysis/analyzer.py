@@ -1,13 +1,11 @@
-"""How does text become terms? One analyser for queries and documents, in every script. Pure text in, text out.
+"""The analyser: turns text into terms, the same way for queries and documents and in every script. Pure.
 
-The rules of this module:
-1. A term is a word of letters, their marks and digits: in NFKC and lower case, without accents, English words by their
-   stem. `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are their parts, camel case is itself and its
-   parts.
-2. Scripts that are written without blanks have no words that everyone agrees on: their terms are overlapping runs of
-   two characters (three in Thai, Lao, Khmer and Burmese), which find a word inside any compound, and a Korean noun
-   with any particle. A run that is shorter is its own term.
-3. English words that say nothing of a task are no terms, anywhere.
+1. A term is a word of letters, their marks and digits: NFKC, lower case, without accents, English words stemmed.
+   `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are split, camel case counts whole and split.
+2. Scripts without spaces between words have no agreed word boundaries: their terms are overlapping runs of two
+   characters (three in Thai, Lao, Khmer and Burmese), which match a word inside any compound, and a Korean noun with
+   any particle. A shorter run is its own term.
+3. English stop words are never terms.
 """
 
 from __future__ import annotations
@@ -29,18 +27,18 @@ MAX_TERM_CHARACTERS = 64
 _TOKEN = re.compile(rf"[cCfF]#|[cC]\+\+|[^\W_]+(?:[{TRIPLED}{MARKS}]+[^\W_]*)*|[{TRIPLED}]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
 _IS_TRIPLED = re.compile(f"[{TRIPLED}]")
-_KNOWN_TOKENS = 200_000
-_REMEMBERED_CHARACTERS = 32
+_CACHED_TOKENS = 200_000
+_CACHED_CHARACTERS = 32
 _SHORTEST_STEMMED = 3
 _VOWEL = re.compile("[aeiouy]")
 
-_stemming = threading.Lock()
+_stemmer_lock = threading.Lock()
 
 
 def normalise_query(text: str) -> str:
-    """Return `text` in NFKC with blanks collapsed, each word once, at most 2,000 characters (seed 002 §3.2).
+    """Return `text` in NFKC with blanks collapsed, each word once, at most 2,000 characters.
 
-    A word said twice asks for nothing more, yet would count twice in a score.
+    A repeated word adds no meaning, but would count twice in a score.
     """
     # Cut before, to bound the work, and after, because a character may become many.
     normal = unicodedata.normalize("NFKC", text[:MAX_QUERY_CHARACTERS])[:MAX_QUERY_CHARACTERS]
@@ -51,12 +49,12 @@ def normalise_query(text: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of `text` in their order, each as often as it stands there."""
+    """Return the terms of `text` in order, repeated as often as they occur."""
     return [term for token in tokens(text) for term in token_terms(token)]
 
 
 def term_counts(text: str) -> Counter[str]:
-    """Return how often each term stands in `text`; much quicker than counting `terms`, for text is repetitive."""
+    """Return how often each term occurs in `text`; much faster than counting `terms`, since text is repetitive."""
     counts: dict[str, int] = {}
     known = counts.get
     for token, times in Counter(tokens(text)).items():
@@ -74,11 +72,11 @@ def token_terms(token: str) -> tuple[str, ...]:
     """Return the terms of one token."""
     if UNSPACED.search(token):
         return tuple(_mixed(token))
-    # What is longer is seldom seen again, and would fill the memory.
-    return _token_terms(token) if len(token) <= _REMEMBERED_CHARACTERS else _token_terms.__wrapped__(token)
+    # Longer tokens seldom occur again, and would fill the cache.
+    return _token_terms(token) if len(token) <= _CACHED_CHARACTERS else _token_terms.__wrapped__(token)
 
 
-@lru_cache(maxsize=_KNOWN_TOKENS)
+@lru_cache(maxsize=_CACHED_TOKENS)
 def _token_terms(token: str) -> tuple[str, ...]:
     whole = fold_marks(token)
     found = [] if whole in stop_words("en") else [stem(whole)]
@@ -89,7 +87,7 @@ def _token_terms(token: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=_KNOWN_TOKENS)
+@lru_cache(maxsize=_CACHED_TOKENS)
 def stem(word: str) -> str:
     """Return the stem of an English word, and other words as they are (Snowball's English stemmer)."""
     if len(word) > MAX_TERM_CHARACTERS:
@@ -97,10 +95,10 @@ def stem(word: str) -> str:
     if len(word) < _SHORTEST_STEMMED or not (word.isascii() and word.isalpha()):
         return word
     if len(word) > _SHORTEST_STEMMED and word[-1] == "s" and word[-2] != "s" and not _VOWEL.search(word):
-        # The stemmer takes an abbreviation's plural for a word of its own.
+        # The stemmer does not recognise the plural of an abbreviation.
         return word[:-1]
-    # A stemmer keeps the word it works on in itself.
-    with _stemming:
+    # The stemmer keeps its current word in itself.
+    with _stemmer_lock:
         return str(_stemmer().stemWord(word))
 
 
@@ -112,7 +110,7 @@ def _stemmer() -> Any:
 
 
 def _mixed(token: str) -> Iterator[str]:
-    """Yield the terms of a token with characters of a script that is written without blanks."""
+    """Yield the terms of a token that has characters of an unspaced script."""
     at = 0
     for run in UNSPACED.finditer(token):
         if run.start() > at:

@@ -1,6 +1,6 @@
-"""Which words say nothing, and which stand for one another? Lists that come with the program, read when first needed.
+"""The word lists that ship with the package: stop words, synonyms and translations, read when first needed.
 
-They are small on purpose: what people say of tasks and skills, not a dictionary.
+They are small on purpose: the vocabulary of tasks and skills, not a dictionary.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHORTEST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class Translations:
-    """English words by what stands for them elsewhere: `runs` of unspaced scripts, `beginnings` of words, `phrases`.
+    """English words by their translations: `runs` of unspaced scripts, `beginnings` of words, `phrases`.
 
     `longest` is the length of the longest run. `beginnings` are grouped by their first three letters.
     """
@@ -41,7 +41,7 @@ class Translations:
         return [english for _, english in best]
 
     def inside(self, word: str, *, shortest: int) -> list[Sequence[str]]:
-        """Return the meanings of the listed beginnings that a compound holds after its first letters."""
+        """Return the meanings of the listed beginnings that occur inside a compound, after its first letter."""
         return [
             english
             for at in range(1, len(word) - shortest + 1)
@@ -50,7 +50,7 @@ class Translations:
         ]
 
     def in_run(self, run: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield what is listed of a run of unspaced text, the longest first at each place, and its meanings."""
+        """Yield the listed parts of a run of unspaced text with their meanings; at each position the longest wins."""
         at = 0
         while at < len(run):
             for size in range(min(self.longest, len(run) - at), 0, -1):
@@ -65,23 +65,23 @@ class Translations:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Return the folded words of `language` that say nothing of a task."""
+    """Return the folded stop words of `language`."""
     return _all_stop_words()[language]
 
 
 def languages() -> Iterator[str]:
-    """Yield the languages whose stop words are known, but English."""
+    """Yield the languages with stop words, except English."""
     return (language for language in _all_stop_words() if language != "en")
 
 
 def stop_word_languages(word: str) -> Sequence[str]:
-    """Return the languages in which a folded word says nothing of a task."""
+    """Return the languages in which a folded word is a stop word."""
     return _languages_of_stop_words().get(word, ())
 
 
 @cache
 def translations() -> Translations:
-    """Return what stands for English words in other languages."""
+    """Return the translations of English words from other languages."""
     runs: dict[str, list[str]] = {}
     beginnings: dict[str, list[tuple[str, Sequence[str]]]] = {}
     phrases: list[tuple[str, Sequence[str]]] = []
@@ -102,7 +102,7 @@ def translations() -> Translations:
 
 @cache
 def synonym_groups() -> Sequence[Sequence[str]]:
-    """Return groups of English words and phrases that stand for one another."""
+    """Return groups of English words and phrases that are synonyms of one another."""
     return [_parts(line) for line in _lines("synonyms.txt")]
 
 

@@ -1,4 +1,4 @@
-"""Which letters are alike, and which are written without blanks between words?"""
+"""Scripts: which are written without spaces between words, and how accents and case are folded. Pure."""
 
 from __future__ import annotations
 

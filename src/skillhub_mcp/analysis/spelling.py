@@ -1,4 +1,4 @@
-"""Which known word was meant? For words of a question that no skill has."""
+"""Spelling correction for words of a query that no skill has."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _SHORTEST_PART = 3
 
 
 class Speller:
-    """Mends words by those that skills are named and described with. `words` says how many skills have each."""
+    """Corrects words to those in names, descriptions and tags. `words` counts the skills that have each."""
 
     def __init__(self, words: Mapping[str, int]) -> None:
         self._words = words
 
     def knows(self, word: str) -> bool:
-        """Whether a skill is named or described with `word`, which is folded."""
+        """Whether a skill has the folded `word` in its name, description or tags."""
         return word in self._words
 
     def describes(self, text: str) -> bool:
-        """Whether a skill is named or described with unspaced `text`, alone or inside a longer run."""
+        """Whether a skill has the unspaced `text` in its name, description or tags, alone or inside a longer run."""
         return any(text in run for run in self._unspaced)
 
     def near(self, word: str, *, limit: int = 2) -> list[str]:
-        """Return the nearest known words, at most `limit`, those that more skills have first.
+        """Return the nearest known words, at most `limit`, the most frequent first.
 
-        Nearest by the fewest letters left out, added, changed or swapped; the first letter is taken to be right.
+        Distance counts letters left out, added, changed or swapped; the first letter is assumed to be right.
         """
         from rapidfuzz.distance import OSA
         from rapidfuzz.process import extract
@@ -44,7 +44,7 @@ class Speller:
         return sorted(nearest, key=lambda known: (-self._words[known], known))[:limit]
 
     def parts(self, word: str) -> tuple[str, str] | None:
-        """Return the two known words that `word` is written together from, or None."""
+        """Return the two known words that `word` joins, or None."""
         cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
         known = [(word[:at], word[at:]) for at in cuts if word[:at] in self._words and word[at:] in self._words]
         return max(known, key=lambda pair: min(self._words[part] for part in pair), default=None)

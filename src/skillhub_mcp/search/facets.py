@@ -1,4 +1,4 @@
-"""What is there to choose from? How many skills each category, tag and source has."""
+"""Facets: how many skills each category, tag and source has."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What is asked for? A query becomes clauses: each something that a fitting skill has, in one of several words.
+"""Query parsing: a text becomes clauses, each of which any of several alternatives satisfies. Pure.
 
-The rules of this module:
-1. What was written counts in full; what merely stands for it counts less, and never adds to it.
-2. A word in another language than English stands for its English words; without any it stands for itself.
-3. A word that no skill has is taken for a misspelt one, or for two words written together, before it is given up.
-   Given up it stays a clause, which nothing can satisfy: a question of such words finds nothing that fits.
+1. A word as written counts in full; an alternative to it counts less, and never adds to it.
+2. A word in another language has its English translations as alternatives; without any it stands for itself.
+3. A word that no skill has is corrected as a misspelling, or split into two words. If neither works, its clause stays
+   without alternatives, so that a query of such words finds nothing that fits.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.statistics import Statistics
 
-# Measured on the development queries; docs/benchmarks.md has what each kind of alternative adds.
+# Measured on the development queries; docs/benchmarks.md shows what each kind of alternative adds.
 _FIRST_MEANING = 1.0
 _FURTHER_MEANING = 0.8
 _INSIDE_A_COMPOUND = 0.8
 _BESIDE_ITSELF = 0.6
 _SYNONYM = 0.6
-_MENDED = 0.8
+_CORRECTED = 0.8
 _JOINED = 0.6
 
 _LONGEST_PHRASE = 3
@@ -36,13 +35,13 @@ _SHORTEST_COMPOUND = 9
 _SHORTEST_INSIDE = 5
 _SHORTEST_FOREIGN = 3
 _SHORTEST_JOINED = 7
-# A word that so few skills have in their bodies, and none in its description, may be a slip of theirs too.
+# A word that so few bodies have, and no description, may be a misspelling in those skills too.
 _RARE = 5
 _MOST_CLAUSES = 60
 
 
 class TermOrigin(str, Enum):
-    """Why a word stands for what was asked."""
+    """How an alternative follows from what was written."""
 
     ASKED = "asked"
     SYNONYM = "synonym"
@@ -53,7 +52,7 @@ class TermOrigin(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Terms that a skill must all have to satisfy a clause, what that counts, and the words they come from."""
+    """Terms of which a skill must have all, the weight of having them, and the text that they come from."""
 
     terms: tuple[str, ...]
     weight: float
@@ -63,7 +62,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One thing that was asked for: the words of the query, and what may stand for them. None if nothing can."""
+    """One part of a query as `asked`, and its alternatives; without any, nothing satisfies it."""
 
     asked: str
     alternatives: tuple[Alternative, ...]
@@ -71,7 +70,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Query:
-    """A query as ranking understands it: its clauses, and the terms that stand side by side in it."""
+    """A parsed query: its clauses, and the pairs of adjacent terms."""
 
     clauses: tuple[Clause, ...]
     phrases: tuple[tuple[str, str], ...]
@@ -106,10 +105,7 @@ ALL_ORIGINS = frozenset(TermOrigin)
 def parse_query(
     query: str, statistics: Statistics, speller: Speller, *, origins: frozenset[TermOrigin] = ALL_ORIGINS
 ) -> Query:
-    """Return what `query` asks for, given what the library's skills have; words of other `origins` do not count.
-
-    `query` is normalised. Pure: the same values give the same question.
-    """
+    """Parse a normalised query against the vocabulary of the skills, with alternatives of those `origins` only."""
     words = tokens(query)
     language = _language(words, speller)
     english = any(fold_marks(word) in stop_words("en") for word in words)
@@ -127,9 +123,9 @@ def parse_query(
 
 
 def _language(words: Sequence[str], speller: Speller) -> str | None:
-    """Return the language whose stop words are more among `words` than the English ones, or None.
+    """Return the language whose stop words outnumber the English ones among `words`, or None.
 
-    One alone says little (`AI`, `per`): then another word must be listed that no skill is described with.
+    One stop word alone says little (`AI`, `per`): then another word must have a translation and occur in no skill.
     """
     folded = [fold_marks(word) for word in words if not word.isupper()]
     hits = Counter(language for word in folded for language in stop_word_languages(word))
@@ -141,11 +137,11 @@ def _language(words: Sequence[str], speller: Speller) -> str | None:
 
 
 def _translated(query: str, language: str | None, speller: Speller) -> Iterator[_Draft]:
-    """Yield what the lists say of unspaced text and of phrases."""
+    """Yield drafts for the translations of unspaced text and of phrases."""
     for run in UNSPACED.findall(query):
         for found, meanings in translations().in_run(run):
             draft = _Draft(found)
-            # Skills that are described in the query's own words come before what those mean in English.
+            # Skills described in the language of the query come before its English translation.
             draft.offer_meanings(meanings, _BESIDE_ITSELF if speller.describes(found) else _FIRST_MEANING)
             yield draft
     if language is None:
@@ -159,7 +155,7 @@ def _translated(query: str, language: str | None, speller: Speller) -> Iterator[
 
 
 def _of_unspaced(word: str, statistics: Statistics) -> Iterator[_Draft]:
-    """Yield the terms of a word with unspaced text, as far as any skill has them: it is written in their language."""
+    """Yield drafts for the terms of a word in an unspaced script that some skill has."""
     for term in token_terms(word):
         if statistics.frequency(term):
             draft = _Draft(term)
@@ -186,17 +182,17 @@ def _of_word(
     for term in known:
         draft.offer(word, 1.0, TermOrigin.ASKED, [term])
     if not speller.knows(folded) and language is None and all(statistics.frequency(term) < _RARE for term in wanted):
-        _mend(draft, folded, speller)
+        _correct(draft, folded, speller)
     yield draft
 
 
-def _mend(draft: _Draft, word: str, speller: Speller) -> None:
+def _correct(draft: _Draft, word: str, speller: Speller) -> None:
     near = speller.near(word)
     for known in near:
-        draft.offer(known, _MENDED, TermOrigin.SPELLING)
+        draft.offer(known, _CORRECTED, TermOrigin.SPELLING)
     parts = None if near else speller.parts(word)
     if parts is not None:
-        draft.offer(" ".join(parts), _MENDED, TermOrigin.SPELLING)
+        draft.offer(" ".join(parts), _CORRECTED, TermOrigin.SPELLING)
 
 
 def _offer_synonyms(asked: Sequence[str], drafts: list[_Draft]) -> None:
@@ -215,7 +211,7 @@ def _offer_synonyms(asked: Sequence[str], drafts: list[_Draft]) -> None:
 
 
 def _offer_joined(words: Sequence[str], drafts: Sequence[_Draft], statistics: Statistics) -> None:
-    """Offer, for each of two words that skills write as one, that one."""
+    """Offer the joined form of two adjacent words where skills write them as one."""
     for pair in pairwise(words):
         one = "".join(map(fold_marks, pair))
         if len(one) >= _SHORTEST_JOINED and not UNSPACED.search(one) and statistics.frequency(stem(one)):
@@ -225,7 +221,7 @@ def _offer_joined(words: Sequence[str], drafts: Sequence[_Draft], statistics: St
 
 
 def _clauses(drafts: Sequence[_Draft], origins: frozenset[TermOrigin]) -> tuple[Clause, ...]:
-    """Return the drafts as clauses, each set of alternatives once."""
+    """Return the drafts as clauses, without duplicate sets of alternatives."""
     clauses: dict[tuple[str, frozenset[tuple[str, ...]]], Clause] = {}
     for draft in drafts:
         alternatives = tuple(choice for choice in draft.alternatives.values() if choice.origin in origins)

@@ -1,4 +1,4 @@
-"""In what order, how well does the best fit, and which of them are shown? Pure (seed 002 §3.2, DECISIONS 18, 21)."""
+"""Ranking: the order of the hits, how well the best one fits, and where the tail is cut. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 NEVER_CUT = 5
 NEAR_MISSES = 3
 
-# By words alone a fitting skill scores at least this times the logarithm of the library's size: 99 of 100 do, while
-# two thirds of the questions that nothing fits stay below. docs/benchmarks.md has the curve.
+# By text alone a fitting skill scores at least this times the logarithm of the number of skills: 99 of 100 do, while
+# two thirds of the queries that nothing fits stay below. docs/benchmarks.md has the curve.
 _FITTING = 2.6
-# A skill that is named or described with this share of what was asked for, by rarity, fits however short the question.
+# A skill whose name and description cover this share of the query, by rarity, fits however short the query is.
 _COVERED = 0.7
-# What a score of that kind is shown as: above it fits, below it is a near miss.
+# The score shown at that limit: above it a skill fits, below it is a near miss.
 HALF = 0.5
 
 
 class Reason(str, Enum):
-    """Which way of searching found a hit."""
+    """What found a hit."""
 
     TEXT = "text"
     VECTOR = "vector"
@@ -33,9 +33,9 @@ class Reason(str, Enum):
 
 
 class Hit(NamedTuple):
-    """A skill that was found: its directory (the row's key), a score in 0..1, and which way found it.
+    """A skill that was found: its directory (the key of the row), a score in 0..1, and what found it.
 
-    A score of a half or more says that the skill fits, whatever was asked for and however large the library is.
+    A score of one half or more means that the skill fits, whatever the query and however many skills there are.
     """
 
     directory: str
@@ -44,7 +44,7 @@ class Hit(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether the skill fits, as far as scores can say."""
+        """Whether the score says that the skill fits."""
         return self.score >= HALF
 
 
@@ -58,11 +58,11 @@ def rank(
     usual_nearness: float | None = None,
     named: frozenset[str] = frozenset(),
 ) -> list[Hit]:
-    """Return the candidates that score at all as hits, best first; equal ones stay in their order.
+    """Return the candidates that score at all as hits, best first; equal ones keep their order.
 
-    `totals` are what a reranker says that each counts. The best shows how well it fits among that many `skills`, and
-    the others keep their ratio to it. With `meaning_alone` the cosine is the score.
-    What is `named` like the query comes first and fits.
+    `totals` are the reranked scores. The score of the best hit is its fitness among that many `skills`; the others
+    keep their ratio to it. With `meaning_alone` the cosine is the score. A skill `named` like the query comes first and
+    fits.
     """
     if meaning_alone:
         near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
@@ -94,11 +94,10 @@ def fitness(
     skills: int,
     usual_nearness: float | None = None,
 ) -> float:
-    """Return how well the best candidates fit, in 0..1: from a half on they do.
+    """Return how well the best candidate fits, in 0..1; from one half on it fits.
 
-    Where it is known how near a barely fitting skill's vector usually is, words count the less the farther all are.
-
-    A word's weight grows with the logarithm of the number of skills that lack it, so that scores are measured by it.
+    The weight of a word grows with the logarithm of the number of skills, so scores are measured by it. Where the
+    `usual_nearness` of a barely fitting skill is known, text counts less the farther the nearest candidate is.
     """
     if not totals:
         return 0.0
@@ -109,13 +108,13 @@ def fitness(
         strength *= max(0.0, nearest) / usual_nearness
     coverage = float(scores.coverage[best])
     by_coverage = HALF + (coverage - _COVERED) * HALF / (1.0 - _COVERED) if coverage >= _COVERED else 0.0
-    # Where no word is shared there is the cosine alone, which says little.
+    # Without a shared word there is the cosine alone, which says little.
     nearness = 0.0 if strength else max(0.0, candidates[best].nearness or 0.0) * HALF
     return min(1.0, max(strength * HALF, by_coverage, nearness))
 
 
 def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
-    """Whether the best of `hits` fits."""
+    """Whether the best of `hits` reaches `threshold`."""
     return bool(hits) and hits[0].score >= threshold
 
 

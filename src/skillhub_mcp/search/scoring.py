@@ -1,9 +1,9 @@
-"""How well does each candidate fit? BM25F over the fields, and what rerankers go by besides. Pure functions.
+"""Scoring: BM25F over the fields of each candidate, and the other figures that reranking uses. Pure.
 
-BM25F: Robertson, Zaragoza and Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM 2004). The body pays
-only with a `k1` raised in step with the fields' weights, and with its length normalised hard.
+BM25F: Robertson, Zaragoza and Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM 2004). The body
+improves results only with a `k1` raised along with the weights of the fields, and with strong length normalisation.
 
-Weights were set by hand on the development queries and rounded; `skillhub eval run` repeats the measure.
+The weights were set by hand on the development queries and rounded; `skillhub eval run` repeats the measurement.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHORT = slice(0, 4)
 
 @dataclass(frozen=True)
 class Weights:
-    """What a term counts in each field, and how far a field's length takes away from that, in 0..1."""
+    """The weight of a term in each field, and how strongly the length of the field is normalised, in 0..1."""
 
     fields: Mapping[str, float] = field(
         default_factory=lambda: {"name": 8.0, "description": 8.0, "tags": 4.0, "category": 2.0, "body": 1.0}
@@ -44,11 +44,11 @@ WEIGHTS = Weights()
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The candidates' scores, in their order, each part on its own.
+    """The scores of the candidates, in their order, each component on its own.
 
-    `words` is BM25F and has no upper bound; `meaning` and `phrase` are shares in 0..1; `coverage` is the share of what
-    was asked for, by rarity, that the short fields have. `by_clause` holds what each clause added to `words`: a row a
-    clause, a column a candidate.
+    `words` is BM25F and has no upper bound; `meaning` and `phrase` are shares in 0..1; `coverage` is the share of the
+    query, weighted by rarity, that the short fields have. `by_clause` has what each clause added to `words`:
+    one row per clause, one column per candidate.
     """
 
     words: NDArray[Any]
@@ -59,20 +59,20 @@ class Scores:
 
     @property
     def shares(self) -> NDArray[Any]:
-        """The words of each as a share of the best."""
+        """The `words` score of each candidate as a share of the best."""
         best = float(self.words.max(initial=0.0))
         shares: NDArray[Any] = self.words / best if best else self.words
         return shares
 
-    def matched(self, question: Query, number: int) -> list[str]:
-        """Return what was asked for that a candidate has, what counts most first."""
-        worth = self.by_clause[:, number].tolist()
+    def matched(self, query: Query, column: int) -> list[str]:
+        """Return the parts of the query that the candidate in that column has, the weightiest first."""
+        worth = self.by_clause[:, column].tolist()
         best_first = sorted(range(len(worth)), key=worth.__getitem__, reverse=True)
-        return list(dict.fromkeys(question.clauses[one].asked for one in best_first if worth[one] > 0.0))
+        return list(dict.fromkeys(query.clauses[one].asked for one in best_first if worth[one] > 0.0))
 
 
 def score(
-    question: Query,
+    query: Query,
     terms: Terms,
     statistics: Statistics,
     *,
@@ -80,46 +80,46 @@ def score(
     fields: frozenset[str] = ALL_FIELDS,
     weights: Weights = WEIGHTS,
 ) -> Scores:
-    """Return how well each candidate fits by its `terms` and its `nearness`; only what stands in `fields` counts.
+    """Return the scores of candidates by their `terms` in `fields` and by their `nearness`.
 
-    A candidate with more of a term never scores less in `words`, and what a candidate scores there depends on no other.
+    More occurrences of a term never lower the `words` score, which depends on no other candidate.
     """
     import numpy as np
 
-    table = _Table(question, terms, statistics, fields, weights)
+    table = _Table(query, terms, statistics, fields, weights)
     candidates = len(terms.lengths)
-    by_clause = np.zeros((len(question.clauses), candidates))
+    by_clause = np.zeros((len(query.clauses), candidates))
     by_clause[table.answerable] = table.best_of_clauses(table.worth)
-    # What nothing can stand for is as rare as what no skill has.
-    rarity = np.full(len(question.clauses), statistics.rarity(""))
+    # A clause without alternatives is as rare as a term that no skill has.
+    rarity = np.full(len(query.clauses), statistics.rarity(""))
     rarity[table.answerable] = table.best_of_clauses(table.rarity)
-    # Added up in the same order as what was asked for, so that all of it is a share of exactly 1.
-    covered = (rarity[table.answerable][:, None] * table.best_of_clauses(table.standing)).sum(axis=0)
+    # Summed in the order of the clauses, so that full coverage is exactly 1.
+    covered = (rarity[table.answerable][:, None] * table.best_of_clauses(table.covering)).sum(axis=0)
     asked = sum(rarity.tolist())
     return Scores(
         words=by_clause.sum(axis=0),
         meaning=_spread(nearness) if nearness else np.zeros(candidates),
-        phrase=_phrases(question, terms) if {"name", "description"} <= fields else np.zeros(candidates),
+        phrase=_phrases(query, terms) if {"name", "description"} <= fields else np.zeros(candidates),
         coverage=covered / asked if asked else covered,
         by_clause=by_clause,
     )
 
 
-def _phrases(question: Query, terms: Terms) -> NDArray[Any]:
-    """Return which share of the question's pairs of terms stand side by side in each name or description."""
+def _phrases(query: Query, terms: Terms) -> NDArray[Any]:
+    """Return the share of the query's pairs of terms that are adjacent in each name or description."""
     import numpy as np
 
-    having = terms.having_phrases([phrase_hash(*pair) for pair in question.phrases])
-    return np.bincount(having, minlength=len(terms.lengths)) / max(1, len(question.phrases))
+    having = terms.having_phrases([phrase_hash(*pair) for pair in query.phrases])
+    return np.bincount(having, minlength=len(terms.lengths)) / max(1, len(query.phrases))
 
 
 def _certainty(choice: Alternative) -> float:
-    """Return for how much of its clause an alternative stands; a guess at what was meant never for enough of it."""
+    """Return how much of its clause an alternative covers; a corrected spelling never covers enough alone."""
     return choice.weight * (_GUESSED if choice.origin is TermOrigin.SPELLING else 1.0)
 
 
 def _spread(nearness: Sequence[float | None]) -> NDArray[Any]:
-    """Return how near each candidate is, from 0 for the farthest of them to 1 for the nearest."""
+    """Return the nearness of each candidate, scaled from 0 for the farthest to 1 for the nearest."""
     import numpy as np
 
     known = [one for one in nearness if one is not None]
@@ -130,28 +130,26 @@ def _spread(nearness: Sequence[float | None]) -> NDArray[Any]:
 
 
 def contributions(
-    question: Query,
+    query: Query,
     terms: Terms,
     statistics: Statistics,
     *,
     fields: frozenset[str] = ALL_FIELDS,
     weights: Weights = WEIGHTS,
 ) -> list[list[Contribution]]:
-    """Return for each candidate what each clause brought it in `words`, the most first; those that brought nothing
-    are left out.
-    """
-    table = _Table(question, terms, statistics, fields, weights)
+    """Return for each candidate what each clause contributed to `words`, the largest first, without zeros."""
+    table = _Table(query, terms, statistics, fields, weights)
     worth = table.worth.T.tolist()
     found: list[list[Contribution]] = [[] for _ in worth]
     begin = 0
-    for clause in question.clauses:
+    for clause in query.clauses:
         end = begin + len(clause.alternatives)
         for number, own in enumerate(found):
             values = worth[number][begin:end]
             best = max(values, default=0.0)
             if best > 0.0:
                 choice = clause.alternatives[values.index(best)]
-                own.append(Contribution(clause.asked, choice, best, table.where(choice, number)))
+                own.append(Contribution(clause.asked, choice, best, table.fields_of(choice, number)))
         begin = end
     for own in found:
         own.sort(key=lambda one: -one.worth)
@@ -160,29 +158,29 @@ def contributions(
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a clause brought a skill: the words asked for, what stood for them, how much, and in which fields."""
+    """What a clause contributed to a score: its text, the matching alternative, how much, and in which fields."""
 
     asked: str
     choice: Alternative
     worth: float
     fields: tuple[str, ...]
 
-    def told(self) -> str:
-        """Return it for a person or a model to read, such as `invoice 9.1 in name, body (translation of Rechnung)`."""
+    def describe(self) -> str:
+        """Return it as text, such as `invoice 9.1 in name, body (translation of Rechnung)`."""
         source = "" if self.choice.origin is TermOrigin.ASKED else f" ({self.choice.origin.value} of {self.asked})"
         return f"{self.choice.text} {self.worth:.1f} in {', '.join(self.fields)}{source}"
 
 
 class _Table:
-    """What each alternative of a question is worth to each candidate: a row an alternative, in the clauses' order.
+    """The worth of each alternative of a query to each candidate: one row per alternative, in the order of the clauses.
 
-    `standing` is how certainly a candidate has an alternative in its short fields, `rarity` how rare its rarest term
-    is, by what it counts. `answerable` are the numbers of the clauses that have any alternative.
+    `covering` is how certainly a candidate has an alternative in its short fields, `rarity` the weighted rarity of its
+    rarest term. `answerable` are the numbers of the clauses that have an alternative.
     """
 
     def __init__(
         self,
-        question: Query,
+        query: Query,
         terms: Terms,
         statistics: Statistics,
         fields: frozenset[str],
@@ -190,7 +188,7 @@ class _Table:
     ) -> None:
         import numpy as np
 
-        self._numbers = {term: number for number, term in enumerate(question.terms)}
+        self._numbers = {term: number for number, term in enumerate(query.terms)}
         self._found = found = terms.occurrences([hash_of(term) for term in self._numbers])
         rarity = np.array([statistics.rarity(term) for term in self._numbers])
         used = np.array([weights.fields[name] if name in fields else 0.0 for name in FIELDS])
@@ -198,33 +196,33 @@ class _Table:
         length = 1.0 - normalised + normalised * terms.lengths / statistics.mean_lengths
         shares = (used / np.maximum(length, 1e-9)).T
         weighted = (found.counts * shares[:, found.rows]).sum(axis=0)
-        # A row a term, a column a candidate.
+        # One row per term, one column per candidate.
         of_term, in_short = np.zeros((2, len(self._numbers), len(terms.lengths)))
         of_term[found.asked, found.rows] = rarity[found.asked] * weighted * (_K1 + 1.0) / (_K1 + weighted)
         self._in_use = used > 0.0
         in_short[found.asked, found.rows] = found.counts[_SHORT][self._in_use[_SHORT]].any(axis=0)
 
-        choices = [choice for clause in question.clauses for choice in clause.alternatives]
+        choices = [choice for clause in query.clauses for choice in clause.alternatives]
         numbers = np.array([self._numbers[term] for choice in choices for term in choice.terms], dtype=np.intp)
         starts = starts_of([len(choice.terms) for choice in choices])
         counted = np.array([choice.weight for choice in choices])
         certainty = np.array([_certainty(choice) for choice in choices])
-        # An alternative of several terms is worth as much as its least.
+        # An alternative of several terms is worth as much as its weakest term.
         self.worth = counted[:, None] * np.minimum.reduceat(of_term[numbers], starts)
-        self.standing = certainty[:, None] * np.minimum.reduceat(in_short[numbers], starts)
+        self.covering = certainty[:, None] * np.minimum.reduceat(in_short[numbers], starts)
         self.rarity = counted * np.maximum.reduceat(rarity[numbers], starts)
-        self.answerable = [number for number, clause in enumerate(question.clauses) if clause.alternatives]
-        self._clauses = starts_of([len(question.clauses[number].alternatives) for number in self.answerable])
+        self.answerable = [number for number, clause in enumerate(query.clauses) if clause.alternatives]
+        self._clauses = starts_of([len(query.clauses[number].alternatives) for number in self.answerable])
 
     def best_of_clauses(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the greatest of the alternatives' values for each answerable clause."""
+        """Return the largest value among the alternatives of each answerable clause."""
         import numpy as np
 
         best: NDArray[Any] = np.maximum.reduceat(values, self._clauses)
         return best
 
-    def where(self, choice: Alternative, number: int) -> tuple[str, ...]:
-        """Return the fields in which a candidate has any of the alternative's terms."""
+    def fields_of(self, choice: Alternative, number: int) -> tuple[str, ...]:
+        """Return the fields in which a candidate has a term of the alternative."""
         import numpy as np
 
         asked = np.isin(self._found.asked, [self._numbers[term] for term in choice.terms])

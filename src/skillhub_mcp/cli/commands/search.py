@@ -60,7 +60,7 @@ def _as_json(answer: SearchAnswer) -> dict[str, object]:
             "matched": list(hit.matched),
             "path": hit.skill.directory,
             "copies": list(hit.copies),
-            "explanation": [part.told() for part in hit.contributions],
+            "explanation": [part.describe() for part in hit.contributions],
         }
         for hit in answer.hits
     ]
@@ -86,7 +86,7 @@ def _tell(answer: SearchAnswer) -> None:
         for copy in hit.copies:
             say(f"      also as {copy}")
         for part in hit.contributions:
-            say(f"      {one_line(part.told())}")
+            say(f"      {one_line(part.describe())}")
     if answer.facets is not None:
         for name, counts in asdict(answer.facets).items():
             if counts:

@@ -1,4 +1,4 @@
-"""In what order do the best candidates stand, by more than words? Two ways: fixed weights, and a model."""
+"""Rerankers: order the best candidates by more than text. Two of them: fixed weights, and a provider's model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reranker promises, and the values it deals in."""
+"""The Reranker protocol and its values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """Candidates as rerankers see them: the parts of their scores, each in 0..1, and what they are called and for.
+    """Candidates as rerankers see them: the components of their scores, each in 0..1, their names and descriptions.
 
-    `words` is the share of the best candidate's BM25F; `meaning` how near the vector is among the candidates'; `phrase`
-    the share of the query's pairs of words that stand side by side. `names` and `descriptions` are left out where no
-    reranker reads them. Each has a place for every candidate.
+    `words` is the share of the best BM25F score; `meaning` the scaled nearness of the vector; `phrase` the share of the
+    query's pairs of words that are adjacent. `names` and `descriptions` are empty where no reranker reads them. Each
+    has one item per candidate.
     """
 
     words: NDArray[Any]
@@ -29,10 +29,10 @@ class Contenders:
 
 
 class Reranker(Protocol):
-    """Says what each contender counts."""
+    """Scores contenders."""
 
     def rerank(self, query: str, contenders: Contenders) -> list[float]:
-        """Return one number of at least 0 a contender, in their order; more is better. Raises RerankingError.
+        """Return one number of at least 0 per contender, in their order; more is better. Raises RerankingError.
 
-        In whatever order the contenders are given, each gets the same number.
+        The order of the contenders does not change their numbers.
         """

@@ -1,4 +1,4 @@
-"""The default reranker: a weighted sum of the parts of a score, set by hand and small enough to be read."""
+"""The default reranker: a weighted sum of the components of a score."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixedWeights:
-    """What each part counts, beside the words' 1. Weighted sums beat the fusing of ranks: docs/benchmarks.md."""
+    """The weight of each component; text counts 1. A weighted sum beats rank fusion (docs/benchmarks.md)."""
 
     meaning: float = 0.2
     phrase: float = 0.1
 
     def rerank(self, query: str, contenders: Contenders) -> list[float]:
-        """Return the weighted sums: 1 and a little more for the best. Looks at no text."""
+        """Return the weighted sums, from 0 to a little more than 1."""
         del query
         total = contenders.words + self.meaning * contenders.meaning + self.phrase * contenders.phrase
         totals: list[float] = total.tolist()
@@ -25,5 +25,5 @@ class FixedWeights:
 
 
 WITH_WORD_VECTORS = FixedWeights()
-# A provider's model knows more of meaning than word vectors do.
+# Embeddings of a provider's model capture more meaning than word vectors do.
 WITH_A_PROVIDER = FixedWeights(meaning=0.5)

@@ -1,6 +1,6 @@
-"""The second reranker: a provider's model is shown names and descriptions, never bodies, and says which fit.
+"""The model reranker: a provider's model gets names and descriptions, never bodies, and answers which fit.
 
-What a skill's author wrote may try to talk to the model. It can at most move skills up or down: the answer is numbers.
+A description may try to instruct the model. It can at most move skills up or down, since the answer is numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.search.rerankers.base import Contenders
 
 _DESCRIPTION_CHARACTERS = 400
-# Some models think before they answer; a person waits.
+# Some models reason before they answer, while a person waits.
 _SECONDS = 10.0
 
 _ASK = (
@@ -26,14 +26,14 @@ _ASK = (
 
 
 class ModelCall(Protocol):
-    """One question to one provider's model."""
+    """One request to a provider's model."""
 
     def __call__(self, instruction: str, text: str, *, timeout: float) -> str:
         """Return the model's answer, as JSON text. Raises RequestFailed."""
 
 
 class ModelReranker:
-    """A Reranker that asks a model."""
+    """A Reranker that calls a model."""
 
     def __init__(self, identity: str, ask: ModelCall, *, seconds: float = _SECONDS) -> None:
         self._identity = identity
@@ -41,11 +41,11 @@ class ModelReranker:
         self._seconds = seconds
 
     def rerank(self, query: str, contenders: Contenders) -> list[float]:
-        """Return from 2 down to 1 for what the model calls fitting, and below 1 for the rest, by their words.
+        """Return from 2 down to 1 for the skills that the model names, and below 1 for the rest, by their text scores.
 
-        Raises RerankingError where the provider fails or answers with something else.
+        Raises RerankingError where the provider fails or its answer is malformed.
         """
-        # By name, so that the order in which they come says nothing and changes nothing.
+        # Sorted by name, so that the order of the candidates cannot influence the model.
         names, descriptions = contenders.names, contenders.descriptions
         shown = sorted(range(len(names)), key=lambda one: (names[one], descriptions[one]))
         skills = [

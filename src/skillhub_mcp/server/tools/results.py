@@ -75,7 +75,7 @@ def _hit(hit: FoundSkill) -> dict[str, object]:
     if hit.copies:
         told["copies"] = list(hit.copies)
     if hit.contributions:
-        told["explanation"] = [part.told() for part in hit.contributions]
+        told["explanation"] = [part.describe() for part in hit.contributions]
     return told
 
 
