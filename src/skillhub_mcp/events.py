@@ -1,7 +1,7 @@
 """Events: the one interface between what the hub does and the observers that log, audit, trace or count it.
 
-1. Events carry no content: no query, no instructions, no text of a file, no command arguments. Observers cannot disclose
-   what they never receive. Names of skills and files are in `UseEvent`, and only the audit log records them.
+1. Events carry no content: no query, no instructions, no text of a file, no command arguments. Observers cannot
+   disclose what they never receive. Names of skills and files are in `UseEvent`; only the audit log records them.
 2. An observer is called when an event starts and when it has ended; the fields are filled in between.
 3. An observer never makes the observed operation fail: it skips what it cannot do.
 """

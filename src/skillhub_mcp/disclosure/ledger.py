@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 
 Layer = Literal["catalogue", "skill", "file", "agents"]
 
 # A session that goes on for days must not grow without end; what is forgotten is merely shown again.
-_KEPT = 4_096
+_MAX_ENTRIES = 4_096
 _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 
@@ -40,7 +40,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shown: OrderedDict[tuple[Layer, str], Shown] = OrderedDict()
+        self._shown: LRUCache[tuple[Layer, str], Shown] = LRUCache(_MAX_ENTRIES)
         self._count = 0
 
     def record(self, layer: Layer, name: str, key: str, text: str, *, mtime_ms: float | None = None) -> Shown:
@@ -48,13 +48,11 @@ class Ledger:
         tokens = estimate_tokens(text)
         with self._lock:
             self._count += 1
-            before = self._shown.pop((layer, key), None)
+            before = self._shown.get((layer, key))
             shown = Shown(layer, name, key, tokens, 1, mtime_ms, self._count)
             if before is not None:
                 shown = replace(shown, tokens=tokens + before.tokens, times=before.times + 1)
-            self._shown[layer, key] = shown
-            while len(self._shown) > _KEPT:
-                self._shown.popitem(last=False)
+            self._shown.put((layer, key), shown)
             return shown
 
     def record_skill(self, skill: Skill, text: str) -> Shown:
@@ -75,4 +73,4 @@ class Ledger:
     def entries(self) -> tuple[Shown, ...]:
         """Return everything that was shown, what was shown longest ago first."""
         with self._lock:
-            return tuple(self._shown.values())
+            return tuple(sorted(self._shown.values(), key=lambda shown: shown.number))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, codelia, fit
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import CODELIA
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -19,7 +19,7 @@ from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import Source, codelia_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 
-_KEPT = 32
+_MAX_CATALOGUES = 32
 _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 
@@ -54,7 +54,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CacheEntry:
     registry: Registry
     offers: Callable[[Skill], bool]
     listing: Listing
@@ -86,7 +86,7 @@ class Catalogues:
         self._home = home
         self._limits = limits
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._cache: LRUCache[str, _CacheEntry] = LRUCache(_MAX_CATALOGUES)
 
     def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
         """Return the skills for `cwd`; without `force_reload` as they were when they were last looked at (§10.1).
@@ -98,9 +98,8 @@ class Catalogues:
         project = self._project_of(os.path.expanduser(cwd or ""))
         offers = self._offers_in(project.root)
         with self._lock:
-            known = self._kept.get(project.cwd)
+            known = self._cache.get(project.cwd)
             if known is not None and known.offers == offers and not force_reload:
-                self._kept.move_to_end(project.cwd)
                 return known.listing
             if known is None:
                 registry = Registry(codelia_roots(project, home=self._home), admission=CODELIA)
@@ -111,10 +110,7 @@ class Catalogues:
             listing = _listing(project, registry.snapshot, self._allows, offers)
             if not self._tells_errors():
                 listing = replace(listing, errors=())
-            self._kept[project.cwd] = _Kept(registry, offers, listing)
-            self._kept.move_to_end(project.cwd)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._cache.put(project.cwd, _CacheEntry(registry, offers, listing))
             return listing
 
     def initial(self, cwd: str | None = None, *, with_paths: bool = True) -> Rendered:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from skillhub_mcp.analysis.scripts import UNSPACED
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, SkillScope, SkillSearchResult
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.names import fold_name
 
 _EXACT_PATH = 1.0
 _EXACT_NAME = 0.9
@@ -17,10 +18,6 @@ _PREFIX = (0.6, 0.8)
 _OVERLAP = (0.1, 0.5)
 
 _WORD = re.compile(r"[^\W_]+")
-# Scripts without blanks between words: what they share with a query are pairs of characters.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +75,13 @@ class _Asked:
         expanded = os.path.expanduser(text)
         path = os.path.normpath(os.path.join(cwd, expanded))
         self._paths = {path, os.path.realpath(path)}
-        self._name = _folded(text)
+        self._name = fold_name(text)
         self._words = words(text)
 
     def judge(self, skill: SkillMetadata) -> SkillSearchResult | None:
         if skill.path in self._paths or skill.dir in self._paths:
             return SkillSearchResult(skill=skill, score=_EXACT_PATH, reason="exact_path")
-        name = _folded(skill.name)
+        name = fold_name(skill.name)
         if name == self._name:
             return SkillSearchResult(skill=skill, score=_EXACT_NAME, reason="exact_name")
         if name.startswith(self._name):
@@ -102,9 +99,9 @@ class _Asked:
 def words(text: str) -> frozenset[str]:
     """Return the words of a text in any script, folded: runs of letters and digits, and pairs where none are spaced."""
     found: set[str] = set()
-    for word in _WORD.findall(_folded(text)):
+    for word in _WORD.findall(fold_name(text)):
         rest = word
-        for run in _UNSPACED.findall(word):
+        for run in UNSPACED.findall(word):
             found.update(_pairs(run))
             rest = rest.replace(run, " ", 1)
         found.update(rest.split())
@@ -113,10 +110,6 @@ def words(text: str) -> frozenset[str]:
 
 def _pairs(run: str) -> Sequence[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _within(bounds: tuple[float, float], share: float) -> float:
