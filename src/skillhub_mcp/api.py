@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from skillhub_mcp.bootstrap import make_hub, make_registry, project_of, registry_admission
-from skillhub_mcp.disclosure.available_skills import available_skills as _available
+from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
@@ -44,7 +44,7 @@ def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) ->
 
 def available_skills(index: RegistryIndex) -> str:
     """Return the list that a model is shown: name, source and description of each skill that is for models (§7)."""
-    return _available(
+    return render_available_skills(
         (entry.name, entry.source.value, entry.description)
         for entry in index.skills
         if not entry.controls.disable_model_invocation

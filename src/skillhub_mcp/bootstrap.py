@@ -101,9 +101,9 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
         lambda cwd: project_of(replace(settings, cwd=cwd or settings.cwd)),
         home=os.path.expanduser("~"),
         limits=CatalogueLimits(settings.catalogue_max_entries, settings.catalogue_max_bytes),
-        allows=access.sees,
-        offers_in=lambda root: access.now(root).offers,
-        tells_errors=access.sees_everything,
+        is_allowed=access.sees,
+        enabled_in=lambda root: access.now(root).offers,
+        reports_errors=access.sees_everything,
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list_skills, mentionable_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
-from skillhub_mcp.disclosure.mentions import Resolution, resolve
+from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
@@ -144,7 +144,7 @@ class SkillHub:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""
         snapshot = self._live.snapshot()
         listed = list_skills(snapshot, self._access.now())
-        return resolve(text, mentionable_skills(snapshot, listed), cwd=cwd)
+        return resolve_mentions(text, mentionable_skills(snapshot, listed), cwd=cwd)
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""

@@ -9,7 +9,7 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.evaluation.overlaps import overlaps
+from skillhub_mcp.evaluation.overlaps import find_overlaps
 
 REPORTS = "Extract tables, figures and footnotes from scanned annual reports of public companies."
 
@@ -112,7 +112,7 @@ def test_what_is_hidden_or_switched_off_competes_with_nothing(skillhub: Skillhub
 def test_progress_goes_from_nothing_to_all_skills(hub_environment: dict[str, str]) -> None:
     told: list[tuple[str, int, int]] = []
     with hub_of(hub_environment) as hub:
-        found = overlaps(hub, least=0.8, progress=lambda *step: told.append(step))
+        found = find_overlaps(hub, least=0.8, progress=lambda *step: told.append(step))
     assert told == [("comparing", number, 3) for number in range(4)]
     assert len(found) == 1
 
@@ -133,7 +133,7 @@ def test_a_pair_is_told_once_from_the_side_on_which_it_is_closer(
     write_skill(names[1], "Reads PDF files and extracts tables, figures and footnotes.")
     sides = []
     with hub_of(hub_environment) as hub:
-        (overlap,) = overlaps(hub, least=0.01, progress=lambda *_: None)
+        (overlap,) = find_overlaps(hub, least=0.01, progress=lambda *_: None)
         for skill in hub.skills():
             scores = {hit.handle: hit.score for hit in hub.search(skill.description).hits}
             sides += [(score / scores[skill.name], skill.name, rival) for rival, score in scores.items()]

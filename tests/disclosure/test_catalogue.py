@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.seeds import seeds_example
 
-from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, codelia, descriptions, fit
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, fit, render_codelia, render_descriptions
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
@@ -45,7 +45,7 @@ CATALOG = seeds_example("skills-catalog")
 
 @pytest.mark.acceptance("S0-37", "S0-38", "S0-39")
 def test_the_seeds_catalogue_is_as_the_seed_shows_it() -> None:
-    text = fit(SEED, Budget(), codelia, search_tool="skill_search", load_tool="skill_load").text
+    text = fit(SEED, Budget(), render_codelia, search_tool="skill_search", load_tool="skill_load").text
     assert text.startswith("<skills_context>\n<skills_usage>\n  <rule>")
     assert text.endswith(f"</rule>\n</skills_usage>\n{CATALOG}")
     usage = text[: text.index("</skills_usage>")]
@@ -97,14 +97,14 @@ def test_the_specifications_format_is_the_reference_librarys(tmp_path: Path) -> 
 
 @pytest.mark.acceptance("S0-46", "S4-1")
 def test_without_skills_nothing_or_that_there_are_none_is_said() -> None:
-    assert fit([], Budget(), codelia).text == ""
-    assert fit([], Budget(), descriptions).text == "(no skills available)"
+    assert fit([], Budget(), render_codelia).text == ""
+    assert fit([], Budget(), render_descriptions).text == "(no skills available)"
 
 
 @pytest.mark.acceptance("S0-41")
 def test_of_too_many_skills_the_less_important_are_left_out_and_counted() -> None:
     entries = [entry("c", importance=2), entry("b", importance=0), entry("a", importance=1)]
-    rendered = fit(entries, Budget(max_entries=2), codelia, search_tool="skill_search")
+    rendered = fit(entries, Budget(max_entries=2), render_codelia, search_tool="skill_search")
     assert [one.name for one in rendered.catalogue.entries] == ["b", "a"]
     assert (rendered.catalogue.left_out, rendered.catalogue.truncated) == (1, True)
     assert '<skills_catalog scope="initial" truncated="true">' in rendered.text
@@ -114,7 +114,7 @@ def test_of_too_many_skills_the_less_important_are_left_out_and_counted() -> Non
 @pytest.mark.acceptance("S0-42", "S0-43")
 def test_descriptions_are_shortened_evenly_before_a_name_goes() -> None:
     entries = [entry("long-a", "x" * 400), entry("short", "tiny"), entry("long-b", "y" * 400)]
-    rendered = fit(entries, Budget(max_bytes=300), descriptions)
+    rendered = fit(entries, Budget(max_bytes=300), render_descriptions)
     lengths = {one.name: len(one.description) for one in rendered.catalogue.entries}
     assert lengths["short"] == 4
     assert lengths["long-a"] == lengths["long-b"] > 60
@@ -126,21 +126,21 @@ def test_descriptions_are_shortened_evenly_before_a_name_goes() -> None:
 @pytest.mark.acceptance("S0-43")
 def test_when_not_even_the_names_fit_the_rest_is_counted() -> None:
     entries = [entry(f"skill-{number:03}", "d" * 50) for number in range(100)]
-    rendered = fit(entries, Budget(max_bytes=500), descriptions)
+    rendered = fit(entries, Budget(max_bytes=500), render_descriptions)
     made = rendered.catalogue
     assert 0 < len(made.entries) < 100
     assert made.left_out == 100 - len(made.entries)
     assert f"{made.left_out} more skills are not listed" in rendered.text
-    nothing = fit(entries, Budget(max_bytes=5), descriptions)
+    nothing = fit(entries, Budget(max_bytes=5), render_descriptions)
     assert (nothing.text, nothing.catalogue.left_out) == ("", 100)
 
 
 @pytest.mark.acceptance("S0-42", "S4-2")
 def test_a_budget_in_tokens_is_kept_and_a_hundred_tokens_a_skill_are_enough_for_the_usual_ones() -> None:
     entries = [entry(f"skill-{number}", "Does a thing. Use when it is wanted. " * 8) for number in range(30)]
-    rendered = fit(entries, Budget(max_tokens=1_000), descriptions)
+    rendered = fit(entries, Budget(max_tokens=1_000), render_descriptions)
     assert 900 < estimate_tokens(rendered.text) <= 1_000
-    assert estimate_tokens(fit(entries, Budget(), descriptions).text) / 30 < 110
+    assert estimate_tokens(fit(entries, Budget(), render_descriptions).text) / 30 < 110
 
 
 texts = st.text(alphabet="ab é漢😀<&\n", max_size=60)

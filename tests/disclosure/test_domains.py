@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.domains import domains_of, examples, turned
+from skillhub_mcp.disclosure.domains import group_by_domain, pick_examples, rotate
 
 DAY = date(2026, 11, 21)
 
 
 def named(skills: list[str], **facts: Any) -> list[tuple[str, list[str]]]:
-    found = domains_of([skill(name, **facts) for name in skills])
+    found = group_by_domain([skill(name, **facts) for name in skills])
     return [(domain.name, [one.name for one in domain.skills]) for domain in found]
 
 
 def test_a_category_is_a_domain_whatever_the_tags_say() -> None:
-    found = domains_of(
+    found = group_by_domain(
         [
             skill("a", category="data", tags=("sql",)),
             skill("b", category="data", tags=("sql",)),
@@ -32,7 +32,7 @@ def test_a_category_is_a_domain_whatever_the_tags_say() -> None:
 
 
 def test_without_a_category_the_tag_that_most_share_is_the_domain_and_each_skill_counts_once() -> None:
-    found = domains_of(
+    found = group_by_domain(
         [
             skill("a", tags=("sql", "report")),
             skill("b", tags=("sql", "chart")),
@@ -52,7 +52,7 @@ def test_without_a_category_the_tag_that_most_share_is_the_domain_and_each_skill
 
 def test_a_tag_and_a_category_of_one_name_are_one_domain() -> None:
     skills = [skill("a", category="data"), skill("b", tags=("data",)), skill("c", tags=("data",))]
-    assert [(domain.name, len(domain.skills)) for domain in domains_of(skills)] == [("data", 3)]
+    assert [(domain.name, len(domain.skills)) for domain in group_by_domain(skills)] == [("data", 3)]
 
 
 def test_skills_without_either_are_told_apart_by_the_words_of_their_names() -> None:
@@ -73,7 +73,7 @@ def test_words_that_say_nothing_make_no_domain() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sets(st.sampled_from(["x", "y", "z"]))), max_size=30))
 def test_no_skill_is_lost_or_told_twice(written: list[tuple[str, set[str]]]) -> None:
     skills = [skill(f"s{number}-{name}", tags=tuple(sorted(tags))) for number, (name, tags) in enumerate(written)]
-    found = [one.name for domain in domains_of(skills) for one in domain.skills]
+    found = [one.name for domain in group_by_domain(skills) for one in domain.skills]
     assert sorted(found) == sorted(one.name for one in skills)
 
 
@@ -82,26 +82,26 @@ def test_every_skill_of_a_domain_is_an_example_within_as_many_days_as_there_are_
     skills = [skill(f"s{number}") for number in range(there)]
     days = [DAY + timedelta(days=number) for number in range(there)]
     # How many are shown may be another number on each day.
-    shown = [one.name for day in days for one in examples(skills, 1 + day.day % 2, day, used=())]
+    shown = [one.name for day in days for one in pick_examples(skills, 1 + day.day % 2, day, used=())]
     assert set(shown) == {one.name for one in skills}
 
 
 def test_examples_are_the_same_all_day_and_in_whatever_order_the_skills_come() -> None:
     skills = [skill(f"s{number}") for number in range(20)]
-    shown = examples(skills, 2, DAY, used=())
-    assert examples(skills[::-1], 2, DAY, used=()) == shown
-    assert examples(skills, 2, DAY + timedelta(days=1), used=()) != shown
+    shown = pick_examples(skills, 2, DAY, used=())
+    assert pick_examples(skills[::-1], 2, DAY, used=()) == shown
+    assert pick_examples(skills, 2, DAY + timedelta(days=1), used=()) != shown
 
 
 def test_a_skill_that_was_used_is_an_example_only_where_none_is_left_that_was_not() -> None:
     skills = [skill(f"s{number}") for number in range(5)]
     used = {"s0", "s1", "s2", "s3"}
     for number in range(10):
-        shown = [one.name for one in examples(skills, 2, DAY + timedelta(days=number), used=used)]
+        shown = [one.name for one in pick_examples(skills, 2, DAY + timedelta(days=number), used=used)]
         assert shown[0] == "s4"
         assert shown[1] in used
 
 
 @given(st.lists(st.integers(), max_size=30), st.dates())
 def test_turning_loses_nothing(items: list[int], day: date) -> None:
-    assert sorted(turned(items, day)) == sorted(items)
+    assert sorted(rotate(items, day)) == sorted(items)

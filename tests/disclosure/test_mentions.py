@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.disclosure.mentions import Mentionable, Unresolved, resolve
+from skillhub_mcp.disclosure.mentions import Mentionable, Unresolved, resolve_mentions
 
 
-def skill(name: str, place: str | None = None, *, on: bool = True) -> Mentionable:
-    return Mentionable(name, place or f"/skills/{name}", name, on=on)
+def skill(name: str, place: str | None = None, *, enabled: bool = True) -> Mentionable:
+    return Mentionable(name, place or f"/skills/{name}", name, enabled=enabled)
 
 
 ALPHA, BETA, OTHER_BETA = skill("alpha-skill"), skill("beta", "/a/beta"), skill("beta", "/b/beta")
@@ -20,7 +20,7 @@ SKILLS = [
     ALPHA,
     BETA,
     OTHER_BETA,
-    skill("off", on=False),
+    skill("off", enabled=False),
     skill("日本語"),
     skill("3d-print"),
     skill("path"),
@@ -29,7 +29,7 @@ SKILLS = [
 
 
 def found(text: str, skills: list[Mentionable] | None = None, cwd: str = "/work") -> list[str]:
-    return [one.directory for one in resolve(text, SKILLS if skills is None else skills, cwd=cwd).skills]
+    return [one.directory for one in resolve_mentions(text, SKILLS if skills is None else skills, cwd=cwd).skills]
 
 
 @pytest.mark.acceptance("S0-80")
@@ -72,7 +72,7 @@ def test_anything_else_mentions_nothing(text: str) -> None:
 @pytest.mark.acceptance("S0-80")
 @pytest.mark.parametrize("text", ["$PATH", "$HOME", "$XDG_CONFIG_HOME", "echo $PATH:$HOME", "${PATH}", "$1", "$"])
 def test_the_environments_names_are_nobodys(text: str) -> None:
-    resolution = resolve(text, SKILLS, cwd="/work")
+    resolution = resolve_mentions(text, SKILLS, cwd="/work")
     assert (resolution.skills, resolution.unresolved) == ((), ())
 
 
@@ -86,7 +86,7 @@ def test_names_of_any_script_and_wild_names_by_their_alias_are_found() -> None:
 
 @pytest.mark.acceptance("S0-81")
 def test_an_ambiguous_name_resolves_to_none_and_gives_its_candidates() -> None:
-    resolution = resolve("$beta", SKILLS, cwd="/work")
+    resolution = resolve_mentions("$beta", SKILLS, cwd="/work")
     assert resolution.skills == ()
     assert resolution.unresolved == (Unresolved("$beta", "ambiguous", ("/a/beta", "/b/beta")),)
 
@@ -117,7 +117,7 @@ def test_a_path_with_parentheses_is_whole_and_a_link_without_the_sign_mentions_n
 
 @pytest.mark.acceptance("S0-81")
 def test_a_path_that_is_gone_is_not_replaced_by_the_name() -> None:
-    resolution = resolve("[$alpha-skill](/gone)", SKILLS, cwd="/work")
+    resolution = resolve_mentions("[$alpha-skill](/gone)", SKILLS, cwd="/work")
     assert resolution.skills == ()
     assert resolution.unresolved == (Unresolved("[$alpha-skill](/gone)", "unknown"),)
 
@@ -125,15 +125,15 @@ def test_a_path_that_is_gone_is_not_replaced_by_the_name() -> None:
 @pytest.mark.acceptance("S0-82")
 def test_a_skill_that_is_off_is_known_and_not_given() -> None:
     for text in ("$off", "[$off](/skills/off)"):
-        resolution = resolve(text, SKILLS, cwd="/work")
+        resolution = resolve_mentions(text, SKILLS, cwd="/work")
         assert resolution.skills == ()
         assert resolution.unresolved == (Unresolved(text, "off", ("/skills/off",)),)
     # With one of two namesakes off, the name means the other.
-    assert found("$beta", [BETA, skill("beta", "/b/beta", on=False)]) == ["/a/beta"]
+    assert found("$beta", [BETA, skill("beta", "/b/beta", enabled=False)]) == ["/a/beta"]
 
 
 def test_an_unknown_name_gives_what_looks_like_it() -> None:
-    (unresolved,) = resolve("$alpha-skil", SKILLS, cwd="/work").unresolved
+    (unresolved,) = resolve_mentions("$alpha-skil", SKILLS, cwd="/work").unresolved
     assert unresolved == Unresolved("$alpha-skil", "unknown", ("alpha-skill",))
 
 
@@ -150,9 +150,9 @@ def test_skills_come_in_the_order_of_the_text() -> None:
 
 @given(st.text(alphabet="$[]()ab-/SKILL.md ~\\`", max_size=200))
 def test_no_text_is_too_odd_and_the_same_text_resolves_the_same(text: str) -> None:
-    assert resolve(text, SKILLS, cwd="/work") == resolve(text, SKILLS, cwd="/work")
+    assert resolve_mentions(text, SKILLS, cwd="/work") == resolve_mentions(text, SKILLS, cwd="/work")
 
 
 @pytest.mark.parametrize("text", ["[$x](" * 20_000, "$a" * 50_000, "/" * 100_000, "a/SKILL.md" * 10_000, "(" * 100_000])
 def test_a_long_and_hostile_text_is_read_in_one_go(text: str) -> None:
-    assert resolve(text, [ALPHA], cwd="/work").skills == ()
+    assert resolve_mentions(text, [ALPHA], cwd="/work").skills == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.seeds import seeds_example
 
-from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
+from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 
 # Seed 004's example: the body of `pdf`, in the frame of `run_skill`.
 BODY = "# PDF処理スキル\n\n## PDFの読み込み\n高速抽出にはpdftotext使用：\npdftotext input.pdf -\n"
@@ -14,29 +14,29 @@ MESSAGE = seeds_example("skill-loaded")
 
 @pytest.mark.acceptance("S4-9", "S4-15")
 def test_the_message_is_the_seeds() -> None:
-    assert skill_loaded("pdf", BODY) == MESSAGE
+    assert render_skill_loaded("pdf", BODY) == MESSAGE
 
 
 @pytest.mark.acceptance("S4-4")
 def test_files_are_named_and_a_long_list_is_counted() -> None:
-    text = skill_loaded("pdf", BODY, files=[f"f{number}" for number in range(60)], where="below /s/pdf")
+    text = render_skill_loaded("pdf", BODY, files=[f"f{number}" for number in range(60)], where="below /s/pdf")
     assert "\n\nFiles of this skill (below /s/pdf): f0, f1, " in text
     assert ", f49, and 10 more\n</skill-loaded>" in text
 
 
 def test_a_part_says_where_the_rest_is() -> None:
-    assert "\n\n(part 1 of 2; go on with part=2)\n</skill-loaded>" in skill_loaded(
+    assert "\n\n(part 1 of 2; go on with part=2)\n</skill-loaded>" in render_skill_loaded(
         "pdf", BODY, rest="part 1 of 2; go on with part=2"
     )
 
 
 def test_a_name_cannot_leave_its_attribute() -> None:
-    assert skill_loaded('a"><b', "x").startswith('<skill-loaded name="a&quot;&gt;&lt;b">')
+    assert render_skill_loaded('a"><b', "x").startswith('<skill-loaded name="a&quot;&gt;&lt;b">')
 
 
 @pytest.mark.acceptance("S4-11")
 def test_what_a_person_typed_stands_where_the_body_asks_for_it_or_behind() -> None:
-    assert with_arguments("Fix $ARGUMENTS now", "12") == ("Fix 12 now", "")
-    assert with_arguments("Fix $ARGUMENTS now", "") == ("Fix  now", "")
-    assert with_arguments("Fix it", "12") == ("Fix it", "\n\nARGUMENTS: 12")
-    assert with_arguments("Fix it", "") == ("Fix it", "")
+    assert substitute_arguments("Fix $ARGUMENTS now", "12") == ("Fix 12 now", "")
+    assert substitute_arguments("Fix $ARGUMENTS now", "") == ("Fix  now", "")
+    assert substitute_arguments("Fix it", "12") == ("Fix it", "\n\nARGUMENTS: 12")
+    assert substitute_arguments("Fix it", "") == ("Fix it", "")

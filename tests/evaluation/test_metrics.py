@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.evaluation.metrics import MEASURES, Quality, interval, mean_of, quality_of
+from skillhub_mcp.evaluation.metrics import MEASURES, Quality, bootstrap_interval, mean_quality, measure_quality
 
 SKILLS = [f"/s/{number}" for number in range(30)]
 ANSWERS = st.lists(st.sampled_from(SKILLS), unique=True, max_size=20)
@@ -45,13 +45,13 @@ SHARES = st.lists(st.integers(min_value=0, max_value=64).map(lambda number: numb
     ],
 )
 def test_an_answer_is_measured_as_by_hand(found: str, relevant: str, wanted: tuple[float, ...]) -> None:
-    assert astuple(quality_of(list(found), frozenset(relevant))) == pytest.approx(wanted, abs=5e-5)
+    assert astuple(measure_quality(list(found), frozenset(relevant))) == pytest.approx(wanted, abs=5e-5)
 
 
 def test_means_are_taken_measure_by_measure() -> None:
-    mean = mean_of([Quality(1.0, 0.5, 1.0, 1.0, 0.8), Quality(0.0, 0.0, 0.5, 0.25, 0.4)])
+    mean = mean_quality([Quality(1.0, 0.5, 1.0, 1.0, 0.8), Quality(0.0, 0.0, 0.5, 0.25, 0.4)])
     assert astuple(mean) == pytest.approx((0.5, 0.25, 0.75, 0.625, 0.6))
-    assert mean_of([mean]) == mean
+    assert mean_quality([mean]) == mean
 
 
 def test_the_measures_are_those_that_are_reported() -> None:
@@ -60,7 +60,7 @@ def test_the_measures_are_those_that_are_reported() -> None:
 
 @given(ANSWERS, RELEVANT)
 def test_every_measure_is_within_0_and_1(found: list[str], relevant: frozenset[str]) -> None:
-    quality = quality_of(found, relevant)
+    quality = measure_quality(found, relevant)
     assert all(0.0 <= value <= 1.0 for value in astuple(quality))
     assert quality.recall_at_5 <= quality.recall_at_10
     assert quality.hit_at_1 <= quality.mrr_at_10
@@ -69,7 +69,7 @@ def test_every_measure_is_within_0_and_1(found: list[str], relevant: frozenset[s
 @given(RELEVANT, ANSWERS)
 def test_an_ideal_order_is_worth_1(relevant: frozenset[str], others: list[str]) -> None:
     best = [*sorted(relevant), *(other for other in others if other not in relevant)]
-    quality = quality_of(best, relevant)
+    quality = measure_quality(best, relevant)
     assert (quality.hit_at_1, quality.mrr_at_10, quality.ndcg_at_10) == (1.0, 1.0, 1.0)
     assert quality.recall_at_5 == min(5, len(relevant)) / len(relevant)
     assert quality.recall_at_10 == min(10, len(relevant)) / len(relevant)
@@ -84,7 +84,7 @@ def test_the_order_of_the_relevant_makes_no_difference(
     chance.shuffle(named)
     swapped = dict(zip(sorted(relevant), named, strict=True))
     other = [swapped.get(hit, hit) for hit in found]
-    assert quality_of(other, frozenset(named)) == quality_of(found, relevant)
+    assert measure_quality(other, frozenset(named)) == measure_quality(found, relevant)
 
 
 @given(ANSWERS, RELEVANT, st.integers(min_value=0, max_value=18))
@@ -93,19 +93,19 @@ def test_a_relevant_hit_that_moves_up_makes_nothing_worse(
 ) -> None:
     if place + 1 < len(found) and found[place + 1] in relevant and found[place] not in relevant:
         better = [*found[:place], found[place + 1], found[place], *found[place + 2 :]]
-        before, after = astuple(quality_of(found, relevant)), astuple(quality_of(better, relevant))
+        before, after = astuple(measure_quality(found, relevant)), astuple(measure_quality(better, relevant))
         assert all(a >= b for a, b in zip(after, before, strict=True))
 
 
 @given(ANSWERS, RELEVANT)
 def test_what_comes_after_the_tenth_hit_makes_no_difference(found: list[str], relevant: frozenset[str]) -> None:
-    assert quality_of(found[:10], relevant) == quality_of(found, relevant)
+    assert measure_quality(found[:10], relevant) == measure_quality(found, relevant)
 
 
 @given(st.lists(st.tuples(ANSWERS, RELEVANT), min_size=1, max_size=10))
 def test_means_lie_between_the_worst_and_the_best(answers: list[tuple[list[str], frozenset[str]]]) -> None:
-    qualities = [quality_of(found, relevant) for found, relevant in answers]
-    mean = mean_of(qualities)
+    qualities = [measure_quality(found, relevant) for found, relevant in answers]
+    mean = mean_quality(qualities)
     for name in MEASURES:
         values = [getattr(one, name) for one in qualities]
         assert min(values) - 1e-12 <= getattr(mean, name) <= max(values) + 1e-12
@@ -113,19 +113,19 @@ def test_means_lie_between_the_worst_and_the_best(answers: list[tuple[list[str],
 
 @given(SHARES)
 def test_an_interval_holds_the_mean_within_the_values_and_is_repeatable(values: list[float]) -> None:
-    low, high = interval(values)
+    low, high = bootstrap_interval(values)
     assert min(values) <= low <= fmean(values) <= high <= max(values)
-    assert interval(values) == (low, high)
+    assert bootstrap_interval(values) == (low, high)
 
 
 @given(st.floats(min_value=0.0, max_value=1.0), st.integers(min_value=1, max_value=40))
 def test_values_that_are_all_the_same_leave_no_doubt(value: float, times: int) -> None:
-    low, high = interval([value] * times)
+    low, high = bootstrap_interval([value] * times)
     assert low == high == pytest.approx(value)
 
 
 def test_more_values_make_an_interval_narrower() -> None:
-    few, many = interval([0.0, 1.0] * 10), interval([0.0, 1.0] * 1_000)
+    few, many = bootstrap_interval([0.0, 1.0] * 10), bootstrap_interval([0.0, 1.0] * 1_000)
     assert few[1] - few[0] > many[1] - many[0] > 0.0
     # For a mean of 20 coin tosses: 0.5 and about two standard errors of 0.112 to each side.
     assert few == pytest.approx((0.5 - 1.96 * math.sqrt(0.25 / 20), 0.5 + 1.96 * math.sqrt(0.25 / 20)), abs=0.06)

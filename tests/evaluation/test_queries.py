@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import QueriesUnreadable
-from skillhub_mcp.evaluation.queries import JudgedQuery, directories_of, read_ids, read_queries
+from skillhub_mcp.evaluation.queries import JudgedQuery, read_queries, read_skill_ids, relevant_directories
 
 GOOD = '{"text": "read a pdf", "relevant": ["pdf"]}'
 
@@ -49,7 +49,7 @@ def test_a_kind_that_is_null_is_none_at_all(path: Path, kind: str, wanted: str) 
 
 def test_a_file_may_begin_with_a_byte_order_mark(path: Path) -> None:
     assert read_queries(keep(path, f"\ufeff{GOOD}", GOOD)) == [query("pdf", name="1"), query("pdf", name="2")]
-    assert list(read_ids(keep(path, '\ufeff{"id": "a", "path": "a/SKILL.md"}'))) == ["a"]
+    assert list(read_skill_ids(keep(path, '\ufeff{"id": "a", "path": "a/SKILL.md"}'))) == ["a"]
 
 
 def test_relevant_may_be_a_list_or_an_object_with_the_skills_as_keys(path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_file_without_a_query_is_named(path: Path, lines: list[str]) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: Path) -> None:
     path.write_bytes(b'{"text": "\xff", "relevant": []}\n')
     for name in (str(path), str(tmp_path), str(tmp_path / "not-there.jsonl")):
-        for read in (read_queries, read_ids):
+        for read in (read_queries, read_skill_ids):
             with pytest.raises(QueriesUnreadable) as caught:
                 read(name)
             assert caught.value.message.startswith(f"{name} cannot be read: ")
@@ -134,9 +134,9 @@ def test_ids_name_directories_from_where_their_file_is(tmp_path: Path, monkeypat
         "abs": str(tmp_path.resolve() / "elsewhere"),
         "5": str(folder),
     }
-    assert read_ids(str(path)) == wanted
+    assert read_skill_ids(str(path)) == wanted
     monkeypatch.chdir(folder)
-    assert read_ids("index.jsonl") == wanted
+    assert read_skill_ids("index.jsonl") == wanted
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_ids_name_directories_from_where_their_file_is(tmp_path: Path, monkeypat
 def test_a_bad_line_of_ids_is_named(path: Path, bad: str, reason: str) -> None:
     name = keep(path, '{"id": "a", "path": "a/SKILL.md"}', bad)
     with pytest.raises(QueriesUnreadable) as caught:
-        read_ids(name)
+        read_skill_ids(name)
     assert caught.value.message.startswith(f"{name}:2 {reason}")
 
 
 def test_skills_are_found_by_id_before_name() -> None:
     ids, names = {"pdf": "/by-id"}, {"pdf": "/by-name", "other": "/by-id", "docx": "/docx"}
     queries = [query("pdf", "docx"), query(), query("docx")]
-    assert directories_of(queries, ids, names, "q.jsonl") == [
+    assert relevant_directories(queries, ids, names, "q.jsonl") == [
         frozenset({"/by-id", "/docx"}),
         frozenset(),
         frozenset({"/docx"}),
@@ -171,7 +171,7 @@ def test_skills_are_found_by_id_before_name() -> None:
 def test_the_line_of_a_skill_that_is_not_there_is_the_files(path: Path) -> None:
     name = keep(path, GOOD, "", "", '{"text": "a", "relevant": ["nobody"]}')
     with pytest.raises(QueriesUnreadable) as caught:
-        directories_of(read_queries(name), {}, {"pdf": "/pdf"}, name)
+        relevant_directories(read_queries(name), {}, {"pdf": "/pdf"}, name)
     assert caught.value.line == 4
 
 
@@ -184,10 +184,10 @@ def test_a_line_ends_where_json_lines_end_and_nowhere_else(path: Path, character
 def test_an_id_whose_path_no_file_can_have_is_named(path: Path) -> None:
     name = keep(path, '{"id": "a", "path": "a\\u0000/SKILL.md"}')
     with pytest.raises(QueriesUnreadable, match=":1 "):
-        read_ids(name)
+        read_skill_ids(name)
 
 
 def test_an_id_whose_skill_is_not_there_is_named(path: Path) -> None:
     name = keep(path, '{"text": "a", "relevant": ["acme/pdf@1"]}')
     with pytest.raises(QueriesUnreadable, match=":1 names the skill 'acme/pdf@1'"):
-        directories_of(read_queries(name), {"acme/pdf@1": "/moved/away"}, {"pdf": "/pdf"}, name)
+        relevant_directories(read_queries(name), {"acme/pdf@1": "/moved/away"}, {"pdf": "/pdf"}, name)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillhub_mcp.evaluation.metrics import MEASURES, interval, quality_of
+from skillhub_mcp.evaluation.metrics import MEASURES, bootstrap_interval, measure_quality
 from skillhub_mcp.evaluation.queries import JudgedQuery
-from skillhub_mcp.evaluation.report import Report, judge
+from skillhub_mcp.evaluation.report import Report, build_report
 
 SECOND = 1.0 / math.log2(3)
 THIRD = 0.5
@@ -24,7 +24,7 @@ def report(asked: Sequence[Asked], *, engine: str = "ours", seconds: Sequence[fl
     answers = [(list(found), fits) for _, _, _, found, fits in asked]
     taken = [0.001] * len(asked) if seconds is None else seconds
     relevant = [query.relevant for query in queries]
-    return judge(engine, queries, relevant, list(zip(answers, taken, strict=True)))
+    return build_report(engine, queries, relevant, list(zip(answers, taken, strict=True)))
 
 
 MIXED: list[Asked] = [
@@ -57,7 +57,7 @@ def test_each_kind_has_its_own_means_in_the_order_of_the_queries() -> None:
 
 def test_a_kind_is_measured_by_those_of_its_queries_that_something_fits() -> None:
     kinds = report([("1", "any", "a", "a", True), ("2", "any", "", "a", True)]).kinds
-    assert kinds["any"] == quality_of("a", frozenset("a"))
+    assert kinds["any"] == measure_quality("a", frozenset("a"))
 
 
 def test_what_is_refused_rightly_and_wrongly_is_counted_apart() -> None:
@@ -81,7 +81,7 @@ def test_nothing_is_refused_rightly_where_something_fits_every_query() -> None:
 def test_each_mean_has_its_interval() -> None:
     whole = report(MIXED)
     assert tuple(whole.intervals) == MEASURES
-    assert whole.intervals["ndcg_at_10"] == interval([1.0, SECOND, THIRD, 0.0])
+    assert whole.intervals["ndcg_at_10"] == bootstrap_interval([1.0, SECOND, THIRD, 0.0])
     for name, (low, high) in whole.intervals.items():
         assert low <= getattr(whole.mean, name) <= high
 
@@ -110,10 +110,10 @@ def test_a_gain_is_the_mean_of_the_differences_query_by_query() -> None:
     # They differ in the first query alone, by 1.
     gain, *bounds = ours.gain_over(other) or NOTHING
     assert gain == pytest.approx(0.25)
-    assert tuple(bounds) == interval([1.0, 0.0, 0.0, 0.0])
+    assert tuple(bounds) == bootstrap_interval([1.0, 0.0, 0.0, 0.0])
     back, low, high = other.gain_over(ours) or NOTHING
     assert back == pytest.approx(-0.25)
-    assert (low, high) == interval([-1.0, 0.0, 0.0, 0.0])
+    assert (low, high) == bootstrap_interval([-1.0, 0.0, 0.0, 0.0])
     assert low <= back <= high
 
 
@@ -144,4 +144,4 @@ def test_reports_over_other_queries_are_not_compared() -> None:
 def test_an_answer_is_needed_for_every_query() -> None:
     query = JudgedQuery("1", "ask", "any", frozenset("a"))
     with pytest.raises(ValueError, match="longer"):
-        judge("ours", [query], [query.relevant], [((["a"], True), 0.1), ((["a"], True), 0.1)])
+        build_report("ours", [query], [query.relevant], [((["a"], True), 0.1), ((["a"], True), 0.1)])

@@ -14,7 +14,7 @@ from skillhub_mcp.execution.command_policy import (
     MAX_ARGUMENT_BYTES,
     MAX_ARGUMENTS,
     CommandPolicy,
-    absolute_entries,
+    absolute_path_entries,
 )
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run
 
@@ -120,11 +120,11 @@ def test_a_file_of_the_skill_never_stands_in_for_a_program(
 
 @pytest.mark.parametrize("search_path", ["", ".", ":", "bin:.:~/bin"])
 def test_a_path_without_an_absolute_entry_becomes_the_systems_own(search_path: str) -> None:
-    assert absolute_entries(search_path) == os.defpath
+    assert absolute_path_entries(search_path) == os.defpath
 
 
 def test_absolute_entries_keep_their_order() -> None:
-    assert absolute_entries("/b::bin:/a:.") == "/b:/a"
+    assert absolute_path_entries("/b::bin:/a:.") == "/b:/a"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
     ],
 )
 def test_a_matcher_matches_a_whole_name(matcher: str, tool: str, fits: bool) -> None:
-    assert hook("true", matcher=matcher).fits(tool) is fits
+    assert hook("true", matcher=matcher).matches(tool) is fits
 
 
 @pytest.mark.acceptance("S4-16")

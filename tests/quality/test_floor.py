@@ -13,7 +13,7 @@ import pytest
 from tests.hubs import hub_of
 
 from skillhub_mcp.evaluation.evaluator import evaluate
-from skillhub_mcp.evaluation.queries import directories_of, read_ids, read_queries
+from skillhub_mcp.evaluation.queries import read_queries, read_skill_ids, relevant_directories
 from skillhub_mcp.evaluation.report import Report
 
 
@@ -34,11 +34,11 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     environment = {"SKILLS_DIR": str(corpus), "DB_PATH": str(database), "EMBEDDING_PROVIDER": request.param}
     with hub_of(environment) as hub:
         listed = {one.handle: one.skill.directory for one in hub.listed()}
-        ids = read_ids(str(corpus.parent / "index.jsonl"))
+        ids = read_skill_ids(str(corpus.parent / "index.jsonl"))
 
         def judged(path: Path) -> Report:
             queries = read_queries(str(path))
-            relevant = directories_of(queries, ids, listed, str(path))
+            relevant = relevant_directories(queries, ids, listed, str(path))
             (found,) = evaluate(hub, queries, relevant, baselines=(), embedder=None, progress=lambda *_: None)
             return found
 

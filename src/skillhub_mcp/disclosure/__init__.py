@@ -1,1 +1,1 @@
-"""What is shown, and what does it cost? Bodies in parts, and the price of a text in tokens."""
+"""What models are shown of the skills: catalogues, the card, bodies in parts, and estimates of tokens."""

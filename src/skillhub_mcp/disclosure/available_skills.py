@@ -1,4 +1,4 @@
-"""What does a model see of an index? Seed 003 §7's list: a name, a source and a description, one line for each."""
+"""The registry's "Available Skills" list: one line for each skill with its name, source and description. Pure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Iterable
 HEADER = "Available Skills:"
 
 
-def available_skills(skills: Iterable[tuple[str, str, str]]) -> str:
+def render_available_skills(skills: Iterable[tuple[str, str, str]]) -> str:
     """Return the list of `(name, source, description)` in the order given.
 
-    A value stays on its line and cannot pass for markup or for another field: blanks are folded, `<`, `>`, `&` and
-    `|` are escaped.
+    A value stays on one line and cannot imitate markup or another field: white space is collapsed, and `<`, `>`, `&`
+    and `|` are escaped.
     """
     lines = [
-        f"- name={_plain(name)} | source={_plain(source)} | description={_plain(text)}" for name, source, text in skills
+        f"- name={_escaped(name)} | source={_escaped(source)} | description={_escaped(text)}"
+        for name, source, text in skills
     ]
     return "\n".join([HEADER, *lines] if lines else [f"{HEADER} (none)"])
 
 
-def _plain(text: str) -> str:
-    folded = " ".join(text.split())
-    for sign, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;")):
-        folded = folded.replace(sign, escape)
-    return folded
+def _escaped(text: str) -> str:
+    escaped = " ".join(text.split())
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;")):
+        escaped = escaped.replace(character, entity)
+    return escaped

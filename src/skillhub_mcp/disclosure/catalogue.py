@@ -1,8 +1,8 @@
-"""What is a model told of all the skills at once, within a budget? One value, several formats. Pure.
+"""The catalogue of all skills within a budget: one value, several text formats. Pure.
 
-Rule 1: descriptions are shortened, all to one length, before any name is left out.
-Rule 2: what has to go goes from the end of the order of importance, and is counted.
-Rule 3: the same skills and the same budget give the same bytes.
+1. Descriptions are shortened, all to one length, before any skill is left out.
+2. Skills are left out from the least important on, and counted.
+3. The same skills and the same budget give the same bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillhub_mcp.disclosure.available_skills import available_skills
+from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.sanitization import escaped, shortened, shown_name, visible
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
@@ -24,7 +24,7 @@ NO_SKILLS = "(no skills available)"
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """One skill as a catalogue has it. `path` is its SKILL.md; `importance` sorts, the smallest first, who stays."""
+    """One skill in a catalogue. `path` is its SKILL.md; the skills with the smallest `importance` are kept first."""
 
     name: str
     description: str
@@ -36,7 +36,7 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a catalogue may take: entries, and of its whole text bytes of UTF-8 or estimated tokens."""
+    """The bounds of a catalogue: entries, and UTF-8 bytes and estimated tokens of the whole text; None is no bound."""
 
     max_entries: int | None = None
     max_bytes: int | None = None
@@ -51,9 +51,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The entries that are shown, and how many were shortened and left out to make them fit.
+    """The entries that are shown, and how many descriptions were shortened and skills left out to fit a budget.
 
-    `search_tool` and `load_tool` are what a reader is told to call.
+    `search_tool` and `load_tool` are the tools that the text names.
     """
 
     entries: tuple[CatalogueEntry, ...]
@@ -64,35 +64,35 @@ class Catalogue:
 
     @property
     def truncated(self) -> bool:
-        """Whether anything is missing."""
+        """Whether anything was shortened or left out."""
         return bool(self.shortened or self.left_out)
 
     @property
     def note(self) -> str:
-        """A line that says what is missing and how to get at it, or nothing."""
+        """A line that says what is missing and how to find it; empty where nothing is missing."""
         missing = [
             f"{self.left_out:,} more skills are not listed" if self.left_out else "",
             f"{self.shortened:,} descriptions are shortened" if self.shortened else "",
         ]
-        said = " and ".join(part for part in missing if part)
-        return f"{said}: call {self.search_tool} to find what you need" if said else ""
+        text = " and ".join(part for part in missing if part)
+        return f"{text}: call {self.search_tool} to find what you need" if text else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A catalogue as text, and the value that it was made from. The text is empty where not even the frame fits."""
+    """A catalogue as text, and its value. The text is empty where not even the catalogue's frame fits."""
 
     text: str
     catalogue: Catalogue
 
 
-def codelia(catalogue: Catalogue) -> str:
-    """Return seed 000 §6.1's `<skills_context>`; nothing where there are no skills."""
+def render_codelia(catalogue: Catalogue) -> str:
+    """Return `<skills_context>`, the catalogue of the agent-context tools; empty where there are no skills."""
     if not catalogue.entries and not catalogue.left_out:
         return ""
     rules = [
-        f"Before a task that a skill below may fit, load it with {catalogue.load_tool} and follow it.",
-        f"Find skills with {catalogue.search_tool}; load each only once, by its path where names repeat.",
+        f"Before a task that matches a skill below, load the skill with {catalogue.load_tool} and follow it.",
+        f"Find skills with {catalogue.search_tool}. Load a skill once; use its path if its name is not unique.",
         *([f"{catalogue.note}."] if catalogue.note else []),
     ]
     lines = [
@@ -114,37 +114,46 @@ def codelia(catalogue: Catalogue) -> str:
     return "\n".join([*lines, "</skills_catalog>", "</skills_context>"])
 
 
-def specification(catalogue: Catalogue) -> str:
+def render_specification(catalogue: Catalogue) -> str:
     """Return the Agent Skills specification's `<available_skills>`."""
     lines = ["<available_skills>"]
     for entry in catalogue.entries:
-        told = (("name", entry.name), ("description", entry.description), ("location", entry.path))
-        fields = [line for tag, text in told for line in (f"<{tag}>", html.escape(text), f"</{tag}>")]
+        values = (("name", entry.name), ("description", entry.description), ("location", entry.path))
+        fields = [line for tag, text in values for line in (f"<{tag}>", html.escape(text), f"</{tag}>")]
         lines += ["<skill>", *fields, "</skill>"]
     if catalogue.note:
         lines += ["<note>", html.escape(catalogue.note), "</note>"]
     return "\n".join([*lines, "</available_skills>"])
 
 
-def registry(catalogue: Catalogue) -> str:
-    """Return seed 003 §7's lines of name, source and description."""
-    text = available_skills((entry.name, entry.source, entry.description) for entry in catalogue.entries)
+def render_registry(catalogue: Catalogue) -> str:
+    """Return the registry's list: lines of name, source and description."""
+    text = render_available_skills((entry.name, entry.source, entry.description) for entry in catalogue.entries)
     return f"{text}\n({catalogue.note})" if catalogue.note else text
 
 
-def descriptions(catalogue: Catalogue) -> str:
-    """Return seed 004's lines `- name: description`."""
-    lines = [f"- {one.name}: {one.description}" if one.description else f"- {one.name}" for one in catalogue.entries]
+def render_descriptions(catalogue: Catalogue) -> str:
+    """Return the Skill tool's lines `- name: description`."""
+    lines = [
+        f"- {entry.name}: {entry.description}" if entry.description else f"- {entry.name}"
+        for entry in catalogue.entries
+    ]
     if catalogue.note:
         lines.append(f"({catalogue.note})")
     return "\n".join(lines) or NO_SKILLS
 
 
-def as_json(catalogue: Catalogue) -> str:
-    """Return the entries as JSON, in one line."""
+def render_json(catalogue: Catalogue) -> str:
+    """Return the entries as JSON, on one line."""
     skills = [
-        {"name": one.name, "description": one.description, "path": one.path, "source": one.source, "scope": one.scope}
-        for one in catalogue.entries
+        {
+            "name": entry.name,
+            "description": entry.description,
+            "path": entry.path,
+            "source": entry.source,
+            "scope": entry.scope,
+        }
+        for entry in catalogue.entries
     ]
     value = {
         "skills": skills,
@@ -156,11 +165,11 @@ def as_json(catalogue: Catalogue) -> str:
 
 
 FORMATS: dict[str, Callable[[Catalogue], str]] = {
-    "codelia": codelia,
-    "specification": specification,
-    "registry": registry,
-    "descriptions": descriptions,
-    "json": as_json,
+    "codelia": render_codelia,
+    "specification": render_specification,
+    "registry": render_registry,
+    "descriptions": render_descriptions,
+    "json": render_json,
 }
 
 
@@ -172,44 +181,44 @@ def fit(
     search_tool: str = "search_skills",
     load_tool: str = "load_skill",
 ) -> Rendered:
-    """Return as much of `entries` as `budget` holds, in the order given, written by `render`."""
-    flat = [replace(one, name=shown_name(one.name), description=visible(one.description)) for one in entries]
-    # Python's sort is stable: among equals the earlier one stays.
-    order = sorted(range(len(flat)), key=lambda at: flat[at].importance)
-    most = _that_may_fit((flat[at].name for at in order), budget)
+    """Return as many of `entries` as `budget` holds, in the order given, rendered by `render`."""
+    safe = [replace(entry, name=shown_name(entry.name), description=visible(entry.description)) for entry in entries]
+    # The sort is stable: of equally important entries the earlier ones are kept.
+    order = sorted(range(len(safe)), key=lambda index: safe[index].importance)
+    max_count = _upper_bound((safe[index].name for index in order), budget)
 
-    def tried(count: int, length: int) -> Rendered:
-        kept = [_shortened(flat[at], length) for at in sorted(order[:count])]
+    def rendered(count: int, length: int) -> Rendered:
+        kept = [_shortened(safe[index], length) for index in sorted(order[:count])]
         catalogue = Catalogue(
             entries=tuple(entry for entry, _ in kept),
             shortened=sum(cut for _, cut in kept),
-            left_out=len(flat) - count,
+            left_out=len(safe) - count,
             search_tool=search_tool,
             load_tool=load_tool,
         )
         return Rendered(render(catalogue), catalogue)
 
-    longest = max((len(flat[at].description) for at in order[:most]), default=0)
-    # What fits whole is settled at once, what fits shortened by halving, and only then names begin to go.
-    length = greatest(longest, lambda length: budget.holds(tried(most, length).text))
+    longest = max((len(safe[index].description) for index in order[:max_count]), default=0)
+    # Full descriptions first, then the greatest length that fits; only then are skills left out.
+    length = largest_fitting(longest, lambda length: budget.holds(rendered(max_count, length).text))
     if length is not None:
-        return tried(most, length)
-    count = greatest(most, lambda count: budget.holds(tried(count, 0).text))
+        return rendered(max_count, length)
+    count = largest_fitting(max_count, lambda count: budget.holds(rendered(count, 0).text))
     if count is None:
-        return Rendered("", replace(tried(0, 0).catalogue, left_out=len(flat)))
-    return tried(count, 0)
+        return Rendered("", replace(rendered(0, 0).catalogue, left_out=len(safe)))
+    return rendered(count, 0)
 
 
-def _that_may_fit(names: Iterable[str], budget: Budget) -> int:
-    """Return how many of the names there could be room for: of 100,000, far too many need not be tried."""
+def _upper_bound(names: Iterable[str], budget: Budget) -> int:
+    """Return how many of the names could fit at most, so that of 100,000 far too many need not be rendered."""
     count = size = 0
     for name in names:
         size += len(name.encode("utf-8", "replace")) + 1
         # A token is at most four characters, and a character at most four bytes.
-        beyond = (budget.max_bytes is not None and size > budget.max_bytes) or (
+        exceeded = (budget.max_bytes is not None and size > budget.max_bytes) or (
             budget.max_tokens is not None and size > budget.max_tokens * 16
         )
-        if beyond or count == budget.max_entries:
+        if exceeded or count == budget.max_entries:
             break
         count += 1
     return count
@@ -221,11 +230,11 @@ def _shortened(entry: CatalogueEntry, length: int) -> tuple[CatalogueEntry, bool
     return replace(entry, description=shortened(entry.description, length)), True
 
 
-def greatest(most: int, fits: Callable[[int], bool]) -> int | None:
-    """Return the greatest number from 0 to `most` that fits, or None.
+def largest_fitting(most: int, fits: Callable[[int], bool]) -> int | None:
+    """Return the greatest number from 0 to `most` that fits, or None, by binary search.
 
-    It takes for granted that what is below one that fits, fits. A mark of a cut may cost two bytes more than what it
-    stands for, so the answer may be a little below the greatest; it has been tried, and fits.
+    It assumes that whatever is below a number that fits, fits too. The mark of a cut may take two bytes more than the
+    text it replaces, so the result may be slightly below the greatest; but it has been tried, and fits.
     """
     if fits(most):
         return most

@@ -1,6 +1,6 @@
-"""Of what kinds are the skills? Each falls into one domain: its category, else its most telling tag or word. Pure.
+"""The domains of skills: each skill belongs to one, named by its category, or else by a tag or word of its name. Pure.
 
-Most skills in the wild have neither a category nor tags; a word that many names share tells as much.
+Most published skills have neither a category nor tags; a word that many names share serves as well.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from skillhub_mcp.skills.model import Skill
 
 T = TypeVar("T")
 
-_SHORTEST_WORD = 3
+_MIN_WORD = 3
 _STEPS = (7, 5, 3, 2, 1)
-# What so many names have that it tells nothing of what a skill is about.
-_SAY_NOTHING = frozenset(
+# Words so common in names that they say nothing about what a skill does.
+_STOP_WORDS = frozenset(
     (
         *("and", "for", "from", "the", "using", "with"),
         *("basics", "best", "expert", "guide", "helper", "pattern", "patterns", "practices", "pro"),
@@ -32,14 +32,14 @@ _SAY_NOTHING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Some skills of one kind. The name is empty for those that have nothing in common with any other."""
+    """The skills of one domain. The name is empty for skills that share nothing with any other."""
 
     name: str
     skills: tuple[Skill, ...]
 
 
-def domains_of(skills: Sequence[Skill]) -> tuple[Domain, ...]:
-    """Return the domains of `skills`, the largest first, and last what falls into none."""
+def group_by_domain(skills: Sequence[Skill]) -> tuple[Domain, ...]:
+    """Return the domains of `skills`, largest first; the skills without a domain come last, under an empty name."""
     found: dict[str, list[Skill]] = {}
     without = []
     for skill in skills:
@@ -56,50 +56,48 @@ def domains_of(skills: Sequence[Skill]) -> tuple[Domain, ...]:
     return (*domains, Domain("", rest)) if rest else domains
 
 
-def words_of(skill: Skill) -> frozenset[str]:
-    """Return the words that may name a skill's domain: its tags, or where there are none those of its name."""
+def domain_words(skill: Skill) -> frozenset[str]:
+    """Return the words that may name a skill's domain: its tags or, without tags, the words of its name."""
     if skill.tags:
         return frozenset(skill.tags)
-    words = frozenset(skill.alias.split("-")) - _SAY_NOTHING
-    return frozenset(word for word in words if len(word) >= _SHORTEST_WORD or not word.isascii())
+    words = frozenset(skill.alias.split("-")) - _STOP_WORDS
+    return frozenset(word for word in words if len(word) >= _MIN_WORD or not word.isascii())
 
 
 def _shared(skills: Iterable[Skill]) -> Iterable[tuple[str, list[Skill]]]:
-    """Yield the word that most skills share, with them; then the one that most of the others share; and so on."""
-    bearing: dict[str, list[Skill]] = {}
+    """Yield the word that most skills share and these skills, then the one that most of the others share, and so on."""
+    by_word: dict[str, list[Skill]] = {}
     for skill in skills:
-        for word in words_of(skill):
-            bearing.setdefault(word, []).append(skill)
+        for word in domain_words(skill):
+            by_word.setdefault(word, []).append(skill)
     taken: set[str] = set()
-    queue = [(-len(sharing), word) for word, sharing in bearing.items() if len(sharing) > 1]
+    queue = [(-len(sharing), word) for word, sharing in by_word.items() if len(sharing) > 1]
     heapq.heapify(queue)
     while queue:
         count, word = heapq.heappop(queue)
-        left = [skill for skill in bearing[word] if skill.directory not in taken]
+        left = [skill for skill in by_word[word] if skill.directory not in taken]
         if len(left) == -count:
             taken.update(skill.directory for skill in left)
             yield word, left
         elif len(left) > 1:
-            # Others were taken since it was counted.
+            # Some of its skills were taken since it was counted.
             heapq.heappush(queue, (-len(left), word))
 
 
-def turned(items: Sequence[T], day: date) -> list[T]:
-    """Return `items` beginning elsewhere on each day: on as many days as there are items each stands first on one."""
+def rotate(items: Sequence[T], day: date) -> list[T]:
+    """Return `items` rotated by the day: within as many days as there are items, each comes first once."""
     if not items:
         return []
-    # A step that has no factor in common with their number leaves none out, however few of them are shown.
+    # With a step that is coprime to their number every item comes first once.
     step = next(step for step in _STEPS if math.gcd(step, len(items)) == 1)
-    at = day.toordinal() * step % len(items)
-    return [*items[at:], *items[:at]]
+    start = day.toordinal() * step % len(items)
+    return [*items[start:], *items[:start]]
 
 
-def examples(skills: Sequence[Skill], count: int, day: date, *, used: Collection[str]) -> list[Skill]:
-    """Return which `count` of `skills` are shown on that day: of those that are not in `used`, by name, while there are
-    any, and each of them comes round.
-    """
-    # Names that begin alike are of skills that are alike: mixed, and always in the same way.
+def pick_examples(skills: Sequence[Skill], count: int, day: date, *, used: Collection[str]) -> list[Skill]:
+    """Return `count` of `skills` as examples for that day, those whose names are not in `used` first, in rotation."""
+    # Names with the same beginning belong to similar skills: the order is mixed, always in the same way.
     mixed = sorted(skills, key=lambda skill: (zlib.crc32(skill.name.encode("utf-8", "replace")), skill.name))
     unused = [skill for skill in mixed if skill.name not in used]
     known = [skill for skill in mixed if skill.name in used]
-    return [*turned(unused, day), *turned(known, day)][:count]
+    return [*rotate(unused, day), *rotate(known, day)][:count]

@@ -1,4 +1,4 @@
-"""What has one session been shown, and what did it cost? Kept while the session lasts (seed 000 §6.3, §10.3)."""
+"""The ledger of one session: what the client was shown, and its estimated tokens, for the life of the session."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 
 Layer = Literal["catalogue", "skill", "file", "agents"]
 
-# A session that goes on for days must not grow without end; what is forgotten is merely shown again.
+# Bounds the memory of a session that lasts for days; an entry that is dropped only means that a skill is shown again.
 _MAX_ENTRIES = 4_096
-_NANOSECONDS_A_MILLISECOND = 1_000_000
+_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Something that was shown, how often, and the tokens of all its showings together.
+    """Something that was shown: how many times, and the tokens of all times together.
 
-    `key` tells it from all else: a path, or a file's place in its skill. `mtime_ms` is that of the version last
-    shown, and `number` which showing of the session that was.
+    `key` identifies it within its layer by a path. `mtime_ms` is the modification time of the version shown last, and
+    `number` counts everything shown in the session, from 1, up to that time.
     """
 
     layer: Layer
@@ -36,7 +36,7 @@ class Shown:
 
 
 class Ledger:
-    """One session's list of what it was shown. Safe to call from threads."""
+    """What one session was shown. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class Ledger:
         self._count = 0
 
     def record(self, layer: Layer, name: str, key: str, text: str, *, mtime_ms: float | None = None) -> Shown:
-        """Note that `text` was shown."""
+        """Record that `text` was shown, and return its entry."""
         tokens = estimate_tokens(text)
         with self._lock:
             self._count += 1
@@ -56,21 +56,21 @@ class Ledger:
             return shown
 
     def record_skill(self, skill: Skill, text: str) -> Shown:
-        """Note that `text`, the instructions of `skill` or a part of them, was shown."""
+        """Record that `text`, the instructions of `skill` or a part of them, was shown."""
         return self.record(
             "skill",
             skill.name,
             os.path.join(skill.directory, SKILL_FILE),
             text,
-            mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_A_MILLISECOND,
+            mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
         )
 
     def last(self, layer: Layer, key: str) -> Shown | None:
-        """Return the last showing of something, if there was one."""
+        """Return the entry of what was shown, or None."""
         with self._lock:
             return self._shown.get((layer, key))
 
     def entries(self) -> tuple[Shown, ...]:
-        """Return everything that was shown, what was shown longest ago first."""
+        """Return all entries, the least recently shown first."""
         with self._lock:
             return tuple(sorted(self._shown.values(), key=lambda shown: shown.number))

@@ -1,12 +1,12 @@
-"""How is a body over the budget returned? In parts that each end at a line, never cut in silence. Pure."""
+"""Splits a body over the size limit into parts that end at a line; no part of it is dropped. Pure."""
 
 from __future__ import annotations
 
 
 def split_body(body: str, *, max_bytes: int) -> list[str]:
-    """Return `body` in parts of at most `max_bytes` UTF-8 bytes that join to it again (DECISIONS 22).
+    """Return `body` in parts of at most `max_bytes` UTF-8 bytes; joined, they are the body again.
 
-    A part ends at a line's end where it can, else between two characters. An empty body is one empty part.
+    A part ends at the end of a line if possible, else between two characters. An empty body is one empty part.
     """
     encoded = body.encode("utf-8", "surrogatepass")
     parts: list[str] = []

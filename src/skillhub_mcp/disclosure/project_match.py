@@ -1,6 +1,6 @@
-"""Which skills fit the project? Those of a tool or language that the names of the files at its root give away.
+"""Matches skills to a project by keywords for its tools and languages, inferred from the file names at its root.
 
-One listing of one directory; no file is opened. A guess, which decides no more than what a card tells first.
+It lists one directory and opens no file. The match is a guess that decides only which skills the card shows first.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 from skillhub_mcp.skills.model import Skill
 
-_LOOKED_AT = 2_000
+_MAX_FILES = 2_000
 
-# A file's name or pattern, in lower case, and the words of skills that are for such a project.
-_MARKS: tuple[tuple[str, str], ...] = (
+# A file name or pattern, in lower case, and the keywords of skills for such a project.
+_MARKERS: tuple[tuple[str, str], ...] = (
     ("package.json", "javascript js node nodejs npm"),
     ("tsconfig*.json", "typescript ts"),
     ("next.config.*", "nextjs next react"),
@@ -61,34 +61,34 @@ _MARKS: tuple[tuple[str, str], ...] = (
     (".github", "github"),
     (".gitlab-ci.yml", "gitlab"),
 )
-# Words that mean something else in most names; as a tag or a category they are meant.
+# Keywords that mean something else in most names: they match a tag or a category only.
 _ONLY_AS_TAGS = frozenset({"go", "next", "node", "compose", "container", "containers", "workers", "notebook", "uv"})
 
 
-def project_words(root: str) -> frozenset[str]:
-    """Return the words that a project's files give away; none for a directory that cannot be looked into."""
+def project_keywords(root: str) -> frozenset[str]:
+    """Return the keywords of the files in `root`; none for a directory that cannot be read."""
     try:
         with os.scandir(root) as entries:
-            names = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
+            names = [entry.name for entry in itertools.islice(entries, _MAX_FILES)]
     except OSError:
         return frozenset()
-    return words_of_files(names)
+    return keywords_of_files(names)
 
 
-def words_of_files(names: Iterable[str]) -> frozenset[str]:
-    """Return the words that those names of files give away."""
-    there = {name.lower() for name in names}
+def keywords_of_files(names: Iterable[str]) -> frozenset[str]:
+    """Return the keywords for these file names."""
+    present = {name.lower() for name in names}
     return frozenset(
-        word
-        for pattern, words in _MARKS
-        if pattern in there or ("*" in pattern and fnmatch.filter(there, pattern))
-        for word in words.split()
+        keyword
+        for pattern, keywords in _MARKERS
+        if pattern in present or ("*" in pattern and fnmatch.filter(present, pattern))
+        for keyword in keywords.split()
     )
 
 
-def fits(skill: Skill, words: frozenset[str]) -> int:
-    """Return how many of a project's `words` a skill has among its tags, as its category or in its name."""
-    if not words:
+def keyword_matches(skill: Skill, keywords: frozenset[str]) -> int:
+    """Return how many of a project's `keywords` are a tag, the category or a word of the name of a skill."""
+    if not keywords:
         return 0
-    named = words.intersection(skill.alias.split("-")) - _ONLY_AS_TAGS
-    return len(named | words.intersection(skill.tags) | words.intersection((skill.category or "",)))
+    in_name = keywords.intersection(skill.alias.split("-")) - _ONLY_AS_TAGS
+    return len(in_name | keywords.intersection(skill.tags) | keywords.intersection((skill.category or "",)))

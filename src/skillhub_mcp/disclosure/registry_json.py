@@ -1,4 +1,4 @@
-"""How is seed 003's index written down? Plain JSON values, in the seed's own names and in one order."""
+"""The registry's index as plain JSON values, with the specified names in a fixed order. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SNAPSHOT_FORMAT = 1
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
-    """Return one skill (seed 003 §2.2); `path` only where the reader shares the disk."""
+    """Return one skill; with its `path` only for a client on the same machine."""
     controls = entry.controls
-    written: dict[str, object] = {
+    value: dict[str, object] = {
         "name": entry.name,
         "description": entry.description,
         "source": entry.source.value,
@@ -25,10 +25,10 @@ def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object
         "meta": {"version": entry.meta.version, "author": entry.meta.author},
     }
     if entry.diagnostics:
-        written["diagnostics"] = [{"rule": d.rule, "line": d.line, "message": d.message} for d in entry.diagnostics]
+        value["diagnostics"] = [{"rule": d.rule, "line": d.line, "message": d.message} for d in entry.diagnostics]
     if not with_path:
-        del written["path"]
-    return written
+        del value["path"]
+    return value
 
 
 def entries_json(entries: Sequence[IndexEntry], *, with_paths: bool = True) -> list[dict[str, object]]:
@@ -37,7 +37,7 @@ def entries_json(entries: Sequence[IndexEntry], *, with_paths: bool = True) -> l
 
 
 def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int | None = None) -> dict[str, object]:
-    """Return how the index came about (seed 003 §8), naming at most `max_places` of what was ignored or overridden."""
+    """Return the report on building the index, with at most `max_places` of the ignored paths and of the conflicts."""
     places = [place for place in report.ignored if with_paths or place.rule]
     return {
         "roots": [
@@ -78,7 +78,7 @@ def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int
 
 
 def index_json(index: RegistryIndex, *, with_paths: bool = True) -> dict[str, object]:
-    """Return `{skills, report}` (seed 003 §2.3)."""
+    """Return `{skills, report}`."""
     return {
         "skills": entries_json(index.skills, with_paths=with_paths),
         "report": report_json(index.report, with_paths=with_paths),
@@ -86,7 +86,7 @@ def index_json(index: RegistryIndex, *, with_paths: bool = True) -> dict[str, ob
 
 
 def snapshot_json(index: RegistryIndex) -> dict[str, object]:
-    """Return what an audit keeps: the digest and the skills, and nothing that differs from one look to the next."""
+    """Return a snapshot to compare builds by: the digest and the skills, without what differs from build to build."""
     return {"format": SNAPSHOT_FORMAT, "digest": index.report.digest, "skills": entries_json(index.skills)}
 
 

@@ -44,7 +44,7 @@ BASELINES = ("words", "seed", "fts5", *_WITHOUT)
 
 
 @contextmanager
-def baseline(
+def open_baseline(
     name: str, index: LanceIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
 ) -> Iterator[Engine]:
     """Yield the engine of that name over `among` of an index, whose `skills` have those bodies."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
-from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, baseline
+from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
 from skillhub_mcp.evaluation.queries import JudgedQuery
-from skillhub_mcp.evaluation.report import Report, judge
+from skillhub_mcp.evaluation.report import Report, build_report
 from skillhub_mcp.skills.documents import read_document
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def evaluate(
     among = frozenset(skill.directory for skill in hub.skills())
     skills = [(skill, _body(skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
     for name in baselines:
-        with baseline(name, view.index, skills, among, embedder) as engine:
+        with open_baseline(name, view.index, skills, among, embedder) as engine:
             reports.append(_judged(name, engine, queries, relevant, progress))
     return reports
 
@@ -74,7 +74,7 @@ def _judged(
         answer = engine(query.text)
         answers.append((answer, time.perf_counter() - start))
     progress(name, len(queries), len(queries))
-    return judge(name, queries, relevant, answers)
+    return build_report(name, queries, relevant, answers)
 
 
 def _body(skill: Skill) -> str:

@@ -31,7 +31,7 @@ class Quality:
 MEASURES = tuple(Quality.__dataclass_fields__)
 
 
-def quality_of(found: Sequence[str], relevant: frozenset[str]) -> Quality:
+def measure_quality(found: Sequence[str], relevant: frozenset[str]) -> Quality:
     """Return the measures of one answer, best hit first, against the skills that answer the query, of which one is."""
     gains = [hit in relevant for hit in found[:DEPTH]]
     ideal = _discounted([True] * min(DEPTH, len(relevant)))
@@ -45,12 +45,12 @@ def quality_of(found: Sequence[str], relevant: frozenset[str]) -> Quality:
     )
 
 
-def mean_of(qualities: Sequence[Quality]) -> Quality:
+def mean_quality(qualities: Sequence[Quality]) -> Quality:
     """Return the means of at least one."""
     return Quality(**{name: fmean(getattr(one, name) for one in qualities) for name in MEASURES})
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
+def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
     """Return between which bounds the mean of such values lies, 19 times of 20: a percentile bootstrap.
 
     The same values give the same bounds.

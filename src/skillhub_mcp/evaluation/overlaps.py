@@ -29,7 +29,7 @@ class Overlap:
     shared: Sequence[str]
 
 
-def overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
+def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
     """Return the pairs in which a rival has at least the share `least`, the closest first. Raises IndexUnavailable."""
     skills = hub.skills()
     found: dict[frozenset[str], Overlap] = {}

@@ -38,7 +38,7 @@ def read_queries(path: str) -> list[JudgedQuery]:
     return queries
 
 
-def read_ids(path: str) -> dict[str, str]:
+def read_skill_ids(path: str) -> dict[str, str]:
     """Return the directory of each skill id that a file names: JSON lines with `id` and `path` of the SKILL.md.
 
     Paths are relative to the file. Raises QueriesUnreadable, naming the line.
@@ -53,7 +53,7 @@ def read_ids(path: str) -> dict[str, str]:
     return found
 
 
-def directories_of(
+def relevant_directories(
     queries: Sequence[JudgedQuery], ids: Mapping[str, str], names: Mapping[str, str], path: str
 ) -> list[frozenset[str]]:
     """Return for each query the directories of its skills, by `ids` or else by `names`, which has all that are there.

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from skillhub_mcp.evaluation.baselines import EngineAnswer
-from skillhub_mcp.evaluation.metrics import MEASURES, Quality, interval, mean_of, quality_of
+from skillhub_mcp.evaluation.metrics import MEASURES, Quality, bootstrap_interval, mean_quality, measure_quality
 from skillhub_mcp.evaluation.queries import JudgedQuery
 
 _WORST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedAnswer:
     """One query, what an engine answered and how good that was; None where nothing fits the query."""
 
     query: JudgedQuery
@@ -28,7 +28,7 @@ class Report:
     """What one engine came to over all queries. `seconds` are those of each query, in their order."""
 
     engine: str
-    judged: Sequence[Judged]
+    judged: Sequence[JudgedAnswer]
     seconds: Sequence[float]
 
     @property
@@ -57,10 +57,14 @@ class Report:
     def intervals(self) -> dict[str, tuple[float, float]]:
         """Between which bounds each mean lies, 19 times of 20."""
         qualities = [one.quality for one in self.judged if one.quality is not None]
-        return {name: interval([getattr(one, name) for one in qualities]) for name in MEASURES} if qualities else {}
+        return (
+            {name: bootstrap_interval([getattr(one, name) for one in qualities]) for name in MEASURES}
+            if qualities
+            else {}
+        )
 
     @property
-    def worst(self) -> list[Judged]:
+    def worst(self) -> list[JudgedAnswer]:
         """The queries that were answered worst."""
         answered = [one for one in self.judged if one.quality is not None and one.quality.ndcg_at_10 < 1.0]
         return sorted(answered, key=lambda one: (one.quality.ndcg_at_10 if one.quality else 0.0, one.query.id))[:_WORST]
@@ -77,10 +81,10 @@ class Report:
         """
         mine, theirs = ([one.quality for one in report.judged if one.quality is not None] for report in (self, other))
         gains = [a.ndcg_at_10 - b.ndcg_at_10 for a, b in zip(mine, theirs, strict=True)]
-        return (fmean(gains), *interval(gains)) if gains else None
+        return (fmean(gains), *bootstrap_interval(gains)) if gains else None
 
 
-def judge(
+def build_report(
     engine: str,
     queries: Sequence[JudgedQuery],
     relevant: Sequence[frozenset[str]],
@@ -88,15 +92,15 @@ def judge(
 ) -> Report:
     """Return what an engine's answers, each with its seconds, come to; `relevant` are the directories that answer."""
     judged = [
-        Judged(query, found, confident, quality_of(found, wanted) if wanted else None)
+        JudgedAnswer(query, found, confident, measure_quality(found, wanted) if wanted else None)
         for query, wanted, ((found, confident), _) in zip(queries, relevant, answers, strict=True)
     ]
     return Report(engine, judged, [seconds for _, seconds in answers])
 
 
-def _mean(judged: Sequence[Judged]) -> Quality | None:
+def _mean(judged: Sequence[JudgedAnswer]) -> Quality | None:
     qualities = [one.quality for one in judged if one.quality is not None]
-    return mean_of(qualities) if qualities else None
+    return mean_quality(qualities) if qualities else None
 
 
 def _share(values: Sequence[bool]) -> float | None:

@@ -64,7 +64,7 @@ class CommandPolicy:
         if not self._allows(command):
             raise CommandNotAllowed(command, allowed=self.allowed)
         _check_arguments(args)
-        path = absolute_entries(search_path)
+        path = absolute_path_entries(search_path)
         if command in _PYTHON_NAMES:
             uv = which("uv", path=path)
             if uv is not None:
@@ -85,7 +85,7 @@ class CommandPolicy:
         return command in self.allowed
 
 
-def absolute_entries(search_path: str) -> str:
+def absolute_path_entries(search_path: str) -> str:
     """Return the PATH without its empty and relative entries, which would mean the directory of the skill.
 
     With nothing left it is the system's default path: an empty PATH means the current directory as well.

@@ -42,7 +42,7 @@ class Hook:
     command: str
     timeout_seconds: float
 
-    def fits(self, tool: str) -> bool:
+    def matches(self, tool: str) -> bool:
         """Whether the hook runs for `tool`."""
         return self.matcher in ("", "*") or re.fullmatch(self.matcher, tool) is not None
 

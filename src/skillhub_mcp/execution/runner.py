@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SkillFileNotFound
-from skillhub_mcp.execution.command_policy import absolute_entries
+from skillhub_mcp.execution.command_policy import absolute_path_entries
 
 RUN_ID_VARIABLE = "SKILLHUB_RUN_ID"
 
@@ -113,7 +113,7 @@ def reduced_environment(source: Mapping[str, str]) -> dict[str, str]:
     treat names and text as UTF-8.
     """
     environment = {name: source[name] for name in _PASSED_ON if name in source}
-    environment["PATH"] = absolute_entries(source.get("PATH", ""))
+    environment["PATH"] = absolute_path_entries(source.get("PATH", ""))
     if not any(source.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG")):
         environment["LANG"] = "C.UTF-8"
     return environment | _SET

@@ -9,7 +9,7 @@ import pytest
 from tests.disclosure.context.conftest import Add
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
-from skillhub_mcp.disclosure.context.loader import choose, load
+from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillNotFound, SkillUnreadable
 
 
@@ -17,13 +17,13 @@ from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillNotFound, 
 def test_a_path_wins_over_a_name_and_one_of_them_must_be_given(catalogues: Catalogues, add: Add, project: Path) -> None:
     first, second = add(project, "first"), add(project, "second")
     listing = catalogues.listing()
-    assert choose(listing, name="first", path=None).dir == os.path.realpath(first)
+    assert select_skill(listing, name="first", path=None).dir == os.path.realpath(first)
     for path in (str(second), str(second / "SKILL.md"), ".agents/skills/second", "./.agents/skills/second/SKILL.md"):
-        assert choose(listing, name="first", path=path).name == "second"
-    assert choose(listing, name=None, path=choose(listing, name="first", path=None).id).name == "first"
+        assert select_skill(listing, name="first", path=path).name == "second"
+    assert select_skill(listing, name=None, path=select_skill(listing, name="first", path=None).id).name == "first"
     for nothing in (None, "", "  "):
         with pytest.raises(InvalidArgument, match="name or path must be given"):
-            choose(listing, name=nothing, path=None)
+            select_skill(listing, name=nothing, path=None)
 
 
 @pytest.mark.acceptance("S0-26", "S0-50")
@@ -33,10 +33,10 @@ def test_a_name_that_two_have_is_ambiguous_and_their_paths_are_told(
     paths = [str(add(place, "one").resolve() / "SKILL.md") for place in (project, home)]
     listing = catalogues.listing()
     with pytest.raises(AmbiguousSkill) as caught:
-        choose(listing, name="one", path=None)
+        select_skill(listing, name="one", path=None)
     assert list(caught.value.candidates) == paths
     assert all(path in str(caught.value.hint) for path in paths)
-    assert [choose(listing, name=None, path=path).path for path in paths] == paths
+    assert [select_skill(listing, name=None, path=path).path for path in paths] == paths
 
 
 @pytest.mark.acceptance("S0-51", "S0-68", "S0-69")
@@ -48,9 +48,9 @@ def test_what_is_not_in_the_catalogue_cannot_be_chosen(
     listing = catalogues.listing()
     for path in (str(elsewhere), str(elsewhere / "SKILL.md"), "../x", ".agents/skills/first/../../..", "/etc/passwd"):
         with pytest.raises(SkillNotFound):
-            choose(listing, name=None, path=path)
+            select_skill(listing, name=None, path=path)
     with pytest.raises(SkillNotFound) as caught:
-        choose(listing, name="frist", path=None)
+        select_skill(listing, name="frist", path=None)
     assert caught.value.near == ("first",)
 
 
@@ -63,7 +63,7 @@ def test_a_loaded_skill_reads_as_the_seed_shows_it(catalogues: Catalogues, proje
         body="# Review\n\nFollow references/checklist.md.\n",
         files={"scripts/run.sh": "x", "references/checklist.md": "x", ".env": "SECRET"},
     ).resolve()
-    loaded = load(choose(catalogues.listing(), name="repo-review", path=None))
+    loaded = load_skill_context(select_skill(catalogues.listing(), name="repo-review", path=None))
     assert loaded.text == (
         f'<skill_context name="repo-review" path="{directory}/SKILL.md">\n'
         "---\nname: repo-review\ndescription: Review PR with risk-first checklist\n---\n"
@@ -84,14 +84,14 @@ def test_a_reader_who_shares_no_disk_gets_no_path_of_it(catalogues: Catalogues, 
     add(project, "one", files={"references/a b.md": "x"})
     add(project / "x", "one")
     listing = catalogues.listing(str(project / "x"))
-    text = load(listing.skills[0], with_paths=False).text
+    text = load_skill_context(listing.skills[0], with_paths=False).text
     assert str(project) not in text
     assert (
         "<file>references/a b.md</file>"
-        in load(next(skill for skill in listing.skills if "/x/" not in skill.path), with_paths=False).text
+        in load_skill_context(next(skill for skill in listing.skills if "/x/" not in skill.path), with_paths=False).text
     )
     with pytest.raises(AmbiguousSkill) as caught:
-        choose(listing, name="one", path=None, with_paths=False)
+        select_skill(listing, name="one", path=None, with_paths=False)
     assert set(caught.value.candidates) == {skill.id for skill in listing.skills}
 
 
@@ -99,7 +99,7 @@ def test_a_reader_who_shares_no_disk_gets_no_path_of_it(catalogues: Catalogues, 
 def test_the_list_of_files_is_bounded_and_stays_inside(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "one", files={f"references/{number:03}.md": "x" for number in range(300)})
     (directory / "references" / "out.md").symlink_to("/etc/passwd")
-    text = load(choose(catalogues.listing(), name="one", path=None)).text
+    text = load_skill_context(select_skill(catalogues.listing(), name="one", path=None)).text
     assert text.count("<file>") <= 200
     assert "more files are not listed</note>" in text
     assert "out.md" not in text
@@ -108,10 +108,10 @@ def test_the_list_of_files_is_bounded_and_stays_inside(catalogues: Catalogues, p
 
 def test_a_skill_that_is_gone_since_is_told(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "one")
-    skill = choose(catalogues.listing(), name="one", path=None)
+    skill = select_skill(catalogues.listing(), name="one", path=None)
     (directory / "SKILL.md").unlink()
     with pytest.raises(SkillUnreadable):
-        load(skill)
+        load_skill_context(skill)
 
 
 @pytest.mark.acceptance("S0-70")
@@ -126,7 +126,7 @@ def test_cycles_end_linked_skills_are_followed_and_a_linked_file_stays_inside(
     (skills / "leaving" / "SKILL.md").symlink_to(outside / "SKILL.md")
     listing = catalogues.listing()
     assert [skill.name for skill in listing.skills] == ["linked", "own"]
-    assert load(choose(listing, name="linked", path=None)).skill.dir == os.path.realpath(outside)
+    assert load_skill_context(select_skill(listing, name="linked", path=None)).skill.dir == os.path.realpath(outside)
     (error,) = listing.errors
     assert error.path.endswith("/leaving/SKILL.md")
     assert "leads out of the skill" in error.message

@@ -11,7 +11,7 @@ from skillhub_mcp.disclosure.context.schema import (
     SkillCatalog,
     SkillMetadata,
     SkillSearchResult,
-    json_schemas,
+    context_json_schemas,
 )
 
 SKILL: dict[str, Any] = {
@@ -27,7 +27,7 @@ SKILL: dict[str, Any] = {
 
 @pytest.mark.acceptance("S0-5", "S0-7")
 def test_every_type_has_a_schema_that_names_its_fields_and_no_others() -> None:
-    schemas = json_schemas()
+    schemas = context_json_schemas()
     assert {name: sorted(schema["properties"]) for name, schema in schemas.items()} == {
         "SkillMetadata": ["description", "dir", "id", "mtimeMs", "name", "path", "scope"],
         "SkillLoadError": ["message", "path"],

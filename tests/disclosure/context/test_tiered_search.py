@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillhub_mcp.disclosure.context.catalogue import skill_id
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
-from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, TieredHit, search
+from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, TieredResult, tiered_search
 from skillhub_mcp.errors import InvalidArgument
 
 LIMITS = SearchLimits(8, 50)
@@ -33,11 +33,11 @@ SKILLS = [
 ]
 
 
-def ask(query: str, skills: list[SkillMetadata] | None = None, **options: Any) -> TieredHit:
-    return search(SKILLS if skills is None else skills, query, cwd=CWD, limits=LIMITS, **options)
+def ask(query: str, skills: list[SkillMetadata] | None = None, **options: Any) -> TieredResult:
+    return tiered_search(SKILLS if skills is None else skills, query, cwd=CWD, limits=LIMITS, **options)
 
 
-def told(found: TieredHit) -> list[tuple[str, str]]:
+def told(found: TieredResult) -> list[tuple[str, str]]:
     return [(hit.skill.name, hit.reason) for hit in found.hits]
 
 

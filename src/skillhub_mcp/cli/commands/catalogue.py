@@ -78,11 +78,11 @@ def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
 
 def _codelia(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
     from skillhub_mcp.cli.commands.context import look
-    from skillhub_mcp.disclosure.context.catalogue import entries_of
+    from skillhub_mcp.disclosure.context.catalogue import context_entries
 
     settings, listing = look(options)
     budget = _budget(args, settings.catalogue_max_entries, settings.catalogue_max_bytes)
-    return fit(entries_of(listing), budget, FORMATS["codelia"], search_tool="skill_search", load_tool="skill_load")
+    return fit(context_entries(listing), budget, FORMATS["codelia"], search_tool="skill_search", load_tool="skill_load")
 
 
 def _budget(args: argparse.Namespace, max_entries: int, max_bytes: int) -> Budget:

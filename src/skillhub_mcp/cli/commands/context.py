@@ -52,7 +52,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     for skill in listing.skills:
         hidden = "  (not for models to choose)" if skill.path in listing.hidden else ""
-        hidden += "  (off)" if skill.path in listing.off else ""
+        hidden += "  (off)" if skill.path in listing.disabled else ""
         say(f"{skill.scope}  {skill.name}  {one_line(skill.description, width=100)}{hidden}\n      {skill.path}")
     for error in listing.errors:
         say(f"error  {error.path}: {error.message}")
@@ -62,10 +62,10 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, search
+    from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 
     settings, listing = look(options)
-    found = search(
+    found = tiered_search(
         listing.shown,
         as_text(" ".join(args.query)),
         cwd=listing.cwd,
@@ -87,18 +87,18 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap import make_access, make_observer
-    from skillhub_mcp.disclosure.context.loader import choose, load
-    from skillhub_mcp.disclosure.context.schema import source_of
+    from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
+    from skillhub_mcp.disclosure.context.schema import scope_source
     from skillhub_mcp.events import UseEvent, observe
     from skillhub_mcp.policy.rules import Action
 
     settings, listing = look(options)
     asked_for = UseEvent(action="load", skill=args.path or args.name or "")
     with observe(make_observer(settings, serving=False), asked_for) as use:
-        skill = choose(listing, name=args.name, path=args.path)
-        use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
-        make_access(settings, asks=False).now(listing.root).check(listing.known[skill.path], Action.LOAD)
-        loaded = load(skill)
+        skill = select_skill(listing, name=args.name, path=args.path)
+        use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
+        make_access(settings, asks=False).now(listing.root).check(listing.by_path[skill.path], Action.LOAD)
+        loaded = load_skill_context(skill)
     if args.json:
         facts = {"skill_id": skill.id, "name": skill.name, "path": skill.path, "dir": skill.dir}
         print_json({**facts, "mtime_ms": loaded.mtime_ms, "text": loaded.text})

@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap import choose_embedder
     from skillhub_mcp.evaluation.baselines import BASELINES
     from skillhub_mcp.evaluation.evaluator import evaluate
-    from skillhub_mcp.evaluation.queries import directories_of, read_queries
+    from skillhub_mcp.evaluation.queries import read_queries, relevant_directories
 
     unknown = [name for name in args.baseline if name not in BASELINES]
     if unknown:
@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
-            relevant = directories_of(queries, _ids(args.ids, settings.skills_dirs), listed, args.queries)
+            relevant = relevant_directories(queries, _ids(args.ids, settings.skills_dirs), listed, args.queries)
             reports = evaluate(
                 hub,
                 queries,
@@ -105,15 +105,15 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _ids(given: str | None, roots: Sequence[str]) -> Mapping[str, str]:
-    from skillhub_mcp.evaluation.queries import read_ids
+    from skillhub_mcp.evaluation.queries import read_skill_ids
 
     if given is not None:
-        return read_ids(given)
+        return read_skill_ids(given)
     beside = [os.path.join(place, _IDS_FILE) for root in roots for place in (root, os.path.dirname(root))]
     for path in filter(os.path.isfile, beside):
         # Nobody said that this file holds ids: another's of that name is none of our business.
         with suppress(QueriesUnreadable):
-            return read_ids(path)
+            return read_skill_ids(path)
     return {}
 
 

@@ -37,14 +37,14 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the pairs, the closest first."""
-    from skillhub_mcp.evaluation.overlaps import overlaps
+    from skillhub_mcp.evaluation.overlaps import find_overlaps
 
     for option in ("least", "limit"):
         if getattr(args, option) < 1:
             raise InvalidArgument(f"--{option}", "must be at least 1")
     # What is compared here is no use of a skill.
     with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
-        found = overlaps(hub, least=args.least / 100, progress=terminal_progress())
+        found = find_overlaps(hub, least=args.least / 100, progress=terminal_progress())
     if args.json:
         print_json({"overlaps": [asdict(one) for one in found[: args.limit]], "pairs": len(found)})
         return EXIT_OK

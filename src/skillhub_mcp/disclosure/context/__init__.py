@@ -1,1 +1,1 @@
-"""What does seed 000 show of the skills? Its catalogue, its search and its way of loading, over the hub's own scan."""
+"""The agent-context tools' catalogue, search and loading, on top of the hub's own scan."""

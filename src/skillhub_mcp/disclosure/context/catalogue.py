@@ -1,4 +1,4 @@
-"""Which skills does seed 000 list for a working directory? One catalogue each, made anew when asked (§10.3)."""
+"""The agent-context tools' catalogues: one for each working directory, cached until a reload is forced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, codelia, fit
+from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
@@ -20,12 +20,12 @@ from skillhub_mcp.skills.roots import Source, codelia_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 
 _MAX_CATALOGUES = 32
-_NANOSECONDS_A_MILLISECOND = 1_000_000
+_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueLimits:
-    """How much of a catalogue a session begins with: skills, and bytes of UTF-8 of the whole text (§6.1)."""
+    """The bounds of the catalogue at the start of a session: skills, and UTF-8 bytes of the whole text."""
 
     max_entries: int
     max_bytes: int
@@ -33,10 +33,10 @@ class CatalogueLimits:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Every skill of one working directory, repo before user and then by path, and every error.
+    """All skills of one working directory, repo before user and then by path, and all errors.
 
-    `hidden` are the paths of those that no list and no search shows a model (`disable-model-invocation`), and `off`
-    of those that a person switched off or a rule denies. `known` has what was read of each, by path.
+    `hidden` are the paths of skills with `disable-model-invocation`, which no list and no search shows to a model;
+    `disabled` are the paths of skills that the user disabled or a rule denies. `by_path` has each skill as scanned.
     """
 
     cwd: str
@@ -44,83 +44,84 @@ class Listing:
     skills: tuple[SkillMetadata, ...]
     errors: tuple[SkillLoadError, ...]
     hidden: frozenset[str]
-    off: frozenset[str]
-    known: Mapping[str, Skill]
+    disabled: frozenset[str]
+    by_path: Mapping[str, Skill]
 
     @property
     def shown(self) -> tuple[SkillMetadata, ...]:
         """The skills that a model is shown."""
-        return tuple(skill for skill in self.skills if skill.path not in self.hidden and skill.path not in self.off)
+        left_out = self.hidden | self.disabled
+        return tuple(skill for skill in self.skills if skill.path not in left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class _CacheEntry:
     registry: Registry
-    offers: Callable[[Skill], bool]
+    is_enabled: Callable[[Skill], bool]
     listing: Listing
 
 
 class Catalogues:
-    """The catalogues of the working directories that were asked for, the last 32 of them. Safe to call from threads.
+    """The catalogues of the last 32 working directories that were used. Safe to use from several threads.
 
-    `project_of` says which project a directory belongs to; an empty one stands for the default. `home` has the user's
-    skills. What `allows` does not let through is as if it were not there. `offers_in` returns, for a project's root,
-    what says whether a skill is on there; an equal answer means that nothing was switched since, and that the same
-    skills are allowed. `tells_errors` is whether what could not be read is told.
+    `find_project` returns the project of a directory; an empty directory is the default. `home` has the user's skills.
+    Skills that `is_allowed` rejects are treated as if they did not exist. `enabled_in` returns, for a project's root,
+    the predicate for enabled skills; an equal predicate means that neither the enabled nor the allowed skills have
+    changed. `reports_errors` is whether errors are reported to the present client.
     """
 
     def __init__(
         self,
-        project_of: Callable[[str], Project],
+        find_project: Callable[[str], Project],
         *,
         home: str,
         limits: CatalogueLimits,
-        allows: Callable[[Skill], bool] = lambda _: True,
-        offers_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _everything,
-        tells_errors: Callable[[], bool] = lambda: True,
+        is_allowed: Callable[[Skill], bool] = lambda _: True,
+        enabled_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _always_enabled,
+        reports_errors: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._project_of = project_of
-        self._allows = allows
-        self._offers_in = offers_in
-        self._tells_errors = tells_errors
+        self._find_project = find_project
+        self._is_allowed = is_allowed
+        self._enabled_in = enabled_in
+        self._reports_errors = reports_errors
         self._home = home
         self._limits = limits
         self._lock = threading.Lock()
         self._cache: LRUCache[str, _CacheEntry] = LRUCache(_MAX_CATALOGUES)
 
     def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
-        """Return the skills for `cwd`; without `force_reload` as they were when they were last looked at (§10.1).
+        """Return the skills for `cwd`; without `force_reload` as they were at the last scan.
 
-        Raises InvalidArgument for a working directory that is none.
+        Raises InvalidArgument for a `cwd` that is not a directory.
         """
         if cwd is not None and not os.path.isdir(os.path.expanduser(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
-        project = self._project_of(os.path.expanduser(cwd or ""))
-        offers = self._offers_in(project.root)
+        project = self._find_project(os.path.expanduser(cwd or ""))
+        is_enabled = self._enabled_in(project.root)
         with self._lock:
-            known = self._cache.get(project.cwd)
-            if known is not None and known.offers == offers and not force_reload:
-                return known.listing
-            if known is None:
+            cached = self._cache.get(project.cwd)
+            if cached is not None and cached.is_enabled == is_enabled and not force_reload:
+                return cached.listing
+            if cached is None:
                 registry = Registry(codelia_roots(project, home=self._home), admission=CODELIA)
             else:
-                registry = known.registry
+                registry = cached.registry
                 if force_reload:
                     registry.refresh_index()
-            listing = _listing(project, registry.snapshot, self._allows, offers)
-            if not self._tells_errors():
+            listing = _listing(project, registry.snapshot, self._is_allowed, is_enabled)
+            if not self._reports_errors():
                 listing = replace(listing, errors=())
-            self._cache.put(project.cwd, _CacheEntry(registry, offers, listing))
+            self._cache.put(project.cwd, _CacheEntry(registry, is_enabled, listing))
             return listing
 
     def initial(self, cwd: str | None = None, *, with_paths: bool = True) -> Rendered:
-        """Return the text that a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
-        return initial_text(self.listing(cwd), self._limits, with_paths=with_paths)
+        """Return the catalogue for the start of a session in `cwd`, within the limits. Raises InvalidArgument."""
+        return render_initial(self.listing(cwd), self._limits, with_paths=with_paths)
 
     def catalogue(self, cwd: str | None = None, *, force_reload: bool = False) -> SkillCatalog:
-        """Return the skills that a session in `cwd` begins with, within the limits (§6.1). Raises InvalidArgument."""
+        """Return the skills of that catalogue as values, within the same limits. Raises InvalidArgument."""
         listing = self.listing(cwd, force_reload=force_reload)
-        rendered = initial_text(listing, self._limits)
+        rendered = render_initial(listing, self._limits)
         paths = {entry.path for entry in rendered.catalogue.entries}
         return SkillCatalog(
             skills=tuple(skill for skill in listing.skills if skill.path in paths),
@@ -129,8 +130,8 @@ class Catalogues:
         )
 
 
-def entries_of(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEntry]:
-    """Return the skills that a model is shown, as a catalogue has them; ids stand for paths that are not told."""
+def context_entries(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEntry]:
+    """Return the entries for the skills that a model is shown; without `with_paths`, with ids in place of paths."""
     return [
         CatalogueEntry(
             name=skill.name,
@@ -143,27 +144,31 @@ def entries_of(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEn
     ]
 
 
-def initial_text(listing: Listing, limits: CatalogueLimits, *, with_paths: bool = True) -> Rendered:
+def render_initial(listing: Listing, limits: CatalogueLimits, *, with_paths: bool = True) -> Rendered:
     """Return `<skills_context>` for the skills of `listing`, within `limits`."""
     budget = Budget(max_entries=limits.max_entries, max_bytes=limits.max_bytes)
     return fit(
-        entries_of(listing, with_paths=with_paths), budget, codelia, search_tool="skill_search", load_tool="skill_load"
+        context_entries(listing, with_paths=with_paths),
+        budget,
+        render_codelia,
+        search_tool="skill_search",
+        load_tool="skill_load",
     )
 
 
 def skill_id(path: str) -> str:
-    """Return the id of the SKILL.md at a canonical path: the same for the same file in every listing (§4)."""
+    """Return the id of the SKILL.md at a canonical path, which is the same in every listing."""
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _everything(_: Skill) -> bool:
+def _always_enabled(_: Skill) -> bool:
     return True
 
 
 def _listing(
-    project: Project, snapshot: Snapshot, allows: Callable[[Skill], bool], offers: Callable[[Skill], bool]
+    project: Project, snapshot: Snapshot, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
 ) -> Listing:
-    skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in snapshot.everything if allows(skill)]
+    skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in snapshot.everything if is_allowed(skill)]
     skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
     return Listing(
         cwd=project.cwd,
@@ -171,8 +176,8 @@ def _listing(
         skills=tuple(metadata for metadata, _ in skills),
         errors=tuple(_errors(snapshot)),
         hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
-        off=frozenset(metadata.path for metadata, skill in skills if not offers(skill)),
-        known={metadata.path: skill for metadata, skill in skills},
+        disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
+        by_path={metadata.path: skill for metadata, skill in skills},
     )
 
 
@@ -185,7 +190,7 @@ def _metadata(skill: Skill, source: Source) -> SkillMetadata:
         path=path,
         dir=skill.directory,
         scope="repo" if source is Source.PROJECT else "user",
-        mtimeMs=skill.stamp.mtime_ns / _NANOSECONDS_A_MILLISECOND,
+        mtimeMs=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is in a session's context, and what does it cost? Seed 000 §10.2's view, with the price of every layer."""
+"""The report of `context_inspect`: what a session has in its context, and the estimated tokens of each layer."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from skillhub_mcp.disclosure.ledger import Layer, Shown
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 _LAYERS: tuple[Layer, ...] = ("catalogue", "skill", "file", "agents")
-_MOST_LISTED = 100
+_MAX_LISTED = 100
 
 
-def inspection(catalogues: Catalogues | None, shown: Sequence[Shown], *, with_paths: bool) -> dict[str, Any]:
-    """Return what `context_inspect` answers, as JSON values; without `catalogues` nothing is said of skills.
+def inspect_context(catalogues: Catalogues | None, shown: Sequence[Shown], *, with_paths: bool) -> dict[str, Any]:
+    """Return the report as JSON values; without `catalogues` it leaves the skills out.
 
-    `cost` is in estimated tokens, by layer, of all that this session was shown. `skills` has the state of the
-    catalogue, its price as a session's first text, and `loaded`: which version of what was loaded last.
+    `cost` has the estimated tokens of everything this session was shown, by layer. `skills` has the state of the
+    catalogue, its tokens at the start of a session, and `loaded`: the skills and files loaded last and their versions.
     """
-    answer: dict[str, Any] = {"cost": _costs(shown)}
+    report: dict[str, Any] = {"cost": _costs(shown)}
     if catalogues is None:
-        return answer
+        return report
     listing = catalogues.listing()
     initial = catalogues.initial()
-    loaded = [one for one in shown if one.layer in ("skill", "file")]
-    answer["skills"] = {
+    loaded = [entry for entry in shown if entry.layer in ("skill", "file")]
+    report["skills"] = {
         "catalogue": {
             "skills": len(listing.shown),
-            "names": [skill.name for skill in listing.shown[:_MOST_LISTED]],
+            "names": [skill.name for skill in listing.shown[:_MAX_LISTED]],
             "hidden": len(listing.skills) - len(listing.shown),
-            "errors": [error.path if with_paths else error.message for error in listing.errors[:_MOST_LISTED]],
+            "errors": [error.path if with_paths else error.message for error in listing.errors[:_MAX_LISTED]],
             "truncated": initial.catalogue.truncated,
             "tokens": estimate_tokens(initial.text),
         },
-        "loaded": [_told(one, with_paths=with_paths) for one in loaded[-_MOST_LISTED:]],
+        "loaded": [_entry_json(entry, with_paths=with_paths) for entry in loaded[-_MAX_LISTED:]],
     }
     if with_paths:
-        answer["skills"]["catalogue"]["cwd"] = listing.cwd
-    return answer
+        report["skills"]["catalogue"]["cwd"] = listing.cwd
+    return report
 
 
 def _costs(shown: Iterable[Shown]) -> dict[str, int]:
     costs: dict[str, int] = dict.fromkeys(_LAYERS, 0)
-    for one in shown:
-        costs[one.layer] += one.tokens
+    for entry in shown:
+        costs[entry.layer] += entry.tokens
     return {**costs, "total": sum(costs.values())}
 
 
-def _told(one: Shown, *, with_paths: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"layer": one.layer, "name": one.name, "times": one.times, "tokens": one.tokens}
-    if one.mtime_ms is not None:
-        told["mtimeMs"] = one.mtime_ms
+def _entry_json(entry: Shown, *, with_paths: bool) -> dict[str, Any]:
+    value: dict[str, Any] = {"layer": entry.layer, "name": entry.name, "times": entry.times, "tokens": entry.tokens}
+    if entry.mtime_ms is not None:
+        value["mtimeMs"] = entry.mtime_ms
     if with_paths:
-        told["path"] = one.key
-    return told
+        value["path"] = entry.key
+    return value

@@ -1,4 +1,4 @@
-"""How is a skill of the catalogue loaded? Chosen by path or name, and given whole with its files (§6.2)."""
+"""Loads a skill of a catalogue: selected by path or name, rendered as `<skill_context>` with a list of its files."""
 
 from __future__ import annotations
 
@@ -18,79 +18,79 @@ from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.suggestions import not_found
 
-_NANOSECONDS_A_MILLISECOND = 1_000_000
+_NANOSECONDS_PER_MILLISECOND = 1_000_000
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedContext:
-    """A skill as a model is given it: the text, and what a program wants to know of it."""
+    """A loaded skill: the text for the model, its metadata, and the modification time of its SKILL.md."""
 
     text: str
     skill: SkillMetadata
     mtime_ms: float
 
 
-def choose(listing: Listing, *, name: str | None, path: str | None, with_paths: bool = True) -> SkillMetadata:
-    """Return the skill at `path`, or else the only one of that name (seed 000 §7.2, §8.2).
+def select_skill(listing: Listing, *, name: str | None, path: str | None, with_paths: bool = True) -> SkillMetadata:
+    """Return the skill at `path` or, without one, the only skill of that name.
 
-    A path is absolute or relative to the working directory, and names a SKILL.md or its directory; a skill's id will
-    do for one. Only what is in the catalogue counts. Raises InvalidArgument where neither is given, SkillNotFound,
-    and AmbiguousSkill with paths, or with ids for a reader who is told no paths.
+    A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
+    accepted as well. Only skills of the catalogue are selected. Raises InvalidArgument where neither is given,
+    SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their ids.
     """
     if path:
-        return _at(listing, path)
+        return _select_by_path(listing, path)
     wanted = (name or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint="find one with skill_search")
-    same = [skill for skill in listing.skills if skill.name == wanted]
-    if len(same) > 1:
-        raise AmbiguousSkill(wanted, candidates=[skill.path if with_paths else skill.id for skill in same])
-    if not same:
+    matches = [skill for skill in listing.skills if skill.name == wanted]
+    if len(matches) > 1:
+        raise AmbiguousSkill(wanted, candidates=[skill.path if with_paths else skill.id for skill in matches])
+    if not matches:
         raise _not_found(wanted, listing.shown)
-    return same[0]
+    return matches[0]
 
 
-def load(skill: SkillMetadata, *, with_paths: bool = True) -> LoadedContext:
-    """Return the skill's whole SKILL.md as it is now, with its place and its files. Raises SkillUnreadable.
+def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True) -> LoadedContext:
+    """Return the skill's whole SKILL.md as it is now, with its directory and its files. Raises SkillUnreadable.
 
-    A reader who does not share the disk gets no paths of it: files are then named from the skill's own directory.
+    Without `with_paths` the text has no path of this machine; files are named relative to the skill's directory.
     """
     try:
-        mtime_ms = os.stat(skill.path).st_mtime_ns / _NANOSECONDS_A_MILLISECOND
+        mtime_ms = os.stat(skill.path).st_mtime_ns / _NANOSECONDS_PER_MILLISECOND
         content = read_whole(skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except OSError as error:
-        raise SkillUnreadable(skill.name, path=skill.path, reason=error.strerror or "it is gone") from error
+        raise SkillUnreadable(skill.name, path=skill.path, reason=error.strerror or "it no longer exists") from error
     except SkillHubError as error:
         raise SkillUnreadable(skill.name, path=skill.path, reason=error.message) from error
-    text, found = decode(content)
+    text, diagnostics = decode(content)
     if text is None:
-        raise SkillUnreadable(skill.name, path=skill.path, reason=found[-1].message)
-    return LoadedContext(_rendered(skill, text, with_paths=with_paths), skill, mtime_ms)
+        raise SkillUnreadable(skill.name, path=skill.path, reason=diagnostics[-1].message)
+    return LoadedContext(_render(skill, text, with_paths=with_paths), skill, mtime_ms)
 
 
-def already_loaded(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
-    """Return the reminder that stands for a body which this session has seen and which has not changed (§6.3)."""
-    where = skill.path if with_paths else f"id {skill.id}"
+def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
+    """Return the notice that replaces the text of a skill that this session has loaded and that has not changed."""
+    location = skill.path if with_paths else f"id {skill.id}"
     return (
-        f"Skill {skill.name!r} is loaded already, unchanged since: {where} (mtime: {before.mtime_ms or 0:.0f}). Its "
-        f"instructions stand in the result of showing {before.number} of this session. If you no longer have them, "
-        "call skill_load with force=true."
+        f"Skill {skill.name!r} is already loaded and has not changed: {location} (mtime: {before.mtime_ms or 0:.0f}). "
+        f"Its instructions are in text {before.number} of those that this session was shown. If you no longer have "
+        "them, call skill_load with force=true."
     )
 
 
-def _rendered(skill: SkillMetadata, content: str, *, with_paths: bool) -> str:
+def _render(skill: SkillMetadata, content: str, *, with_paths: bool) -> str:
     path = f" path={quoted(skill.path)}" if with_paths else ""
-    # A file URL with a slash at its end, from which relative paths resolve.
+    # A file URL that ends with a slash, so that relative paths resolve against it.
     base = [f"Base directory: {Path(skill.dir).as_uri().rstrip('/')}/"] if with_paths else []
-    where = "this directory" if with_paths else "its own directory: read them with read_skill_file"
+    base_name = "this directory" if with_paths else "its own directory: read them with read_skill_file"
     lines = [
         f"<skill_context name={quoted(skill.name)}{path}>",
         content.rstrip("\n"),
         "",
         *base,
-        f"Relative paths in this skill are resolved from {where}.",
+        f"Relative paths in this skill are resolved from {base_name}.",
         *_listed_files(skill, with_paths=with_paths),
         "</skill_context>",
     ]
@@ -99,27 +99,27 @@ def _rendered(skill: SkillMetadata, content: str, *, with_paths: bool) -> str:
 
 def _listed_files(skill: SkillMetadata, *, with_paths: bool) -> list[str]:
     entries, more = list_files(skill.dir, serve_dotfiles=False)
-    above = skill.dir if with_paths else ""
-    paths = sorted(os.path.join(above, entry.path) for entry in entries if entry.path != SKILL_FILE)
+    parent = skill.dir if with_paths else ""
+    paths = sorted(os.path.join(parent, entry.path) for entry in entries if entry.path != SKILL_FILE)
     lines: list[str] = []
-    left = _MAX_LISTED_BYTES
+    remaining = _MAX_LISTED_BYTES
     for path in paths[:_MAX_FILES]:
-        left -= len(path.encode("utf-8", "surrogateescape"))
-        if left < 0:
+        remaining -= len(path.encode("utf-8", "surrogateescape"))
+        if remaining < 0:
             break
         lines.append(f"<file>{escaped(path)}</file>")
-    cut = len(paths) - len(lines)
-    if cut or more:
-        count = "more files" if more else f"{cut:,} more files"
+    omitted = len(paths) - len(lines)
+    if omitted or more:
+        count = "more files" if more else f"{omitted:,} more files"
         lines.append(f"<note>{count} are not listed</note>")
     return ["<skill_files>", *lines, "</skill_files>"] if lines else []
 
 
-def _at(listing: Listing, path: str) -> SkillMetadata:
-    given = os.path.normpath(os.path.join(listing.cwd, os.path.expanduser(path)))
-    places = {given, os.path.realpath(given)}
+def _select_by_path(listing: Listing, path: str) -> SkillMetadata:
+    normalized = os.path.normpath(os.path.join(listing.cwd, os.path.expanduser(path)))
+    candidates = {normalized, os.path.realpath(normalized)}
     for skill in listing.skills:
-        if skill.path in places or skill.dir in places or skill.id == path:
+        if skill.path in candidates or skill.dir in candidates or skill.id == path:
             return skill
     raise _not_found(path, listing.shown)
 

@@ -1,4 +1,4 @@
-"""Seed 000's types, declared once: what its tools take and give, and the JSON Schema of each (§4, §7, §10)."""
+"""The types of the agent-context tools: their parameters and results, and the JSON Schema of each."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class SkillMetadata(_Strict):
     path: str
     dir: str
     scope: SkillScope
-    mtimeMs: Annotated[float, Field(ge=0)]  # noqa: N815 - the seed's name
+    mtimeMs: Annotated[float, Field(ge=0)]  # noqa: N815 - the specified name
 
 
-def source_of(skill: SkillMetadata) -> str:
-    """Return whose skill it is, in the words of the hub (DECISIONS 7)."""
+def scope_source(skill: SkillMetadata) -> str:
+    """Return the hub's source for the skill's scope: `project` for `repo`, else `user`."""
     return "project" if skill.scope == "repo" else "user"
 
 
@@ -39,7 +39,7 @@ class SkillLoadError(_Strict):
 
 
 class SkillCatalog(_Strict):
-    """What a session begins with: the skills within its bounds, the errors, and whether anything was cut."""
+    """The catalogue at the start of a session: the skills within its limits, the errors, and whether it was cut."""
 
     skills: tuple[SkillMetadata, ...]
     errors: tuple[SkillLoadError, ...]
@@ -47,7 +47,7 @@ class SkillCatalog(_Strict):
 
 
 class SkillSearchResult(_Strict):
-    """One hit. Scores fall within 0..1: 1 for a path, .9 for a name, .6 to .8 for a prefix, below for shared words."""
+    """One hit. Scores are in 0..1: 1 for a path, .9 for a name, .6 to .8 for a prefix, .1 to .5 for shared words."""
 
     skill: SkillMetadata
     score: Annotated[float, Field(ge=0, le=1)]
@@ -55,14 +55,14 @@ class SkillSearchResult(_Strict):
 
 
 class SkillsListParams(_Strict):
-    """What `skills_list` takes."""
+    """The parameters of `skills_list`."""
 
     cwd: str | None = None
     force_reload: bool = False
 
 
 class SkillsListResult(_Strict):
-    """What `skills_list` gives: every skill, and every error."""
+    """The result of `skills_list`: all skills and all errors."""
 
     skills: tuple[SkillMetadata, ...]
     errors: tuple[SkillLoadError, ...]
@@ -78,6 +78,6 @@ TYPES: tuple[type[_Strict], ...] = (
 )
 
 
-def json_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of each type, by its name."""
-    return {one.__name__: one.model_json_schema() for one in TYPES}
+def context_json_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schemas of these types by name."""
+    return {model.__name__: model.model_json_schema() for model in TYPES}

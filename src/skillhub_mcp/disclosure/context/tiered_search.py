@@ -1,4 +1,4 @@
-"""Which skills fit a query, in seed 000's order? A path, a name, the beginning of a name, then shared words. Pure."""
+"""The agent-context tools' search, in tiers: an exact path, an exact name, a prefix of a name, shared words. Pure."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How many hits are returned where no limit is asked for, and at most."""
+    """The number of hits that a search returns by default, and at most."""
 
     default: int
     maximum: int
 
 
 @dataclass(frozen=True, slots=True)
-class TieredHit:
-    """The best hits, and how many there were in all."""
+class TieredResult:
+    """The best hits, and the number of all hits."""
 
     hits: tuple[SkillSearchResult, ...]
     count: int
@@ -41,7 +41,7 @@ class TieredHit:
         return self.count > len(self.hits)
 
 
-def search(
+def tiered_search(
     skills: Iterable[SkillMetadata],
     query: str,
     *,
@@ -49,10 +49,10 @@ def search(
     limits: SearchLimits,
     limit: int | None = None,
     scope: SkillScope | None = None,
-) -> TieredHit:
-    """Return the skills that fit `query`, best first; ties go to repo before user, then by path (seed 000 §5.5).
+) -> TieredResult:
+    """Return the skills that match `query`, best first; ties are ordered repo before user, then by path.
 
-    Raises InvalidArgument for a query without words, a limit below 1, and a scope that is none.
+    Raises InvalidArgument for an empty query, a limit below 1, and an unknown scope.
     """
     text = " ".join(query.split())
     if not text:
@@ -61,43 +61,43 @@ def search(
         raise InvalidArgument("limit", f"must be from 1 to {limits.maximum}")
     if scope not in (None, "repo", "user"):
         raise InvalidArgument("scope", f"{scope!r} is not one of repo, user")
-    asked = _Asked(text, cwd)
-    hits = [hit for skill in skills if scope in (None, skill.scope) and (hit := asked.judge(skill)) is not None]
+    matcher = _Matcher(text, cwd)
+    hits = [hit for skill in skills if scope in (None, skill.scope) and (hit := matcher.match(skill)) is not None]
     hits.sort(key=lambda hit: (-hit.score, hit.skill.scope != "repo", hit.skill.path))
     shown = min(limits.default if limit is None else limit, limits.maximum)
-    return TieredHit(tuple(hits[:shown]), len(hits))
+    return TieredResult(tuple(hits[:shown]), len(hits))
 
 
-class _Asked:
-    """A query, taken apart once."""
+class _Matcher:
+    """Matches skills against a query that is analysed once."""
 
     def __init__(self, text: str, cwd: str) -> None:
         expanded = os.path.expanduser(text)
         path = os.path.normpath(os.path.join(cwd, expanded))
         self._paths = {path, os.path.realpath(path)}
         self._name = fold_name(text)
-        self._words = words(text)
+        self._tokens = tokens(text)
 
-    def judge(self, skill: SkillMetadata) -> SkillSearchResult | None:
+    def match(self, skill: SkillMetadata) -> SkillSearchResult | None:
         if skill.path in self._paths or skill.dir in self._paths:
             return SkillSearchResult(skill=skill, score=_EXACT_PATH, reason="exact_path")
         name = fold_name(skill.name)
         if name == self._name:
             return SkillSearchResult(skill=skill, score=_EXACT_NAME, reason="exact_name")
         if name.startswith(self._name):
-            return SkillSearchResult(skill=skill, score=_within(_PREFIX, len(self._name) / len(name)), reason="prefix")
-        shared = self._words & words(f"{skill.name} {skill.description}")
+            return SkillSearchResult(skill=skill, score=_scale(_PREFIX, len(self._name) / len(name)), reason="prefix")
+        shared = self._tokens & tokens(f"{skill.name} {skill.description}")
         if not shared:
             return None
-        # Words of the name say more than words of the description.
-        weight = len(shared) + len(shared & words(skill.name))
+        # A word of the name counts twice.
+        weight = len(shared) + len(shared & tokens(skill.name))
         return SkillSearchResult(
-            skill=skill, score=_within(_OVERLAP, weight / (2 * len(self._words))), reason="token_overlap"
+            skill=skill, score=_scale(_OVERLAP, weight / (2 * len(self._tokens))), reason="token_overlap"
         )
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text in any script, folded: runs of letters and digits, and pairs where none are spaced."""
+def tokens(text: str) -> frozenset[str]:
+    """Return the folded tokens of a text: runs of letters and digits, and character pairs in unspaced scripts."""
     found: set[str] = set()
     for word in _WORD.findall(fold_name(text)):
         rest = word
@@ -109,9 +109,9 @@ def words(text: str) -> frozenset[str]:
 
 
 def _pairs(run: str) -> Sequence[str]:
-    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return [run[start : start + 2] for start in range(len(run) - 1)] or [run]
 
 
-def _within(bounds: tuple[float, float], share: float) -> float:
+def _scale(bounds: tuple[float, float], share: float) -> float:
     low, high = bounds
     return low + (high - low) * min(1.0, share)

@@ -45,7 +45,7 @@ class HookMiddleware(Middleware):
         return result
 
     def _around(self, event: HookEvent, tool: str) -> list[Hook]:
-        return [hook for hook in self._hooks if hook.event is event and hook.fits(tool)]
+        return [hook for hook in self._hooks if hook.event is event and hook.matches(tool)]
 
     async def _run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
         payload = {"hook_event_name": hook.event.value, "cwd": self._cwd, **call}

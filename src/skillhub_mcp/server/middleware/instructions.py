@@ -21,7 +21,15 @@ import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
-from skillhub_mcp.disclosure.catalogue import Budget, Catalogue, CatalogueEntry, Rendered, codelia, descriptions, fit
+from skillhub_mcp.disclosure.catalogue import (
+    Budget,
+    Catalogue,
+    CatalogueEntry,
+    Rendered,
+    fit,
+    render_codelia,
+    render_descriptions,
+)
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Transport
@@ -159,8 +167,8 @@ class ServerInstructions(Middleware):
         return lists
 
     def _card(self, max_bytes: int) -> str:
-        from skillhub_mcp.disclosure.card import CardContext, card
-        from skillhub_mcp.disclosure.project_match import project_words
+        from skillhub_mcp.disclosure.card import CardContext, render_card
+        from skillhub_mcp.disclosure.project_match import project_keywords
 
         snapshot, policy = self._hub.present()
         catalogues = self._options.catalogues
@@ -171,14 +179,14 @@ class ServerInstructions(Middleware):
             if policy.offers(skill) and not skill.disable_model_invocation and skill.directory not in listed
         ]
         day = self._today()
-        now = CardContext(
+        context = CardContext(
             day=day,
-            of_project={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
-            words=project_words(self._options.card.project) if self._options.card.project else frozenset(),
-            used=self._options.card.used_before(day),
+            project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
+            keywords=project_keywords(self._options.card.project) if self._options.card.project else frozenset(),
+            used_skills=self._options.card.used_before(day),
             names_only=self._options.card.kind == "names",
         )
-        return card(skills, now, max_bytes=max_bytes)
+        return render_card(skills, context, max_bytes=max_bytes)
 
     def _named(self, max_bytes: int) -> Rendered:
         """Seed 004's first layer: every skill that a model may choose, by name."""
@@ -187,11 +195,13 @@ class ServerInstructions(Middleware):
 
     def _placed(self, max_bytes: int) -> Rendered:
         """Seed 000's catalogue, as far as there is room for it."""
-        from skillhub_mcp.disclosure.context.catalogue import entries_of
+        from skillhub_mcp.disclosure.context.catalogue import context_entries
 
         assert self._options.catalogues is not None  # noqa: S101 - for the type checker
-        entries = self._told(entries_of(self._options.catalogues.listing(), with_paths=self._options.with_paths))
-        return fit(entries, Budget(max_bytes=max_bytes), codelia, search_tool="skill_search", load_tool="skill_load")
+        entries = self._told(context_entries(self._options.catalogues.listing(), with_paths=self._options.with_paths))
+        return fit(
+            entries, Budget(max_bytes=max_bytes), render_codelia, search_tool="skill_search", load_tool="skill_load"
+        )
 
     def _told(self, entries: Sequence[CatalogueEntry]) -> Sequence[CatalogueEntry]:
         if self._options.card.kind == "names":
@@ -215,4 +225,4 @@ def _rules(sets: Sequence[str]) -> str:
 
 
 def _available(catalogue: Catalogue) -> str:
-    return f"{_AVAILABLE}\n{descriptions(catalogue)}"
+    return f"{_AVAILABLE}\n{render_descriptions(catalogue)}"

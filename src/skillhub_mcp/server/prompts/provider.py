@@ -18,7 +18,7 @@ from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.sanitization import shortened, visible
-from skillhub_mcp.disclosure.skill_loaded import skill_loaded, with_arguments
+from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
@@ -68,8 +68,8 @@ class SkillPromptProvider(Provider):
         rest = [
             self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
         ]
-        body, appended = with_arguments("".join((first.instructions, *rest)), arguments)
-        text = skill_loaded(first.handle, body) + appended
+        body, appended = substitute_arguments("".join((first.instructions, *rest)), arguments)
+        text = render_skill_loaded(first.handle, body) + appended
         present.ledger.record_skill(first.skill, text)
         return text
 

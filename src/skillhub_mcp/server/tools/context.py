@@ -13,10 +13,10 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
-from skillhub_mcp.disclosure.context.inspection import inspection
-from skillhub_mcp.disclosure.context.loader import already_loaded, choose, load
-from skillhub_mcp.disclosure.context.schema import SkillMetadata, source_of
-from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, search
+from skillhub_mcp.disclosure.context.inspection import inspect_context
+from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill
+from skillhub_mcp.disclosure.context.schema import SkillMetadata, scope_source
+from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
 from skillhub_mcp.policy.access import Access
@@ -93,7 +93,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
         scope: Literal["repo", "user"] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
         listing = catalogues.listing()
-        found = search(listing.shown, query, cwd=listing.cwd, limits=tools.limits, limit=limit, scope=scope)
+        found = tiered_search(listing.shown, query, cwd=listing.cwd, limits=tools.limits, limit=limit, scope=scope)
         skills = [{**told(hit.skill), "reason": hit.reason, "score": round(hit.score, 4)} for hit in found.hits]
         answer = {"skills": skills, "count": found.count, "truncated": found.truncated}
         return ToolResult(content=compact_json(answer), structured_content=answer)
@@ -107,18 +107,18 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
         listing = catalogues.listing()
         present = sessions.current()
         with observe(tools.observer, UseEvent(action="load", skill=path or name or "")) as use:
-            skill = choose(listing, name=name, path=path, with_paths=with_paths)
+            skill = select_skill(listing, name=name, path=path, with_paths=with_paths)
             # Several may have the name: the path says which.
-            use.skill, use.source, use.file_path = skill.name, source_of(skill), skill.path
-            tools.access.now(listing.root).check(listing.known[skill.path], Action.LOAD, present.granted)
-            loaded = load(skill, with_paths=with_paths)
+            use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
+            tools.access.now(listing.root).check(listing.by_path[skill.path], Action.LOAD, present.granted)
+            loaded = load_skill_context(skill, with_paths=with_paths)
             use.size = len(loaded.text)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
         if with_paths:
             facts |= {"path": skill.path, "dir": skill.dir}
         before = present.ledger.last("skill", skill.path)
         if before is not None and before.mtime_ms == loaded.mtime_ms and not force:
-            text = already_loaded(skill, before, with_paths=with_paths)
+            text = already_loaded_notice(skill, before, with_paths=with_paths)
             return ToolResult(content=text, meta={SKILL_META_KEY: {**facts, "already_loaded": True}})
         present.ledger.record("skill", skill.name, skill.path, loaded.text, mtime_ms=loaded.mtime_ms)
         # Beside the text and not instead of it: a client that shows its model the structured content hides the body.
@@ -127,7 +127,7 @@ def add_context_tools(server: FastMCP, tools: ContextTools, *, with_paths: bool)
     @offered(server, title="Inspect the context", description=_INSPECT)
     def context_inspect(include_skills: bool = True, include_agents: bool = True) -> ToolResult:
         present = sessions.current()
-        answer: dict[str, Any] = inspection(
+        answer: dict[str, Any] = inspect_context(
             catalogues if include_skills else None, present.ledger.entries(), with_paths=with_paths
         )
         if include_agents and tools.agents_state is not None:

@@ -11,7 +11,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.available_skills import available_skills
+from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth
@@ -104,6 +104,6 @@ def add_registry_tools(
     ) -> ToolResult:
         shown = [entry for entry in indexed(mode, source).skills if not entry.controls.disable_model_invocation]
         part = shown[offset : offset + limit]
-        text = available_skills((entry.name, entry.source.value, entry.description) for entry in part)
+        text = render_available_skills((entry.name, entry.source.value, entry.description) for entry in part)
         more = len(shown) - offset - len(part)
         return ToolResult(content=f"{text}\n({more:,} more: offset={offset + limit})" if more > 0 else text)

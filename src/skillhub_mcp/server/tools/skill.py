@@ -8,7 +8,7 @@ from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
 from pydantic import Field
 
-from skillhub_mcp.disclosure.skill_loaded import skill_loaded
+from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.core import MAX_NAME_CHARACTERS
@@ -36,7 +36,7 @@ def add_skill_tool(server: FastMCP, hub: SkillHub, sessions: Sessions, *, with_p
         # Who may have the instructions may hear the names of the files that they speak of.
         granted = {*present.granted, *hub.granting(loaded.skill)}
         files, _ = hub.files(loaded.handle, granted=granted)
-        text = skill_loaded(
+        text = render_skill_loaded(
             loaded.handle,
             loaded.instructions,
             files=[file.path for file in files if file.path != SKILL_FILE] if part == 1 else [],
