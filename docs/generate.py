@@ -32,28 +32,30 @@ from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as a
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
-from skillhub_mcp.settings import SETTINGS, TOOL_SETS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
 
 
 def settings() -> str:
     """Return the page of every environment variable."""
-    rows = [
-        (
-            " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases)),
-            f"`{setting.default}`" if setting.default else "empty",
-            setting.meaning + (". Never shown" if setting.secret else ""),
-        )
-        for setting in SETTINGS
-    ]
+    sections = []
+    for group in GROUPS:
+        rows = [
+            (
+                " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases)),
+                f"`{setting.default}`" if setting.default else "empty",
+                setting.meaning + (". Never shown" if setting.secret else ""),
+            )
+            for setting in group.settings
+        ]
+        sections.append(f"## {group.title}\n\n" + table(("variable", "default", "meaning"), rows))
     return page(
         "Settings",
         "settings.py",
-        "Environment variables; nothing else is read, no `.env` file either. An empty variable counts as unset, and an "
-        "option of the command line beats it. A value that cannot be used ends the program before it serves, with "
-        "exit code 2, the setting's name and what would be allowed. `skillhub config` shows every value and where it "
-        "came from.",
-        table(("variable", "default", "meaning"), rows),
+        "Settings are environment variables; no `.env` file is read. An empty variable counts as unset, and an option "
+        "of the command line overrides it. An invalid value ends the program before it serves, with exit code 2, the "
+        "name of the setting and what is allowed. `skillhub config` lists every value and where it came from.",
+        *sections,
     )
 
 

@@ -1,4 +1,4 @@
-"""A server over HTTP that would let in more than was said does not start, and says what would mend it."""
+"""An HTTP server that would be open unintentionally does not start, and the hint says how to fix it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def test_at_this_machines_own_addresses_no_token_is_needed(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
-def test_other_machines_are_let_in_with_a_token_or_when_told_so(host: str) -> None:
+def test_other_machines_need_a_token_unless_anonymous_clients_are_allowed(host: str) -> None:
     with pytest.raises(InvalidSetting) as caught:
         options(host)
     assert caught.value.setting == "--host"
-    assert caught.value.hint == "set SKILLHUB_TOKEN, or --allow-anonymous where something else keeps strangers out"
+    assert caught.value.hint == "set SKILLHUB_TOKEN, or pass --allow-anonymous if access is restricted by other means"
     assert options(host, **TOKEN).auth is not None
     assert options(host, **ISSUER).auth is not None
     assert options(host, SKILLHUB_ALLOW_ANONYMOUS="1").auth is None
 
 
-def test_commands_run_over_http_for_who_has_a_token_or_when_told_so() -> None:
-    with pytest.raises(InvalidSetting, match="lets whoever reaches the server run commands"):
+def test_commands_over_http_need_a_token_unless_anonymous_clients_are_allowed() -> None:
+    with pytest.raises(InvalidSetting, match="allows anyone who can reach the server to run commands"):
         options(**RUN)
     assert options(**RUN, **TOKEN).auth is not None
     assert options(**RUN, SKILLHUB_ALLOW_ANONYMOUS="1").auth is None
@@ -46,13 +46,13 @@ def test_commands_run_over_http_for_who_has_a_token_or_when_told_so() -> None:
 
 
 def test_several_workers_keep_no_sessions() -> None:
-    with pytest.raises(InvalidSetting, match="needs SKILLHUB_STATELESS=1") as caught:
+    with pytest.raises(InvalidSetting, match="requires SKILLHUB_STATELESS=1") as caught:
         options(SKILLHUB_WORKERS="2")
-    assert caught.value.hint == "set SKILLHUB_STATELESS=1, or one worker"
+    assert caught.value.hint == "set SKILLHUB_STATELESS=1, or use one worker"
     assert options(SKILLHUB_WORKERS="2", SKILLHUB_STATELESS="1").stateless
 
 
-def test_a_file_of_tokens_that_cannot_be_used_is_told_at_once(tmp_path: Path) -> None:
+def test_an_unusable_file_of_tokens_is_reported_at_once(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
     for written, reason in ((None, "does not exist"), ("{", "is not JSON"), ("{}", 'with "format": 1')):
         if written is not None:
@@ -64,20 +64,20 @@ def test_a_file_of_tokens_that_cannot_be_used_is_told_at_once(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("environment", "setting", "reason"),
     [
-        ({"SKILLHUB_JWT_ISSUER": "https://i.example.com"}, "SKILLHUB_JWT_ISSUER", "needs SKILLHUB_JWT_AUDIENCE"),
-        ({"SKILLHUB_JWT_AUDIENCE": "skills"}, "SKILLHUB_JWT_AUDIENCE", "needs SKILLHUB_JWT_ISSUER"),
-        ({"SKILLHUB_JWT_JWKS": "https://i.example.com/k"}, "SKILLHUB_JWT_JWKS", "needs SKILLHUB_JWT_ISSUER"),
-        ({**ISSUER, "SKILLHUB_JWT_JWKS": "http://192.0.2.1/k"}, "SKILLHUB_JWT_JWKS", "must begin with https://"),
-        ({**ISSUER, "SKILLHUB_JWT_ISSUER": "http://192.0.2.1"}, "SKILLHUB_JWT_ISSUER", "must begin with https://"),
+        ({"SKILLHUB_JWT_ISSUER": "https://i.example.com"}, "SKILLHUB_JWT_ISSUER", "requires SKILLHUB_JWT_AUDIENCE"),
+        ({"SKILLHUB_JWT_AUDIENCE": "skills"}, "SKILLHUB_JWT_AUDIENCE", "requires SKILLHUB_JWT_ISSUER"),
+        ({"SKILLHUB_JWT_JWKS": "https://i.example.com/k"}, "SKILLHUB_JWT_JWKS", "requires SKILLHUB_JWT_ISSUER"),
+        ({**ISSUER, "SKILLHUB_JWT_JWKS": "http://192.0.2.1/k"}, "SKILLHUB_JWT_JWKS", "must start with https://"),
+        ({**ISSUER, "SKILLHUB_JWT_ISSUER": "http://192.0.2.1"}, "SKILLHUB_JWT_ISSUER", "must start with https://"),
     ],
 )
-def test_half_of_a_trust_is_none(environment: dict[str, str], setting: str, reason: str) -> None:
+def test_an_incomplete_jwt_configuration_is_refused(environment: dict[str, str], setting: str, reason: str) -> None:
     with pytest.raises(InvalidSetting, match=reason) as caught:
         options(**TOKEN, **environment)
     assert caught.value.setting == setting
 
 
-def test_the_keys_are_where_the_issuer_has_them_unless_it_is_said() -> None:
+def test_the_keys_are_at_the_issuers_well_known_url_unless_set() -> None:
     def jwks(**environment: str) -> str:
         auth = options(**environment).auth
         assert auth is not None
@@ -88,7 +88,7 @@ def test_the_keys_are_where_the_issuer_has_them_unless_it_is_said() -> None:
     assert jwks(**ISSUER, SKILLHUB_JWT_JWKS="http://127.0.0.1:8080/keys") == "http://127.0.0.1:8080/keys"
 
 
-def test_the_public_address_is_welcome() -> None:
+def test_the_host_and_origin_of_the_public_url_are_allowed() -> None:
     made = options(SKILLHUB_PUBLIC_URL="https://skills.example.com:8443/team/mcp", SKILLHUB_ALLOWED_HOSTS="other")
     assert list(made.allowed_hosts) == ["other", "skills.example.com"]
     assert list(made.allowed_origins) == ["https://skills.example.com:8443"]

@@ -1,10 +1,11 @@
-"""Every setting: its default, its form, its effect, and what is said of a bad value (seed 002 §8)."""
+"""Every setting: its default, its values, its effect, and the error for an invalid one."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from tests.hubs import hub_of
 import skillhub_mcp
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.settings import SETTINGS, Settings, read_settings
+from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings
 
 HOME = "/home/somebody"
 
@@ -57,7 +58,6 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_SERVE_DOTFILES": False,
     "SKILLHUB_ERROR_STYLE": "result",
     "SKILLHUB_CARD": "full",
-    "SKILLHUB_WEBSITE_URL": "",
     "SKILLHUB_ALLOWED_HOSTS": (),
     "SKILLHUB_ALLOWED_ORIGINS": (),
     "SKILLHUB_ALLOW_ANONYMOUS": False,
@@ -126,7 +126,6 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_SERVE_DOTFILES": ("1", True),
     "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
     "SKILLHUB_CARD": ("names", "names"),
-    "SKILLHUB_WEBSITE_URL": ("https://a.example", "https://a.example"),
     "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
     "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
     "SKILLHUB_ALLOW_ANONYMOUS": ("1", True),
@@ -162,10 +161,10 @@ WRITTEN: dict[str, tuple[str, object]] = {
 SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
 BAD = [
     ("SKILLS_DIR", os.pathsep, "must name at least one directory"),
-    ("DB_PATH", "  ", "must be a path on this machine"),
-    ("DB_PATH", "s3://bucket/skills", "must be a path on this machine"),
+    ("DB_PATH", "  ", "must be a local path"),
+    ("DB_PATH", "s3://bucket/skills", "must be a local path"),
     ("EMBEDDING_PROVIDER", "cohere", "must be one of auto, none, local, openai, gemini"),
-    ("EMBEDDING_BASE_URL", "localhost:8080", "must be an address that begins with http:// or https://"),
+    ("EMBEDDING_BASE_URL", "localhost:8080", "must be a URL that starts with http:// or https://"),
     ("SEARCH_LIMIT", "abc", "must be a whole number from 1 to 100"),
     ("SEARCH_LIMIT", "0", "must be a whole number from 1 to 100"),
     ("SEARCH_LIMIT", "101", "must be a whole number from 1 to 100"),
@@ -174,14 +173,14 @@ BAD = [
     ("SEARCH_THRESHOLD", "nan", "must be a number from 0 to 1"),
     ("SEARCH_CONFIDENCE", "-1", "must be a number from 0 to 1"),
     ("SEARCH_RERANK", "maybe", SWITCH),
-    ("SEARCH_RERANK", "1", "needs a provider to ask, and EMBEDDING_PROVIDER is auto"),
+    ("SEARCH_RERANK", "1", "requires the provider openai or gemini, but EMBEDDING_PROVIDER is auto"),
     ("SEARCH_MODE", "bm25", "must be one of auto, fts, vector, hybrid"),
-    ("SEARCH_FIELDS", "name,headings", "must be some of name, description, tags, category, body"),
+    ("SEARCH_FIELDS", "name,headings", "must be one or more of name, description, tags, category, body"),
     ("MAX_FILE_BYTES", "1", "must be a whole number from 4 to 67108864"),
     ("SKILLHUB_MAX_BODY_BYTES", "-1", "must be a whole number from 1024 to 67108864"),
-    ("ALLOWED_COMMANDS", "python,/bin/sh", "must be bare names of commands"),
-    ("ALLOWED_COMMANDS", r"python,bin\sh", "must be bare names of commands"),
-    ("ALLOWED_COMMANDS", "rm -rf", "must be bare names of commands"),
+    ("ALLOWED_COMMANDS", "python,/bin/sh", "must be command names"),
+    ("ALLOWED_COMMANDS", r"python,bin\sh", "must be command names"),
+    ("ALLOWED_COMMANDS", "rm -rf", "must be command names"),
     ("EXEC_TIMEOUT_SECONDS", "0", "must be a number from 0.1 to 86400"),
     ("EXEC_TIMEOUT_SECONDS", "inf", "must be a number from 0.1 to 86400"),
     ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
@@ -193,38 +192,45 @@ BAD = [
     ("SKILLHUB_EXPOSE_PATHS", "-", SWITCH),
     ("SKILLHUB_SERVE_DOTFILES", "dot", SWITCH),
     ("SKILLHUB_ERROR_STYLE", "xml", "must be one of result, jsonrpc"),
-    ("SKILLHUB_ROOTS", "project,home", "must be some of project, user, hub, builtin, claude, separated by commas"),
-    ("SKILLHUB_TOOLS", "core,extra", "must be some of core, context, agents, registry, skill, separated by commas"),
+    (
+        "SKILLHUB_ROOTS",
+        "project,home",
+        "must be one or more of project, user, hub, builtin, claude, separated by commas",
+    ),
+    (
+        "SKILLHUB_TOOLS",
+        "core,extra",
+        "must be one or more of core, context, agents, registry, skill, separated by commas",
+    ),
     ("SKILLHUB_INSTRUCTIONS_MAX_BYTES", "10", "must be a whole number from 512 to 67108864"),
-    ("SKILLHUB_PERMISSIONS", "s3://bucket/rules.json", "must be a path on this machine"),
-    ("SKILLHUB_CHOICES", "a\0b", "must be a path on this machine"),
-    ("SKILLHUB_HOOKS", "http://example.com/hooks.json", "must be a path on this machine"),
+    ("SKILLHUB_PERMISSIONS", "s3://bucket/rules.json", "must be a local path"),
+    ("SKILLHUB_CHOICES", "a\0b", "must be a local path"),
+    ("SKILLHUB_HOOKS", "http://example.com/hooks.json", "must be a local path"),
     ("SKILLHUB_REGISTRY_MAX_LINES", "0", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "many", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_LOG_FORMAT", "xml", "must be one of text, json"),
-    ("SKILLHUB_AUDIT_LOG", "https://example.com/audit", "must be a path on this machine"),
+    ("SKILLHUB_AUDIT_LOG", "https://example.com/audit", "must be a local path"),
     ("SKILLHUB_METRICS", "sometimes", SWITCH),
     ("SKILLHUB_ALLOW_ANONYMOUS", "please", SWITCH),
-    ("SKILLHUB_TOKENS_FILE", "https://example.com/tokens", "must be a path on this machine"),
-    ("SKILLHUB_JWT_ISSUER", "i.example", "must be an address that begins with http:// or https://"),
-    ("SKILLHUB_JWT_JWKS", "/keys.json", "must be an address that begins with http:// or https://"),
-    ("SKILLHUB_PUBLIC_URL", "a.example/mcp", "must be an address that begins with http:// or https://"),
-    ("SKILLHUB_PUBLIC_URL", "https://a.example/", "must be an address that ends with /mcp"),
-    ("SKILLHUB_PUBLIC_URL", "https://a.example/?x=/mcp", "must be an address that ends with /mcp"),
+    ("SKILLHUB_TOKENS_FILE", "https://example.com/tokens", "must be a local path"),
+    ("SKILLHUB_JWT_ISSUER", "i.example", "must be a URL that starts with http:// or https://"),
+    ("SKILLHUB_JWT_JWKS", "/keys.json", "must be a URL that starts with http:// or https://"),
+    ("SKILLHUB_PUBLIC_URL", "a.example/mcp", "must be a URL that starts with http:// or https://"),
+    ("SKILLHUB_PUBLIC_URL", "https://a.example/", "must be a URL that ends with /mcp"),
+    ("SKILLHUB_PUBLIC_URL", "https://a.example/?x=/mcp", "must be a URL that ends with /mcp"),
     ("SKILLHUB_RATE_LIMIT", "-1", "must be a whole number from 0 to 1000000"),
     ("SKILLHUB_MAX_REQUEST_BYTES", "4194305", "must be a whole number from 1024 to 4194304"),
-    ("SKILLHUB_TRUSTED_PROXIES", "*", "must be addresses or networks, such as 10.0.0.0/8"),
-    ("SKILLHUB_TRUSTED_PROXIES", "10.0.0.1/8", "must be addresses or networks, such as 10.0.0.0/8"),
-    ("SKILLHUB_TRUSTED_PROXIES", "proxy.internal", "must be addresses or networks, such as 10.0.0.0/8"),
+    ("SKILLHUB_TRUSTED_PROXIES", "*", "must be IP addresses or networks, such as 10.0.0.0/8"),
+    ("SKILLHUB_TRUSTED_PROXIES", "10.0.0.1/8", "must be IP addresses or networks, such as 10.0.0.0/8"),
+    ("SKILLHUB_TRUSTED_PROXIES", "proxy.internal", "must be IP addresses or networks, such as 10.0.0.0/8"),
     ("SKILLHUB_STATELESS", "2", SWITCH),
     ("SKILLHUB_WORKERS", "0", "must be a whole number from 1 to 64"),
-    ("SKILLHUB_ALLOWED_HOSTS", "*", "must be names of hosts, such as skills.example.com, separated by commas"),
-    ("SKILLHUB_ALLOWED_HOSTS", "https://a.example", "must be names of hosts"),
+    ("SKILLHUB_ALLOWED_HOSTS", "*", "must be host names, such as skills.example.com, separated by commas"),
+    ("SKILLHUB_ALLOWED_HOSTS", "https://a.example", "must be host names"),
     ("SKILLHUB_ALLOWED_ORIGINS", "a.example", "must be origins, such as https://app.example.com, separated by commas"),
     ("SKILLHUB_ALLOWED_ORIGINS", "https://*", "must be origins"),
     ("SKILLHUB_ALLOWED_ORIGINS", "https://a.example/x", "must be origins"),
     ("SKILLHUB_CARD", "loud", "must be one of off, names, full"),
-    ("SKILLHUB_WEBSITE_URL", "a.example", "must be an address that begins with http:// or https://"),
 ]
 # A bad value of these is told, and the default is used (seed 000 §9).
 FORGIVEN = [
@@ -235,7 +241,7 @@ FORGIVEN = [
     ("SKILLHUB_SKILL_SEARCH_MAX_LIMIT", "1.5", "must be a whole number from 1 to 1000"),
 ]
 MISSING_KEY = """\
-error: EMBEDDING_PROVIDER='openai' needs OPENAI_API_KEY, which is not set
+error: EMBEDDING_PROVIDER='openai' requires OPENAI_API_KEY, which is not set
 
 hint: set OPENAI_API_KEY, or EMBEDDING_PROVIDER=none to search without embeddings
 """
@@ -264,7 +270,11 @@ def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def named(settings: Settings) -> dict[str, object]:
-    return {setting.name: getattr(settings, setting.field) for setting in SETTINGS}
+    return {
+        setting.name: getattr(getattr(settings, group.name), setting.field)
+        for group in GROUPS
+        for setting in group.settings
+    }
 
 
 @pytest.mark.acceptance("S2-68")
@@ -312,17 +322,17 @@ def test_every_setting_that_has_a_form_has_a_bad_example() -> None:
 
 def test_a_skills_directory_and_chosen_roots_go_together() -> None:
     settings, _ = read_settings({"SKILLS_DIR": "/a", "SKILLHUB_ROOTS": "user,hub"})
-    assert settings.roots == ("user", "hub")
+    assert settings.skills.roots == ("user", "hub")
 
 
 @pytest.mark.acceptance("S2-64")
 @pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("gemini", "GEMINI_API_KEY")])
 def test_a_provider_without_its_key_is_refused(provider: str, key: str) -> None:
     for environment in ({}, {key: ""}, {key: " \n"}):
-        with pytest.raises(InvalidSetting, match=f"EMBEDDING_PROVIDER='{provider}' needs {key}, which is not set"):
+        with pytest.raises(InvalidSetting, match=f"EMBEDDING_PROVIDER='{provider}' requires {key}, which is not set"):
             read_settings({"EMBEDDING_PROVIDER": provider, **environment})
     settings, _ = read_settings({"EMBEDDING_PROVIDER": provider, key: "k"})
-    assert settings.embedding_provider == provider
+    assert settings.embedding.provider == provider
 
 
 @pytest.mark.acceptance("S2-64", "S2-69")
@@ -355,15 +365,15 @@ def test_a_server_with_unusable_settings_does_not_start(
 
 def test_googles_own_name_for_the_key_is_understood() -> None:
     settings, origins = read_settings({"EMBEDDING_PROVIDER": "gemini", "GOOGLE_API_KEY": "k"})
-    assert settings.gemini_api_key == "k"
+    assert settings.embedding.gemini_api_key == "k"
     assert "environment (GOOGLE_API_KEY)" in {origin.source for origin in origins}
     both, _ = read_settings({"GEMINI_API_KEY": "own", "GOOGLE_API_KEY": "k"})
-    assert both.gemini_api_key == "own"
+    assert both.embedding.gemini_api_key == "own"
 
 
 def test_an_option_beats_a_variable_which_beats_the_default() -> None:
     settings, origins = read_settings({"SEARCH_LIMIT": "3", "LOG_LEVEL": "ERROR"}, {"SEARCH_LIMIT": "4"})
-    assert (settings.search_limit, settings.log_level) == (4, "ERROR")
+    assert (settings.search.limit, settings.observability.log_level) == (4, "ERROR")
     assert {origin.setting.name: origin.source for origin in origins}["SEARCH_LIMIT"] == "option"
 
 
@@ -385,20 +395,29 @@ def test_keys_are_in_no_representation_of_the_settings() -> None:
     assert {setting.name for setting in SETTINGS if setting.secret} == secret
 
 
-def test_the_table_has_one_row_for_each_value() -> None:
-    fields = [setting.field for setting in SETTINGS]
-    assert fields == [field.name for field in dataclasses.fields(Settings)]
-    assert len(fields) == len(set(fields))
+def test_each_group_has_one_setting_for_each_value() -> None:
+    assert [group.name for group in GROUPS] == [field.name for field in dataclasses.fields(Settings)]
+    settings, _ = read_settings({})
+    for group in GROUPS:
+        fields = [field.name for field in dataclasses.fields(getattr(settings, group.name))]
+        assert [setting.field for setting in group.settings] == fields
+        assert len(fields) == len(set(fields))
+    assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
 
 
 def test_every_value_is_used_where_the_hub_is_made_or_served() -> None:
     package = Path(skillhub_mcp.__file__).parent
-    used: set[str] = set()
+    used = {"embedding.openai_api_key", "embedding.gemini_api_key"}  # by EmbeddingSettings.api_key
     for place in ("bootstrap.py", "cli/commands/serve.py"):
         for node in ast.walk(ast.parse((package / place).read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "settings":
-                used.add(node.attr)
-    assert {setting.field for setting in SETTINGS} == used
+            path = re.fullmatch(
+                r"(?:settings\.)?(\w+\.\w+)", ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            )
+            if path is not None and path[1].partition(".")[0] in {group.name for group in GROUPS}:
+                used.add(path[1])
+    assert {f"{group.name}.{setting.field}" for group in GROUPS for setting in group.settings} | {
+        "embedding.api_key"
+    } <= used
 
 
 def test_no_other_module_reads_a_setting_from_the_environment() -> None:

@@ -65,7 +65,9 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
         entries = hub.catalogue()
     finally:
         hub.close()
-    usual = Budget(max_entries=settings.catalogue_max_entries, max_bytes=settings.catalogue_max_bytes)
+    usual = Budget(
+        max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
+    )
     return fit(entries, budget or usual, FORMATS[format])
 
 

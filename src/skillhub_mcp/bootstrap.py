@@ -1,4 +1,4 @@
-"""Settings in, a working hub out: the only place that chooses implementations."""
+"""The composition root: builds the hub, the server and their parts from `Settings`, and chooses implementations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import Searcher, SearchMode
-from skillhub_mcp.settings import Settings
+from skillhub_mcp.settings import HttpSettings, Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
@@ -56,51 +56,52 @@ if TYPE_CHECKING:
 
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
-    """Return the roots that `settings` choose, the strongest first (DECISIONS 7). Raises InvalidSetting."""
+    """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting."""
     return choose_roots(
-        settings.roots,
+        settings.skills.roots,
         project=project_of(settings),
         home=os.path.expanduser("~"),
-        hub=settings.skills_dirs,
+        hub=settings.skills.dirs,
         builtin=builtin_directory(),
     )
 
 
 def project_of(settings: Settings) -> Project:
-    """Return the project that `settings` describe, or that the process runs in (DECISIONS 8). Raises InvalidSetting."""
+    """Return the project that `settings` describe, or that the process runs in. Raises InvalidSetting."""
     home = os.path.expanduser("~")
-    if settings.cwd and not os.path.isdir(os.path.expanduser(settings.cwd)):
-        raise InvalidSetting("SKILLHUB_CWD", settings.cwd, "is not a directory")
+    if settings.skills.cwd and not os.path.isdir(os.path.expanduser(settings.skills.cwd)):
+        raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
     try:
-        cwd = os.path.expanduser(settings.cwd) or os.getcwd()
+        cwd = os.path.expanduser(settings.skills.cwd) or os.getcwd()
     except FileNotFoundError:
-        # The directory we were started in is gone: it holds no skills, and the person's own are still there.
+        # The working directory was deleted, so it has no skills; the user's own are still there.
         cwd = home
-    return find_project(cwd, root=settings.project_root, markers=settings.markers, home=home)
+    return find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
 
 
 def registry_admission(settings: Settings, *, lenient: bool = False) -> Admission:
-    """Return which skills seed 003's registry takes, within the bounds that `settings` give."""
+    """Return the rules by which the registry admits skills, with the limits that `settings` give."""
     if lenient:
         return REGISTRY_LENIENT
     return registry_strict(
-        max_header_lines=settings.registry_max_lines, max_line_characters=settings.registry_max_line_characters
+        max_header_lines=settings.skills.registry_max_lines,
+        max_line_characters=settings.skills.registry_max_line_characters,
     )
 
 
 def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
-    """Return seed 003's registry over the roots that `settings` choose. Reads nothing yet. Raises InvalidSetting."""
+    """Return the registry over the roots that `settings` choose. Reads no files yet. Raises InvalidSetting."""
     return Registry(roots_of(settings), admission=registry_admission(settings, lenient=lenient))
 
 
 def make_catalogues(settings: Settings, access: Access) -> Catalogues:
-    """Return seed 000's catalogues, by working directory, as far as `access` goes. Reads nothing yet."""
+    """Return the agent-context catalogues by working directory, limited to what `access` allows. Reads no files yet."""
     from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 
     return Catalogues(
-        lambda cwd: project_of(replace(settings, cwd=cwd or settings.cwd)),
+        lambda cwd: project_of(replace(settings, skills=replace(settings.skills, cwd=cwd or settings.skills.cwd))),
         home=os.path.expanduser("~"),
-        limits=CatalogueLimits(settings.catalogue_max_entries, settings.catalogue_max_bytes),
+        limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
         is_allowed=access.sees,
         enabled_in=lambda root: access.now(root).offers,
         reports_errors=access.sees_everything,
@@ -108,21 +109,24 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
 
 
 def make_access(settings: Settings, *, asks: bool) -> Access:
-    """Return who may load what; with `asks`, what the rules leave open needs a person's word. Reads nothing yet."""
+    """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
+
+    Reads no files yet.
+    """
     return Access(
         _visibility(settings),
         project=project_of(settings).root,
-        choices=choices_file(settings.choices),
+        choices=choices_file(settings.policy.choices),
         rule_files=lambda root: rule_files(settings, root),
         asks=asks,
     )
 
 
 def rule_files(settings: Settings, project_root: str) -> RuleFiles:
-    """Return where rules are: the person's own files, the first of which is written to, and the project's."""
+    """Return the files of rules: the user's own, of which the first is written to, and the project's."""
     own = [rules_file(os.path.expanduser("~/.skillhub/permissions.json"), what="Your permissions.json")]
-    if settings.permissions:
-        named = rules_file(settings.permissions, what="The file that SKILLHUB_PERMISSIONS names", needed=True)
+    if settings.policy.permissions:
+        named = rules_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", needed=True)
         own.insert(0, named)
     foreign = os.path.join(project_root, ".skillhub", "permissions.json")
     if os.path.realpath(foreign) in (os.path.realpath(file.path) for file in own):
@@ -131,31 +135,30 @@ def rule_files(settings: Settings, project_root: str) -> RuleFiles:
 
 
 def _visibility(settings: Settings) -> Visibility:
-    return Visibility(settings.enabled_skills, settings.enabled_categories)
+    return Visibility(settings.policy.enabled_skills, settings.policy.enabled_categories)
 
 
 def make_resolver(settings: Settings, cwd: str = "", *, state: AgentsState | None = None) -> AgentsResolver:
-    """Return AGENTS.md as a session that begins in `cwd`, or where `settings` say, knows it. Raises InvalidSetting.
+    """Return the AGENTS.md resolver of a session that starts in `cwd`, or where `settings` say. Raises InvalidSetting.
 
-    What the environment says of the root and the markers beats the configuration. With a `state` it goes on from there.
+    A root and markers from the environment override those of the configuration. With a `state` it continues from there.
     """
     from skillhub_mcp.agents_md.configuration import read_config
     from skillhub_mcp.agents_md.resolver import AgentsResolver
 
-    config = read_config(settings.agents_config)
+    config = read_config(settings.disclosure.agents_config)
     root = config.root
-    if settings.project_root:
-        root = root.model_copy(update={"projectRootOverride": settings.project_root})
-    if settings.markers != DEFAULT_MARKERS or root.markers is None:
-        root = root.model_copy(update={"markers": settings.markers})
-    return AgentsResolver(cwd or settings.cwd or None, config=config.model_copy(update={"root": root}), state=state)
+    if settings.skills.project_root:
+        root = root.model_copy(update={"projectRootOverride": settings.skills.project_root})
+    if settings.skills.markers != DEFAULT_MARKERS or root.markers is None:
+        root = root.model_copy(update={"markers": settings.skills.markers})
+    return AgentsResolver(
+        cwd or settings.skills.cwd or None, config=config.model_copy(update={"root": root}), state=state
+    )
 
 
 def remember_rule(settings: Settings, act: Action, skill_name: str) -> None:
-    """Keep that `act` is allowed for a skill, in the person's first file of rules (seed 000 §8.1).
-
-    Raises PolicyUnreadable.
-    """
+    """Add a rule that allows `act` for a skill to the user's first file of rules. Raises PolicyUnreadable."""
     file = rule_files(settings, "").own[0]
     add_rule(file.path, "allow", PermissionRule(act.value, skill_name), what=file.what)
 
@@ -163,122 +166,125 @@ def remember_rule(settings: Settings, act: Action, skill_name: str) -> None:
 def server_options(
     settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
 ) -> ServerOptions:
-    """Return what a server of `settings` offers over `hub`. Raises InvalidSetting for hooks that cannot be read."""
+    """Return the options of a server over `hub`. Raises InvalidSetting, also for unreadable hooks."""
     from skillhub_mcp.execution.hooks import read_hooks
     from skillhub_mcp.server.app import ContextOptions, ServerOptions
 
     context = ContextOptions(
-        lambda: make_catalogues(settings, hub.access), settings.skill_search_limit, settings.skill_search_max_limit
+        lambda: make_catalogues(settings, hub.access),
+        settings.disclosure.skill_search_limit,
+        settings.disclosure.skill_search_max_limit,
     )
-    if "agents" in settings.tools:
-        # What is wrong with the configuration is told now, and not to whoever calls first.
+    if "agents" in settings.disclosure.tools:
+        # An invalid configuration is reported at startup rather than to the first caller.
         make_resolver(settings)
     return ServerOptions(
         transport="http" if over_http else "stdio",
-        stateless=settings.stateless and over_http,
+        stateless=settings.http.stateless and over_http,
         state_key=state_key,
-        tools=settings.tools,
-        enable_run=settings.enable_run and (settings.enable_run_over_http or not over_http),
-        expose_paths=settings.expose_paths or not over_http,
-        error_style=settings.error_style,
-        run_timeout_seconds=settings.exec_timeout_seconds,
+        tools=settings.disclosure.tools,
+        enable_run=settings.execution.enable_run and (settings.execution.enable_run_over_http or not over_http),
+        expose_paths=settings.disclosure.expose_paths or not over_http,
+        error_style=settings.disclosure.error_style,
+        run_timeout_seconds=settings.execution.timeout_seconds,
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
-        context=context if settings.skills_enabled else None,
+        context=context if settings.disclosure.skills_enabled else None,
         make_resolver=lambda cwd: make_resolver(settings, cwd),
-        website_url=settings.website_url,
-        instructions_max_bytes=settings.instructions_max_bytes,
+        instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=lambda act, skill_name: remember_rule(settings, act, skill_name),
-        hooks=read_hooks(settings.hooks) if settings.hooks else (),
+        hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),
     )
 
 
 def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheus | None = None) -> HttpOptions:
-    """Return how a server of `settings` is reached at an address.
+    """Return the options of an HTTP server at an address.
 
-    Raises InvalidSetting for what lets in more than was said, and TokensUnreadable.
+    Raises InvalidSetting, also for a server that would be open to anonymous clients unintentionally, and
+    TokensUnreadable.
     """
     from skillhub_mcp.server.http.app import HttpOptions
 
-    auth = _auth_options(settings)
-    if auth is None and not settings.allow_anonymous:
-        _refuse_strangers(settings, host)
-    if settings.workers > 1 and not settings.stateless:
+    auth = _auth_options(settings.http)
+    if auth is None and not settings.http.allow_anonymous:
+        _refuse_anonymous(settings, host)
+    if settings.http.workers > 1 and not settings.http.stateless:
         raise InvalidSetting(
             "SKILLHUB_WORKERS",
-            str(settings.workers),
-            "needs SKILLHUB_STATELESS=1: a session of the older era is known to one process only",
-            hint="set SKILLHUB_STATELESS=1, or one worker",
+            str(settings.http.workers),
+            "requires SKILLHUB_STATELESS=1: only one process knows a session of the 2025-11-25 protocol",
+            hint="set SKILLHUB_STATELESS=1, or use one worker",
         )
-    public = urlsplit(settings.public_url)
+    public = urlsplit(settings.http.public_url)
     return HttpOptions(
         host=host,
         port=port,
-        allowed_hosts=(*settings.allowed_hosts, *filter(None, [public.hostname])),
-        allowed_origins=(*settings.allowed_origins, *([f"{public.scheme}://{public.netloc}"] if public.netloc else [])),
+        allowed_hosts=(*settings.http.allowed_hosts, *filter(None, [public.hostname])),
+        allowed_origins=(
+            *settings.http.allowed_origins,
+            *([f"{public.scheme}://{public.netloc}"] if public.netloc else []),
+        ),
         metrics=None if metrics is None else metrics.exposition,
         auth=auth,
-        trusted_proxies=settings.trusted_proxies,
-        rate_limit=settings.rate_limit,
-        max_request_bytes=settings.max_request_bytes,
-        stateless=settings.stateless,
+        trusted_proxies=settings.http.trusted_proxies,
+        rate_limit=settings.http.rate_limit,
+        max_request_bytes=settings.http.max_request_bytes,
+        stateless=settings.http.stateless,
     )
 
 
-def _refuse_strangers(settings: Settings, host: str) -> None:
-    """Raise InvalidSetting for what only those should reach whom a token tells from strangers."""
-    hint = "set SKILLHUB_TOKEN, or --allow-anonymous where something else keeps strangers out"
+def _refuse_anonymous(settings: Settings, host: str) -> None:
+    """Raise InvalidSetting for a server without tokens that other machines can reach, or that runs commands."""
+    hint = "set SKILLHUB_TOKEN, or pass --allow-anonymous if access is restricted by other means"
     if not _is_this_machine(host):
-        raise InvalidSetting("--host", host, "is reached from other machines, and no token is asked for", hint=hint)
-    if settings.enable_run and settings.enable_run_over_http:
+        raise InvalidSetting("--host", host, "can be reached from other machines, and no token is required", hint=hint)
+    if settings.execution.enable_run and settings.execution.enable_run_over_http:
         raise InvalidSetting(
-            "SKILLHUB_ENABLE_RUN_OVER_HTTP", "1", "lets whoever reaches the server run commands", hint=hint
+            "SKILLHUB_ENABLE_RUN_OVER_HTTP", "1", "allows anyone who can reach the server to run commands", hint=hint
         )
 
 
-def _auth_options(settings: Settings) -> AuthOptions | None:
-    """Return who is let in over HTTP, or None for everybody."""
-    if not settings.jwt_issuer and (settings.jwt_audience or settings.jwt_jwks):
+def _auth_options(http: HttpSettings) -> AuthOptions | None:
+    """Return how clients over HTTP authenticate, or None if they need not."""
+    if not http.jwt_issuer and (http.jwt_audience or http.jwt_jwks):
         name, value = (
-            ("SKILLHUB_JWT_AUDIENCE", settings.jwt_audience)
-            if settings.jwt_audience
-            else ("SKILLHUB_JWT_JWKS", settings.jwt_jwks)
+            ("SKILLHUB_JWT_AUDIENCE", http.jwt_audience) if http.jwt_audience else ("SKILLHUB_JWT_JWKS", http.jwt_jwks)
         )
-        raise InvalidSetting(name, value, "needs SKILLHUB_JWT_ISSUER, which is not set")
-    if not (settings.token or settings.tokens_file or settings.jwt_issuer):
+        raise InvalidSetting(name, value, "requires SKILLHUB_JWT_ISSUER, which is not set")
+    if not (http.token or http.tokens_file or http.jwt_issuer):
         return None
     from skillhub_mcp.server.http.auth import AuthOptions
 
-    tokens = tokens_file(settings.tokens_file) if settings.tokens_file else None
+    tokens = tokens_file(http.tokens_file) if http.tokens_file else None
     if tokens is not None:
-        # What is wrong with the file is told now, and not by letting nobody in.
+        # An unusable file is reported at startup, not by refusing every client.
         tokens.read()
-    jwt = _jwt_options(settings) if settings.jwt_issuer else None
-    return AuthOptions(token=settings.token, tokens=tokens, jwt=jwt, public_url=settings.public_url)
+    jwt = _jwt_options(http) if http.jwt_issuer else None
+    return AuthOptions(token=http.token, tokens=tokens, jwt=jwt, public_url=http.public_url)
 
 
-def _jwt_options(settings: Settings) -> JwtOptions:
+def _jwt_options(http: HttpSettings) -> JwtOptions:
     from skillhub_mcp.server.http.auth import JwtOptions
 
-    if not settings.jwt_audience:
+    if not http.jwt_audience:
         raise InvalidSetting(
             "SKILLHUB_JWT_ISSUER",
-            settings.jwt_issuer,
-            "needs SKILLHUB_JWT_AUDIENCE, or a token that was meant for another service would do here",
-            hint="set it to what the issuer puts into the claim aud, such as the address of this server",
+            http.jwt_issuer,
+            "requires SKILLHUB_JWT_AUDIENCE; without it, a token issued for another service would be accepted here",
+            hint="set SKILLHUB_JWT_AUDIENCE to the issuer's claim aud for this server, such as the server's URL",
         )
-    jwks = settings.jwt_jwks or f"{settings.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
-    address = urlsplit(jwks)
-    if address.scheme != "https" and not _is_this_machine(address.hostname or ""):
-        written = ("SKILLHUB_JWT_JWKS", jwks) if settings.jwt_jwks else ("SKILLHUB_JWT_ISSUER", settings.jwt_issuer)
-        raise InvalidSetting(*written, "must begin with https://: who changes keys on their way can sign anything")
-    return JwtOptions(settings.jwt_issuer, settings.jwt_audience, jwks)
+    jwks = http.jwt_jwks or f"{http.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
+    url = urlsplit(jwks)
+    if url.scheme != "https" and not _is_this_machine(url.hostname or ""):
+        name, value = ("SKILLHUB_JWT_JWKS", jwks) if http.jwt_jwks else ("SKILLHUB_JWT_ISSUER", http.jwt_issuer)
+        raise InvalidSetting(name, value, "must start with https://: keys changed in transit could sign any token")
+    return JwtOptions(http.jwt_issuer, http.jwt_audience, jwks)
 
 
 def _is_this_machine(host: str) -> bool:
-    """Whether only this machine itself is reached at `host`."""
+    """Whether `host` is a loopback address, or a name that resolves to such only."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
@@ -290,31 +296,33 @@ def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
     from skillhub_mcp.server.middleware.instructions import CardOptions
 
     project, home = project_of(settings).root, os.path.realpath(os.path.expanduser("~"))
-    # Where an HTTP server happens to run is no project of its clients, unless somebody says that it is; and what lies
-    # about in a home directory makes none.
-    chosen = settings.cwd or settings.project_root
+    # The working directory of an HTTP server is not its clients' project unless a setting says so, and a home directory
+    # is no project either.
+    chosen = settings.skills.cwd or settings.skills.project_root
     return CardOptions(
-        settings.card,
+        settings.disclosure.card,
         project=project if project != home and (chosen or not over_http) else "",
-        used_before=lambda day: skills_loaded_before(settings.usage_log, day) if settings.usage_log else (),
+        used_before=lambda day: (
+            skills_loaded_before(settings.observability.usage_log, day) if settings.observability.usage_log else ()
+        ),
     )
 
 
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
-    """Return what publishes the skills of `hub` to hosts that read them natively. Opens and reads nothing yet."""
-    kept = os.path.join(os.path.dirname(os.path.abspath(settings.db_path)), PUBLICATION_FILE)
-    return Publisher(hub, EntryCache(kept), serve_dotfiles=settings.serve_dotfiles)
+    """Return the publisher of the skills of `hub` to hosts that read them natively. Reads no files yet."""
+    kept = os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), PUBLICATION_FILE)
+    return Publisher(hub, EntryCache(kept), serve_dotfiles=settings.disclosure.serve_dotfiles)
 
 
 def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
-    """Return what counts for Prometheus, or None where nobody wants to know.
+    """Return the Prometheus metrics, or None if they are off.
 
-    `shared` is the directory in which the processes of one server count together.
+    `shared` is the directory through which the processes of one server share their counts.
     """
-    if not settings.metrics:
+    if not settings.observability.metrics:
         return None
     if shared:
-        # The library reads it when it is imported, and takes it from nowhere else.
+        # The library reads this variable, and nothing else, when it is imported.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
     from skillhub_mcp.observers.prometheus import Prometheus
 
@@ -322,9 +330,9 @@ def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
 
 
 def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
-    """Return who keeps account of what a hub does: for a server its log and the audit, for a command those chosen.
+    """Return the observer of a hub: for a server its log and the audit, for a command only what the settings ask for.
 
-    A program that has set up an OpenTelemetry SDK before has its spans and numbers too.
+    If the program has configured an OpenTelemetry SDK before, spans and metrics are recorded with it too.
     """
     observers: list[Observer] = []
     if "opentelemetry" in sys.modules:
@@ -335,8 +343,12 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
         observers.append(metrics)
     if serving:
         observers.append(AccessLog())
-    if serving or settings.audit_log:
-        file = JsonLinesLog(settings.audit_log, label="The audit log") if settings.audit_log else None
+    if serving or settings.observability.audit_log:
+        file = (
+            JsonLinesLog(settings.observability.audit_log, label="The audit log")
+            if settings.observability.audit_log
+            else None
+        )
         if serving and file is not None:
             file.create()
         observers.append(Audit(owner=process_owner(), file=file))
@@ -351,28 +363,28 @@ def make_hub(
     progress: ProgressCallback = no_progress,
     observer: Observer | None = None,
 ) -> SkillHub:
-    """Return the hub that `settings` describe. Reads no skill yet and loads no heavy library.
+    """Return the hub that `settings` describe. Reads no skill yet and imports no heavy library.
 
-    With `background`, a thread keeps it fresh, as a server needs; without, it looks once, as a command needs. Unless
-    `asks` says otherwise a server needs a person's word where the rules leave something open, and a command is one.
-    Unless an `observer` is given, it is the one of `make_observer`.
+    With `background`, for a server, a thread keeps it fresh; without, for a command, it looks for changes once. By
+    default a server `asks` for consent where no rule allows or denies something, and a command does not, since its user
+    typed it. `observer` defaults to that of `make_observer`.
     """
     observer = observer or make_observer(settings, serving=background)
     roots = roots_of(settings)
     steps = IndexProgress(progress)
     embedder = choose_embedder(settings)
-    automatic = not settings.skip_auto_reindex
+    automatic = not settings.index.skip_auto_reindex
     index_sync = IndexSync(
         roots,
-        Indexer(settings.db_path, roots, embedder=embedder, progress=steps.tell),
+        Indexer(settings.index.db_path, roots, embedder=embedder, progress=steps.tell),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
-        admission=STRICT if settings.strict else LENIENT,
+        admission=STRICT if settings.skills.strict else LENIENT,
         observer=observer,
     )
     live = LiveIndex(roots, index_sync, automatic=automatic, background=background, observer=observer, steps=steps)
     access = make_access(settings, asks=background if asks is None else asks)
-    usage = UsageLog(settings.usage_log) if settings.usage_log else None
+    usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
     lookup = SkillLookup(live, access)
     return SkillHub(
         live,
@@ -381,27 +393,29 @@ def make_hub(
             live,
             access,
             Searcher(
-                mode=SearchMode(settings.search_mode),
-                fields=frozenset(settings.search_fields),
+                mode=SearchMode(settings.search.mode),
+                fields=frozenset(settings.search.fields),
                 embedder=embedder,
                 model=_reranker(settings),
                 observer=observer,
             ),
-            SearchOptions(settings.search_limit, settings.search_threshold, settings.search_confidence),
+            SearchOptions(settings.search.limit, settings.search.threshold, settings.search.confidence),
             usage=usage,
             observer=observer,
         ),
         lookup=lookup,
         reader=SkillReader(
             lookup,
-            files=ReadLimits(max_bytes=settings.max_file_bytes, serve_dotfiles=settings.serve_dotfiles),
-            max_body_bytes=settings.max_body_bytes,
+            files=ReadLimits(
+                max_bytes=settings.disclosure.max_file_bytes, serve_dotfiles=settings.disclosure.serve_dotfiles
+            ),
+            max_body_bytes=settings.disclosure.max_body_bytes,
             usage=usage,
             observer=observer,
         ),
         commands=CommandOptions(
-            CommandPolicy(settings.allowed_commands),
-            RunLimits(settings.exec_timeout_seconds, settings.exec_max_output_bytes),
+            CommandPolicy(settings.execution.allowed_commands),
+            RunLimits(settings.execution.timeout_seconds, settings.execution.max_output_bytes),
             environment=lambda: reduced_environment(os.environ),
         ),
         observer=observer,
@@ -409,30 +423,28 @@ def make_hub(
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:
-    """Return whose embeddings `settings` choose, or None for none. Loads no library and calls nobody."""
-    provider = settings.embedding_provider
+    """Return the embedder that `settings` choose, or None. Imports no SDK and sends no request."""
+    provider = settings.embedding.provider
     if provider == "local" or (provider == "auto" and local.is_installed()):
         return local.LocalEmbedder()
     if provider not in ("openai", "gemini"):
         return None
-    keys = {"openai": settings.openai_api_key, "gemini": settings.gemini_api_key}
     return make_embedder(
         EmbedderOptions(
             provider=provider,
-            model=settings.embedding_model or None,
-            api_key=keys[provider],
-            base_url=settings.embedding_base_url or None,
+            model=settings.embedding.model or None,
+            api_key=settings.embedding.api_key,
+            base_url=settings.embedding.base_url or None,
         )
     )
 
 
 def _reranker(settings: Settings) -> Reranker | None:
-    if not settings.search_rerank or settings.embedding_provider not in ("openai", "gemini"):
+    if not settings.search.rerank or settings.embedding.provider not in ("openai", "gemini"):
         return None
-    keys = {"openai": settings.openai_api_key, "gemini": settings.gemini_api_key}
     return make_reranker(
-        settings.embedding_provider,
-        model=settings.search_rerank_model or None,
-        api_key=keys[settings.embedding_provider],
-        base_url=settings.embedding_base_url or None,
+        settings.embedding.provider,
+        model=settings.search.rerank_model or None,
+        api_key=settings.embedding.api_key,
+        base_url=settings.embedding.base_url or None,
     )

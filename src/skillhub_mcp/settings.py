@@ -1,7 +1,7 @@
-"""Every setting, once: its name, default, meaning and form. Read from the environment, and from nowhere else.
+"""Every setting: its environment variable, default, meaning and value, in groups.
 
-Nothing else in the program reads an environment variable, and no `.env` file is read. `Settings` is handed to
-`bootstrap` only; everything below gets the narrow options that it needs.
+Settings are read from environment variables, and only here; no `.env` file is read. `Settings` is passed to `bootstrap`
+only: everything below it gets the options that it needs.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _FALSE = ("0", "false", "no", "off")
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One setting. `read` turns its text into a value, or raises ValueError with what would be allowed.
+    """One setting: the environment variable `name`, and the `field` of its group that holds the value.
 
-    A value that a `forgiving` one cannot use is reported, and the default is used (seed 000 §9).
+    `read` converts the text to a value, or raises ValueError with what is allowed. For a `forgiving` setting an
+    invalid value is reported and the default is used.
     """
 
     name: str
@@ -46,151 +47,228 @@ class Setting(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """All settings as values. `skills_dirs` and `db_path` have `~` expanded; `roots` is never empty."""
+class SettingGroup:
+    """Settings that belong together: the field `name` of `Settings`, a title for people, and the type of the values."""
 
-    skills_dirs: tuple[str, ...]
+    name: str
+    title: str
+    make: Callable[..., object]
+    settings: tuple[Setting[object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSettings:
+    """Where skills are found, and which are refused. `dirs` have `~` expanded; `roots` is never empty."""
+
+    dirs: tuple[str, ...]
     roots: tuple[str, ...]
     cwd: str
     project_root: str
     markers: tuple[str, ...]
-    tools: tuple[str, ...]
-    db_path: str
-    embedding_provider: Provider
-    embedding_model: str
-    embedding_base_url: str
-    openai_api_key: str = field(repr=False)
-    gemini_api_key: str = field(repr=False)
-    search_limit: int
-    search_threshold: float
-    search_confidence: float
-    search_mode: Literal["auto", "fts", "vector", "hybrid"]
-    search_fields: tuple[str, ...]
-    search_rerank: bool
-    search_rerank_model: str
-    max_file_bytes: int
-    max_body_bytes: int
-    allowed_commands: tuple[str, ...]
-    exec_timeout_seconds: float
-    exec_max_output_bytes: int
-    log_level: LogLevel
+    strict: bool
+    registry_max_lines: int
+    registry_max_line_characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Which skills are served, and the files of rules and choices. `permissions` is empty or a path."""
+
     enabled_skills: frozenset[str]
     enabled_categories: frozenset[str]
+    permissions: str
+    choices: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """The index: the path of its database, and whether it follows the files."""
+
+    db_path: str
     skip_auto_reindex: bool
-    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """The embedding provider. An empty `model` or `base_url` is the provider's default."""
+
+    provider: Provider
+    model: str
+    base_url: str
+    openai_api_key: str = field(repr=False)
+    gemini_api_key: str = field(repr=False)
+
+    @property
+    def api_key(self) -> str:
+        """The key of the chosen provider, or an empty text."""
+        return {"openai": self.openai_api_key, "gemini": self.gemini_api_key}.get(self.provider, "")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How `search_skills` finds, orders and cuts hits."""
+
+    limit: int
+    threshold: float
+    confidence: float
+    mode: Literal["auto", "fts", "vector", "hybrid"]
+    fields: tuple[str, ...]
+    rerank: bool
+    rerank_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosureSettings:
+    """Which tools are offered, and how much of the skills they, the catalogue and the instructions disclose."""
+
+    tools: tuple[str, ...]
+    max_body_bytes: int
+    max_file_bytes: int
+    serve_dotfiles: bool
+    expose_paths: bool
+    error_style: Literal["result", "jsonrpc"]
+    card: Card
+    instructions_max_bytes: int
+    catalogue_max_entries: int
+    catalogue_max_bytes: int
+    skills_enabled: bool
+    skill_search_limit: int
+    skill_search_max_limit: int
+    agents_config: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionSettings:
+    """Running commands of skills, and hooks. `hooks` is empty or a path."""
+
     enable_run: bool
     enable_run_over_http: bool
-    expose_paths: bool
-    serve_dotfiles: bool
-    error_style: Literal["result", "jsonrpc"]
-    allowed_hosts: tuple[str, ...]
-    allowed_origins: tuple[str, ...]
-    allow_anonymous: bool
+    allowed_commands: tuple[str, ...]
+    timeout_seconds: float
+    max_output_bytes: int
+    hooks: str
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Serving over HTTP: authentication, allowed hosts and origins, limits, proxies and processes."""
+
     token: str = field(repr=False)
     tokens_file: str
     jwt_issuer: str
     jwt_audience: str
     jwt_jwks: str
+    allow_anonymous: bool
     public_url: str
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    trusted_proxies: tuple[str, ...]
     rate_limit: int
     max_request_bytes: int
-    trusted_proxies: tuple[str, ...]
     stateless: bool
     workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservabilitySettings:
+    """Logs, the audit log, metrics and the usage log. An empty path writes no such file."""
+
+    log_level: LogLevel
     log_format: LogFormat
     audit_log: str
     metrics: bool
-    registry_max_lines: int
-    registry_max_line_characters: int
-    skills_enabled: bool
-    catalogue_max_entries: int
-    catalogue_max_bytes: int
-    skill_search_limit: int
-    skill_search_max_limit: int
-    instructions_max_bytes: int
-    card: Card
-    website_url: str
-    agents_config: str
     usage_log: str
-    permissions: str
-    choices: str
-    hooks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings as values, in groups."""
+
+    skills: SkillSettings
+    policy: PolicySettings
+    disclosure: DisclosureSettings
+    search: SearchSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
+    execution: ExecutionSettings
+    http: HttpSettings
+    observability: ObservabilitySettings
 
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
     """Where a setting's value came from: an option of the command line, a variable, or the default.
 
-    `problem` says what was written instead, where that could not be used and the default is.
+    `raw` is its text. `problem` says why the text that was given is not used, where the default is used instead.
     """
 
     setting: Setting[object]
-    written: str = field(repr=False)
+    raw: str = field(repr=False)
     source: str
     problem: str | None = None
 
 
-def _text(written: str) -> str:
-    # A key that was read from a file brings its newline along, which no header may hold.
-    return written.strip()
+def _text(text: str) -> str:
+    # A key that was read from a file ends with a newline, which is not allowed in a header.
+    return text.strip()
 
 
-def _address(written: str) -> str:
-    address = written.strip()
+def _address(text: str) -> str:
+    address = text.strip()
     if address and not re.match(r"https?://[^\s/]", address):
-        raise ValueError("must be an address that begins with http:// or https://")
+        raise ValueError("must be a URL that starts with http:// or https://")
     return address
 
 
-def _mcp_address(written: str) -> str:
-    address = _address(written)
+def _mcp_address(text: str) -> str:
+    address = _address(text)
     if address and (not address.endswith("/mcp") or re.search(r"[?#]", address)):
-        raise ValueError("must be an address that ends with /mcp")
+        raise ValueError("must be a URL that ends with /mcp")
     return address
 
 
-def _networks(written: str) -> tuple[str, ...]:
-    networks = _list(written)
+def _networks(text: str) -> tuple[str, ...]:
+    networks = _list(text)
     if networks == ("none",):
         return ()
     try:
         for network in networks:
             ipaddress.ip_network(network)
     except ValueError:
-        raise ValueError("must be addresses or networks, such as 10.0.0.0/8, separated by commas, or none") from None
+        raise ValueError("must be IP addresses or networks, such as 10.0.0.0/8, separated by commas, or none") from None
     return networks
 
 
-def _directories(written: str) -> tuple[str, ...]:
-    found = tuple(os.path.expanduser(part) for part in written.split(os.pathsep) if part.strip())
-    if not found or "\0" in written:
+def _directories(text: str) -> tuple[str, ...]:
+    found = tuple(os.path.expanduser(part) for part in text.split(os.pathsep) if part.strip())
+    if not found or "\0" in text:
         raise ValueError("must name at least one directory")
     return found
 
 
-def _path(written: str) -> str:
-    if not written.strip() or "\0" in written or re.match(r"\w{2,}://", written):
-        raise ValueError("must be a path on this machine")
-    return os.path.abspath(os.path.expanduser(written))
+def _path(text: str) -> str:
+    if not text.strip() or "\0" in text or re.match(r"\w{2,}://", text):
+        raise ValueError("must be a local path")
+    return os.path.abspath(os.path.expanduser(text))
 
 
-def _optional_path(written: str) -> str:
-    return _path(written) if written.strip() else ""
+def _optional_path(text: str) -> str:
+    return _path(text) if text.strip() else ""
 
 
 def _some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
-    def read(written: str) -> tuple[str, ...]:
-        chosen = tuple(part.lower() for part in _list(written))
+    def read(text: str) -> tuple[str, ...]:
+        chosen = tuple(part.lower() for part in _list(text))
         if not set(chosen) <= {*allowed, "all"}:
-            raise ValueError("must be some of " + ", ".join(allowed) + ", separated by commas")
+            raise ValueError("must be one or more of " + ", ".join(allowed) + ", separated by commas")
         return tuple(name for name in allowed if "all" in chosen or name in chosen)
 
     return read
 
 
 def _choice(*allowed: str, upper: bool = False) -> Callable[[str], str]:
-    def read(written: str) -> str:
-        value = written.strip().upper() if upper else written.strip().lower()
+    def read(text: str) -> str:
+        value = text.strip().upper() if upper else text.strip().lower()
         if value not in allowed:
             raise ValueError("must be one of " + ", ".join(allowed))
         return value
@@ -198,77 +276,77 @@ def _choice(*allowed: str, upper: bool = False) -> Callable[[str], str]:
     return read
 
 
-def _log_level(written: str) -> str:
-    value = _choice("DEBUG", "INFO", "WARN", "WARNING", "ERROR", upper=True)(written)
+def _log_level(text: str) -> str:
+    value = _choice("DEBUG", "INFO", "WARN", "WARNING", "ERROR", upper=True)(text)
     return "WARNING" if value == "WARN" else value
 
 
-def _switch(written: str) -> bool:
-    value = written.strip().lower()
+def _switch(text: str) -> bool:
+    value = text.strip().lower()
     if value not in (*_TRUE, *_FALSE):
         raise ValueError("must be 1 or 0 (or true/false, yes/no, on/off)")
     return value in _TRUE
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(written: str) -> int:
-        sentence = f"must be a whole number from {low} to {high}"
+    def read(text: str) -> int:
+        requirement = f"must be a whole number from {low} to {high}"
         try:
-            value = int(written.strip())
+            value = int(text.strip())
         except ValueError:
-            raise ValueError(sentence) from None
+            raise ValueError(requirement) from None
         if not low <= value <= high:
-            raise ValueError(sentence)
+            raise ValueError(requirement)
         return value
 
     return read
 
 
 def _number(low: float, high: float) -> Callable[[str], float]:
-    def read(written: str) -> float:
-        sentence = f"must be a number from {low:g} to {high:g}"
+    def read(text: str) -> float:
+        requirement = f"must be a number from {low:g} to {high:g}"
         try:
-            value = float(written.strip())
+            value = float(text.strip())
         except ValueError:
-            raise ValueError(sentence) from None
+            raise ValueError(requirement) from None
         if not (math.isfinite(value) and low <= value <= high):
-            raise ValueError(sentence)
+            raise ValueError(requirement)
         return value
 
     return read
 
 
-def _list(written: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.strip() for part in written.split(",") if part.strip()))
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def _hosts(written: str) -> tuple[str, ...]:
-    names = _list(written)
+def _hosts(text: str) -> tuple[str, ...]:
+    names = _list(text)
     if any("/" in name or name == "*" for name in names):
-        raise ValueError("must be names of hosts, such as skills.example.com, separated by commas")
+        raise ValueError("must be host names, such as skills.example.com, separated by commas")
     return names
 
 
-def _origins(written: str) -> tuple[str, ...]:
-    origins = _list(written)
+def _origins(text: str) -> tuple[str, ...]:
+    origins = _list(text)
     if not all(re.fullmatch(r"https?://[^\s/*]+", origin) for origin in origins):
         raise ValueError("must be origins, such as https://app.example.com, separated by commas")
     return origins
 
 
-def _commands(written: str) -> tuple[str, ...]:
-    names = _list(written)
+def _commands(text: str) -> tuple[str, ...]:
+    names = _list(text)
     if any(re.search(r"[\s/\\]", name) for name in names):
-        raise ValueError("must be bare names of commands, without paths or arguments, separated by commas")
+        raise ValueError("must be command names without paths or arguments, separated by commas")
     return names
 
 
-def _names(written: str) -> frozenset[str]:
-    return frozenset(_list(written))
+def _names(text: str) -> frozenset[str]:
+    return frozenset(_list(text))
 
 
-def _lower_names(written: str) -> frozenset[str]:
-    return frozenset(part.lower() for part in _list(written))
+def _lower_names(text: str) -> frozenset[str]:
+    return frozenset(part.lower() for part in _list(text))
 
 
 def _setting(
@@ -286,40 +364,40 @@ def _setting(
 
 
 _MEBIBYTES_64 = 64 * 1024 * 1024
-# MCP's SDK takes no more in a request.
+# MCP's SDK accepts no larger request.
 _MEBIBYTES_4 = 4 * 1024 * 1024
 FIELDS = ("name", "description", "tags", "category", "body")
 _PLACES = ("project", "user", "hub", "builtin", "claude")
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 
-SETTINGS: tuple[Setting[object], ...] = (
+_SKILLS = (
     _setting(
         "SKILLS_DIR",
-        "skills_dirs",
+        "dirs",
         "~/.skillhub/skills",
-        "Directories that hold skills, separated as in PATH; an earlier one wins a name",
+        "Directories that hold skills, separated as in PATH; of two skills with one name, the earlier directory's wins",
         _directories,
     ),
     _setting(
         "SKILLHUB_ROOTS",
         "roots",
         "",
-        "Which places are searched: some of project, user, hub (SKILLS_DIR), builtin and claude, separated by commas. "
-        "Empty takes project,user,hub, and hub alone where SKILLS_DIR is set",
+        "Places to search: one or more of project, user, hub (SKILLS_DIR), builtin and claude, separated by commas. "
+        "Empty means project,user,hub, or hub alone where SKILLS_DIR is set",
         _some_of(*_PLACES),
     ),
     _setting(
         "SKILLHUB_CWD",
         "cwd",
         "",
-        "The working directory that project skills are looked for from; empty takes the process's own",
+        "Working directory to find the project's skills from; empty means that of the process",
         _text,
     ),
     _setting(
         "SKILLHUB_PROJECT_ROOT",
         "project_root",
         "",
-        "The project's root; empty takes the nearest directory, from the working directory upwards, with a marker",
+        "Root directory of the project; empty means the nearest directory with a marker, from the working directory up",
         _text,
         aliases=("CODELIA_AGENTS_ROOT",),
     ),
@@ -327,127 +405,36 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_MARKERS",
         "markers",
         ",".join(DEFAULT_MARKERS),
-        "Names of files or directories that make a directory a project's root, separated by commas",
+        "Names of files or directories that mark the root of a project, separated by commas",
         _list,
         aliases=("CODELIA_AGENTS_MARKERS",),
     ),
     _setting(
-        "SKILLHUB_TOOLS",
-        "tools",
-        "core",
-        f"Which sets of tools are offered: some of {', '.join(TOOL_SETS)}, separated by commas, or all",
-        _some_of(*TOOL_SETS),
-    ),
-    _setting("DB_PATH", "db_path", "~/.skillhub/skills.lancedb", "Where the index is kept", _path),
-    _setting(
-        "EMBEDDING_PROVIDER",
-        "embedding_provider",
-        "auto",
-        "Whose embeddings search uses: auto takes local where that is installed, and else none; local is word vectors "
-        "on this machine; neither sends anything anywhere. openai and gemini are sent names, descriptions, tags, "
-        "categories and queries, never bodies",
-        _choice("auto", "none", "local", "openai", "gemini"),
-    ),
-    _setting("EMBEDDING_MODEL", "embedding_model", "", "The provider's model; empty takes its usual one", _text),
-    _setting(
-        "EMBEDDING_BASE_URL",
-        "embedding_base_url",
-        "",
-        "Another address that speaks the provider's protocol; empty takes the provider's own",
-        _address,
-    ),
-    _setting("OPENAI_API_KEY", "openai_api_key", "", "Needed with EMBEDDING_PROVIDER=openai", _text, secret=True),
-    _setting(
-        "GEMINI_API_KEY",
-        "gemini_api_key",
-        "",
-        "Needed with EMBEDDING_PROVIDER=gemini",
-        _text,
-        aliases=("GOOGLE_API_KEY",),
-        secret=True,
-    ),
-    _setting("SEARCH_LIMIT", "search_limit", "10", "Hits a search returns at most", _whole(1, 100)),
-    _setting(
-        "SEARCH_THRESHOLD",
-        "search_threshold",
-        "0.2",
-        "Of more than five hits, those below this share of the best score are left out",
-        _number(0, 1),
+        "SKILLHUB_STRICT", "strict", "0", "1 refuses every skill that breaks a rule of the specification", _switch
     ),
     _setting(
-        "SEARCH_CONFIDENCE",
-        "search_confidence",
-        "0.5",
-        "The score from which on the best hit is said to fit; below it at most three near misses are returned. "
-        "0 returns whatever was found",
-        _number(0, 1),
+        "SKILLHUB_REGISTRY_MAX_LINES",
+        "registry_max_lines",
+        "200",
+        "Maximum lines of frontmatter; the strict registry refuses a skill with more",
+        _whole(1, 1_000_000),
     ),
     _setting(
-        "SEARCH_MODE",
-        "search_mode",
-        "auto",
-        "What finds skills: fts (words), vector, hybrid, or auto, which does what measures best",
-        _choice("auto", "fts", "vector", "hybrid"),
+        "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS",
+        "registry_max_line_characters",
+        "500",
+        "Maximum characters in a line of frontmatter, except the description's; the strict registry refuses a skill "
+        "with a longer one",
+        _whole(1, 1_000_000),
     ),
-    _setting(
-        "SEARCH_FIELDS",
-        "search_fields",
-        "all",
-        f"Which fields of a skill are searched: some of {', '.join(FIELDS)}, or all",
-        _some_of(*FIELDS),
-    ),
-    _setting(
-        "SEARCH_RERANK",
-        "search_rerank",
-        "0",
-        "1 asks a model of the embedding provider, openai or gemini, in which order the best hits stand; it is sent "
-        "the query and their names and descriptions",
-        _switch,
-    ),
-    _setting(
-        "SEARCH_RERANK_MODEL", "search_rerank_model", "", "The model that is asked; empty takes a small one", _text
-    ),
-    _setting(
-        "MAX_FILE_BYTES",
-        "max_file_bytes",
-        "65536",
-        "Bytes that one read_skill_file returns at most",
-        _whole(4, _MEBIBYTES_64),
-    ),
-    _setting(
-        "SKILLHUB_MAX_BODY_BYTES",
-        "max_body_bytes",
-        "131072",
-        "Bytes of instructions that one load_skill returns at most; a longer body comes in parts",
-        _whole(1024, _MEBIBYTES_64),
-    ),
-    _setting(
-        "ALLOWED_COMMANDS",
-        "allowed_commands",
-        "python,uv,node,cat,ls,grep",
-        "Commands that run_skill_command may run, by bare name",
-        _commands,
-    ),
-    _setting(
-        "EXEC_TIMEOUT_SECONDS",
-        "exec_timeout_seconds",
-        "60",
-        "Seconds after which a command and its children are killed",
-        _number(0.1, 86_400),
-    ),
-    _setting(
-        "EXEC_MAX_OUTPUT_BYTES",
-        "exec_max_output_bytes",
-        "65536",
-        "Bytes of stdout, and of stderr, that a command returns at most",
-        _whole(1, _MEBIBYTES_64),
-    ),
-    _setting("LOG_LEVEL", "log_level", "INFO", "How much is logged to stderr: DEBUG, INFO, WARN or ERROR", _log_level),
+)
+
+_POLICY = (
     _setting(
         "SKILLHUB_ENABLED_SKILLS",
         "enabled_skills",
         "",
-        "Names of the only skills to serve, separated by commas; decides alone when set",
+        "Names of the only skills to serve, separated by commas; if set, SKILLHUB_ENABLED_CATEGORIES has no effect",
         _names,
     ),
     _setting(
@@ -458,21 +445,48 @@ SETTINGS: tuple[Setting[object], ...] = (
         _lower_names,
     ),
     _setting(
-        "SKILLHUB_SKIP_AUTO_REINDEX",
-        "skip_auto_reindex",
-        "0",
-        "1 serves the index as it was last written and looks for no changes",
-        _switch,
+        "SKILLHUB_PERMISSIONS",
+        "permissions",
+        "",
+        "File of rules that allow and deny, in addition to ~/.skillhub/permissions.json and the project's; must exist",
+        _optional_path,
     ),
     _setting(
-        "SKILLHUB_STRICT", "strict", "0", "1 refuses every skill that breaks a rule of the specification", _switch
+        "SKILLHUB_CHOICES",
+        "choices",
+        "~/.skillhub/choices.json",
+        "File that records which skills were switched on and off",
+        _path,
     ),
-    _setting("SKILLHUB_ENABLE_RUN", "enable_run", "0", "1 offers run_skill_command over stdio", _switch),
+)
+
+_DISCLOSURE = (
     _setting(
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP",
-        "enable_run_over_http",
+        "SKILLHUB_TOOLS",
+        "tools",
+        "core",
+        f"Sets of tools to offer: one or more of {', '.join(TOOL_SETS)}, separated by commas, or all",
+        _some_of(*TOOL_SETS),
+    ),
+    _setting(
+        "SKILLHUB_MAX_BODY_BYTES",
+        "max_body_bytes",
+        "131072",
+        "Maximum bytes of instructions in one load_skill result; a longer body is returned in parts",
+        _whole(1024, _MEBIBYTES_64),
+    ),
+    _setting(
+        "MAX_FILE_BYTES",
+        "max_file_bytes",
+        "65536",
+        "Maximum bytes in one read_skill_file result",
+        _whole(4, _MEBIBYTES_64),
+    ),
+    _setting(
+        "SKILLHUB_SERVE_DOTFILES",
+        "serve_dotfiles",
         "0",
-        "1, together with SKILLHUB_ENABLE_RUN, offers run_skill_command over HTTP too",
+        "1 allows reading files whose names start with a dot",
         _switch,
     ),
     _setting(
@@ -483,153 +497,33 @@ SETTINGS: tuple[Setting[object], ...] = (
         _switch,
     ),
     _setting(
-        "SKILLHUB_SERVE_DOTFILES", "serve_dotfiles", "0", "1 lets files whose names begin with a dot be read", _switch
-    ),
-    _setting(
         "SKILLHUB_ERROR_STYLE",
         "error_style",
         "result",
-        "result answers a failed call with an error result, as MCP asks; jsonrpc with a JSON-RPC error",
+        "How a failed call is answered: result, an error result, as MCP recommends; or jsonrpc, a JSON-RPC error",
         _choice("result", "jsonrpc"),
     ),
     _setting(
-        "SKILLHUB_ALLOWED_HOSTS",
-        "allowed_hosts",
-        "",
-        "Host names, besides those of this machine, that HTTP requests may be addressed to, separated by commas",
-        _hosts,
+        "SKILLHUB_CARD",
+        "card",
+        "full",
+        "What the server's instructions say about the skills: full describes pinned skills and those that fit the "
+        "project and maps the domains of the rest; names only names them; off says nothing, in the lists of other "
+        "sets too",
+        _choice("off", "names", "full"),
     ),
     _setting(
-        "SKILLHUB_ALLOWED_ORIGINS",
-        "allowed_origins",
-        "",
-        "Origins, besides those of this machine, whose pages may call over HTTP, separated by commas",
-        _origins,
-    ),
-    _setting(
-        "SKILLHUB_ALLOW_ANONYMOUS",
-        "allow_anonymous",
-        "0",
-        "1 lets a server that asks for no token listen on an address that other machines reach",
-        _switch,
-    ),
-    _setting(
-        "SKILLHUB_TOKEN",
-        "token",
-        "",
-        "A bearer token that HTTP clients may send, for every skill; where it, SKILLHUB_TOKENS_FILE or "
-        "SKILLHUB_JWT_ISSUER is set, a client must send one",
-        _text,
-        secret=True,
-    ),
-    _setting(
-        "SKILLHUB_TOKENS_FILE",
-        "tokens_file",
-        "",
-        "A file of hashed bearer tokens, each with the skills that its bearer may have; made by `skillhub token new`",
-        _optional_path,
-    ),
-    _setting(
-        "SKILLHUB_JWT_ISSUER",
-        "jwt_issuer",
-        "",
-        "The issuer whose JSON Web Tokens HTTP clients may send; needs SKILLHUB_JWT_AUDIENCE. A token's claims "
-        "skillhub_skills and skillhub_categories, lists of names, say which skills its bearer may have",
-        _address,
-    ),
-    _setting("SKILLHUB_JWT_AUDIENCE", "jwt_audience", "", "The audience that such a token must be meant for", _text),
-    _setting(
-        "SKILLHUB_JWT_JWKS",
-        "jwt_jwks",
-        "",
-        "The address of the issuer's keys; empty takes the issuer's /.well-known/jwks.json",
-        _address,
-    ),
-    _setting(
-        "SKILLHUB_PUBLIC_URL",
-        "public_url",
-        "",
-        "The address of /mcp as clients reach it, such as https://skills.example.com/mcp; told in the metadata of the "
-        "protected resource. Its host is welcome in requests",
-        _mcp_address,
-    ),
-    _setting(
-        "SKILLHUB_RATE_LIMIT",
-        "rate_limit",
-        "6000",
-        "Requests a minute that one HTTP client may send, known by its token or else its address; 0 sets no limit",
-        _whole(0, 1_000_000),
-    ),
-    _setting(
-        "SKILLHUB_MAX_REQUEST_BYTES",
-        "max_request_bytes",
-        "1048576",
-        "Bytes of an HTTP request's body beyond which it is refused",
-        _whole(1_024, _MEBIBYTES_4),
-    ),
-    _setting(
-        "SKILLHUB_TRUSTED_PROXIES",
-        "trusted_proxies",
-        "127.0.0.1,::1",
-        "Addresses or networks of the proxies whose X-Forwarded-* headers are believed, separated by commas, or none",
-        _networks,
-    ),
-    _setting(
-        "SKILLHUB_STATELESS",
-        "stateless",
-        "0",
-        "1 keeps no sessions of the older era, so that any of several workers can answer any request",
-        _switch,
-    ),
-    _setting(
-        "SKILLHUB_WORKERS",
-        "workers",
-        "1",
-        "Processes that answer HTTP requests at one address; more than 1 needs SKILLHUB_STATELESS=1",
-        _whole(1, 64),
-    ),
-    _setting(
-        "SKILLHUB_LOG_FORMAT",
-        "log_format",
-        "text",
-        "How the log on stderr is written: text, or json, one object a line",
-        _choice("text", "json"),
-    ),
-    _setting(
-        "SKILLHUB_AUDIT_LOG",
-        "audit_log",
-        "",
-        "A file that each load, read and run of a skill is noted in, one JSON object a line; a server logs them too",
-        _optional_path,
-    ),
-    _setting("SKILLHUB_METRICS", "metrics", "0", "1 offers /metrics for Prometheus over HTTP", _switch),
-    _setting(
-        "SKILLHUB_REGISTRY_MAX_LINES",
-        "registry_max_lines",
-        "200",
-        "Lines of frontmatter beyond which a strict registry refuses a skill",
-        _whole(1, 1_000_000),
-    ),
-    _setting(
-        "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS",
-        "registry_max_line_characters",
-        "500",
-        "Characters in a line of frontmatter, but for the description's, beyond which a strict registry refuses it",
-        _whole(1, 1_000_000),
-    ),
-    _setting(
-        "SKILLHUB_SKILLS_ENABLED",
-        "skills_enabled",
-        "1",
-        "0 leaves out the tools of the set context: no catalogue, no skill_search, no skill_load",
-        _switch,
-        forgiving=True,
+        "SKILLHUB_INSTRUCTIONS_MAX_BYTES",
+        "instructions_max_bytes",
+        "2048",
+        "Maximum bytes in the server's instructions: first what the tools need, then the skills",
+        _whole(512, _MEBIBYTES_64),
     ),
     _setting(
         "SKILLHUB_CATALOGUE_MAX_ENTRIES",
         "catalogue_max_entries",
         "200",
-        "Skills that a catalogue lists at most",
+        "Maximum skills in a catalogue",
         _whole(1, 1_000_000),
         forgiving=True,
     ),
@@ -637,15 +531,23 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_CATALOGUE_MAX_BYTES",
         "catalogue_max_bytes",
         "32768",
-        "Bytes of UTF-8 that a catalogue takes at most: descriptions are shortened to fit, then skills are left out",
+        "Maximum bytes of UTF-8 in a catalogue: descriptions are shortened to fit, then skills are left out",
         _whole(1, _MEBIBYTES_64),
+        forgiving=True,
+    ),
+    _setting(
+        "SKILLHUB_SKILLS_ENABLED",
+        "skills_enabled",
+        "1",
+        "0 removes the agent-context tools (set context): no catalogue, no skill_search, no skill_load",
+        _switch,
         forgiving=True,
     ),
     _setting(
         "SKILLHUB_SKILL_SEARCH_LIMIT",
         "skill_search_limit",
         "8",
-        "Skills that skill_search returns without a limit",
+        "Maximum hits of skill_search where the call gives no limit",
         _whole(1, 1_000),
         forgiving=True,
     ),
@@ -653,104 +555,323 @@ SETTINGS: tuple[Setting[object], ...] = (
         "SKILLHUB_SKILL_SEARCH_MAX_LIMIT",
         "skill_search_max_limit",
         "50",
-        "Skills that skill_search returns at most, whatever limit is asked for",
+        "Maximum hits of skill_search whatever limit the call gives",
         _whole(1, 1_000),
         forgiving=True,
-    ),
-    _setting(
-        "SKILLHUB_INSTRUCTIONS_MAX_BYTES",
-        "instructions_max_bytes",
-        "2048",
-        "Bytes that the server's instructions take at most; what the tools need comes first, then the skills",
-        _whole(512, _MEBIBYTES_64),
-    ),
-    _setting(
-        "SKILLHUB_CARD",
-        "card",
-        "full",
-        "What the server's instructions tell of the skills: full describes those that always apply or fit the project "
-        "and maps the domains of the rest, names only names them, off tells nothing, in the lists of other sets too",
-        _choice("off", "names", "full"),
-    ),
-    _setting(
-        "SKILLHUB_WEBSITE_URL",
-        "website_url",
-        "",
-        "The address of a page about this hub, told to clients beside its name; empty tells the project's own, if any",
-        _address,
     ),
     _setting(
         "SKILLHUB_AGENTS_CONFIG",
         "agents_config",
         "",
-        "How AGENTS.md files are read: a JSON object, or the path of a file that holds one; empty takes the defaults",
+        "How AGENTS.md files are read: a JSON object, or the path of a file with one; empty means the defaults",
         _text,
     ),
+)
+
+_SEARCH = (
+    _setting("SEARCH_LIMIT", "limit", "10", "Maximum hits of a search", _whole(1, 100)),
     _setting(
-        "SKILLHUB_USAGE_LOG",
-        "usage_log",
-        "",
-        "A file on this machine that searches, loads and reads are noted in, for `skillhub stats`; empty notes nothing",
-        _optional_path,
+        "SEARCH_THRESHOLD",
+        "threshold",
+        "0.2",
+        "If there are more than five hits, those below this share of the best score are left out",
+        _number(0, 1),
     ),
     _setting(
-        "SKILLHUB_PERMISSIONS",
-        "permissions",
-        "",
-        "A file of rules that allow and deny, besides ~/.skillhub/permissions.json and the project's; must exist",
-        _optional_path,
+        "SEARCH_CONFIDENCE",
+        "confidence",
+        "0.5",
+        "Minimum score at which the best hit counts as a fit; below it at most three near misses are returned. "
+        "0 returns every hit",
+        _number(0, 1),
     ),
     _setting(
-        "SKILLHUB_CHOICES",
-        "choices",
-        "~/.skillhub/choices.json",
-        "Where it is kept which skills were switched off and on",
-        _path,
+        "SEARCH_MODE",
+        "mode",
+        "auto",
+        "Search by fts (full text), vector, hybrid, or auto, the best measured combination",
+        _choice("auto", "fts", "vector", "hybrid"),
+    ),
+    _setting(
+        "SEARCH_FIELDS",
+        "fields",
+        "all",
+        f"Fields of a skill to search: one or more of {', '.join(FIELDS)}, separated by commas, or all",
+        _some_of(*FIELDS),
+    ),
+    _setting(
+        "SEARCH_RERANK",
+        "rerank",
+        "0",
+        "1 lets a model of the embedding provider, openai or gemini, reorder the best hits; it is sent the query and "
+        "their names and descriptions",
+        _switch,
+    ),
+    _setting("SEARCH_RERANK_MODEL", "rerank_model", "", "Model that reorders; empty means a small one", _text),
+)
+
+_EMBEDDING = (
+    _setting(
+        "EMBEDDING_PROVIDER",
+        "provider",
+        "auto",
+        "Provider of the embeddings: local (word vectors on this machine), openai, gemini, none, or auto, which is "
+        "local if installed and none otherwise. Only openai and gemini send data: names, descriptions, tags, "
+        "categories and queries, never bodies",
+        _choice("auto", "none", "local", "openai", "gemini"),
+    ),
+    _setting("EMBEDDING_MODEL", "model", "", "Model of the provider; empty means its default", _text),
+    _setting(
+        "EMBEDDING_BASE_URL",
+        "base_url",
+        "",
+        "URL of another server with the provider's API; empty means the provider's own",
+        _address,
+    ),
+    _setting("OPENAI_API_KEY", "openai_api_key", "", "Required if EMBEDDING_PROVIDER=openai", _text, secret=True),
+    _setting(
+        "GEMINI_API_KEY",
+        "gemini_api_key",
+        "",
+        "Required if EMBEDDING_PROVIDER=gemini",
+        _text,
+        aliases=("GOOGLE_API_KEY",),
+        secret=True,
+    ),
+)
+
+_INDEX = (
+    _setting("DB_PATH", "db_path", "~/.skillhub/skills.lancedb", "Path of the index database", _path),
+    _setting(
+        "SKILLHUB_SKIP_AUTO_REINDEX",
+        "skip_auto_reindex",
+        "0",
+        "1 serves the index as it was last written and does not look for changes",
+        _switch,
+    ),
+)
+
+_EXECUTION = (
+    _setting("SKILLHUB_ENABLE_RUN", "enable_run", "0", "1 offers run_skill_command over stdio", _switch),
+    _setting(
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP",
+        "enable_run_over_http",
+        "0",
+        "1, together with SKILLHUB_ENABLE_RUN, offers run_skill_command over HTTP too",
+        _switch,
+    ),
+    _setting(
+        "ALLOWED_COMMANDS",
+        "allowed_commands",
+        "python,uv,node,cat,ls,grep",
+        "Commands that run_skill_command may run, by name, separated by commas",
+        _commands,
+    ),
+    _setting(
+        "EXEC_TIMEOUT_SECONDS",
+        "timeout_seconds",
+        "60",
+        "Seconds after which a command and its children are killed",
+        _number(0.1, 86_400),
+    ),
+    _setting(
+        "EXEC_MAX_OUTPUT_BYTES",
+        "max_output_bytes",
+        "65536",
+        "Maximum bytes of stdout, and of stderr, that a command returns",
+        _whole(1, _MEBIBYTES_64),
     ),
     _setting(
         "SKILLHUB_HOOKS",
         "hooks",
         "",
-        "A file of shell commands to run before and after each tool call: your own code, so it is never looked for "
-        "anywhere else; empty runs none",
+        "File of shell commands to run before and after each tool call. No other file of hooks is ever read; empty "
+        "runs none",
         _optional_path,
     ),
 )
+
+_HTTP = (
+    _setting(
+        "SKILLHUB_TOKEN",
+        "token",
+        "",
+        "Bearer token that grants HTTP clients every skill. If this, SKILLHUB_TOKENS_FILE or SKILLHUB_JWT_ISSUER is "
+        "set, every client must send a token",
+        _text,
+        secret=True,
+    ),
+    _setting(
+        "SKILLHUB_TOKENS_FILE",
+        "tokens_file",
+        "",
+        "File of hashed bearer tokens, each with the skills that it grants; `skillhub token new` writes it",
+        _optional_path,
+    ),
+    _setting(
+        "SKILLHUB_JWT_ISSUER",
+        "jwt_issuer",
+        "",
+        "Issuer whose JSON Web Tokens are accepted; requires SKILLHUB_JWT_AUDIENCE. The claims skillhub_skills and "
+        "skillhub_categories, lists of names, limit the skills that a token grants",
+        _address,
+    ),
+    _setting("SKILLHUB_JWT_AUDIENCE", "jwt_audience", "", "Audience that the JSON Web Tokens must name", _text),
+    _setting(
+        "SKILLHUB_JWT_JWKS",
+        "jwt_jwks",
+        "",
+        "URL of the issuer's keys; empty means the issuer's /.well-known/jwks.json",
+        _address,
+    ),
+    _setting(
+        "SKILLHUB_ALLOW_ANONYMOUS",
+        "allow_anonymous",
+        "0",
+        "1 allows a server without tokens to listen on an address that other machines can reach",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_PUBLIC_URL",
+        "public_url",
+        "",
+        "URL of /mcp as clients reach it, such as https://skills.example.com/mcp, for the protected resource metadata; "
+        "its host and origin are allowed",
+        _mcp_address,
+    ),
+    _setting(
+        "SKILLHUB_ALLOWED_HOSTS",
+        "allowed_hosts",
+        "",
+        "Host names that requests may be addressed to, in addition to this machine's, separated by commas",
+        _hosts,
+    ),
+    _setting(
+        "SKILLHUB_ALLOWED_ORIGINS",
+        "allowed_origins",
+        "",
+        "Origins whose pages may call, in addition to this machine's, separated by commas",
+        _origins,
+    ),
+    _setting(
+        "SKILLHUB_TRUSTED_PROXIES",
+        "trusted_proxies",
+        "127.0.0.1,::1",
+        "IP addresses or networks of proxies whose X-Forwarded-* headers are trusted, separated by commas, or none",
+        _networks,
+    ),
+    _setting(
+        "SKILLHUB_RATE_LIMIT",
+        "rate_limit",
+        "6000",
+        "Maximum requests per minute of one client, identified by its token or else its address; 0 means no limit",
+        _whole(0, 1_000_000),
+    ),
+    _setting(
+        "SKILLHUB_MAX_REQUEST_BYTES",
+        "max_request_bytes",
+        "1048576",
+        "Maximum bytes in the body of a request",
+        _whole(1_024, _MEBIBYTES_4),
+    ),
+    _setting(
+        "SKILLHUB_STATELESS",
+        "stateless",
+        "0",
+        "1 keeps no sessions of the 2025-11-25 protocol, so that any worker can answer any request",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_WORKERS",
+        "workers",
+        "1",
+        "Processes that answer requests at one address; more than 1 requires SKILLHUB_STATELESS=1",
+        _whole(1, 64),
+    ),
+)
+
+_OBSERVABILITY = (
+    _setting(
+        "LOG_LEVEL", "log_level", "INFO", "Minimum level logged to stderr: DEBUG, INFO, WARN or ERROR", _log_level
+    ),
+    _setting(
+        "SKILLHUB_LOG_FORMAT",
+        "log_format",
+        "text",
+        "Format of the log on stderr: text, or json, one object per line",
+        _choice("text", "json"),
+    ),
+    _setting(
+        "SKILLHUB_AUDIT_LOG",
+        "audit_log",
+        "",
+        "File that records each load, read and run of a skill, one JSON object per line; a server also logs them",
+        _optional_path,
+    ),
+    _setting("SKILLHUB_METRICS", "metrics", "0", "1 serves /metrics for Prometheus over HTTP", _switch),
+    _setting(
+        "SKILLHUB_USAGE_LOG",
+        "usage_log",
+        "",
+        "File that records searches, loads and reads, for `skillhub stats`; empty records nothing. It is never sent",
+        _optional_path,
+    ),
+)
+
+GROUPS = (
+    SettingGroup("skills", "Skills: where they are found and which are refused", SkillSettings, _SKILLS),
+    SettingGroup("policy", "Policy: which skills are served", PolicySettings, _POLICY),
+    SettingGroup("disclosure", "Disclosure: tools, results and catalogues", DisclosureSettings, _DISCLOSURE),
+    SettingGroup("search", "Search", SearchSettings, _SEARCH),
+    SettingGroup("embedding", "Embeddings", EmbeddingSettings, _EMBEDDING),
+    SettingGroup("index", "Index", IndexSettings, _INDEX),
+    SettingGroup("execution", "Execution: commands and hooks", ExecutionSettings, _EXECUTION),
+    SettingGroup("http", "HTTP: authentication, limits and processes", HttpSettings, _HTTP),
+    SettingGroup("observability", "Observability: logs and metrics", ObservabilitySettings, _OBSERVABILITY),
+)
+SETTINGS: tuple[Setting[object], ...] = tuple(setting for group in GROUPS for setting in group.settings)
 
 
 def read_settings(
     environment: Mapping[str, str], options: Mapping[str, str] | None = None
 ) -> tuple[Settings, tuple[SettingSource, ...]]:
-    """Return the settings and where each value came from; `options` (by setting name) beat the environment.
+    """Return the settings and where each value came from; `options` (by setting name) override the environment.
 
-    An empty variable counts as unset. Raises InvalidSetting, which names the setting, the value and what is
-    allowed, for the first value that cannot be used or that misses its partner (seed 002 §8). A bad value of a
-    forgiving setting is told by its `SettingSource.problem`.
+    An empty variable counts as unset. Raises InvalidSetting, with the setting, the value and what is allowed, for the
+    first value that is invalid or that lacks another setting that it requires. An invalid value of a forgiving setting
+    is reported as its `SettingSource.problem`.
     """
-    values: dict[str, object] = {}
-    origins: list[SettingSource] = []
-    for setting in SETTINGS:
-        origin = _origin(setting, environment, options or {})
-        try:
-            values[setting.field] = setting.read(origin.written)
-        except ValueError as error:
-            shown = "***" if setting.secret else origin.written
-            if not setting.forgiving:
-                raise InvalidSetting(setting.name, shown, str(error)) from error
-            origin = SettingSource(setting, setting.default, "default", f"{setting.name}={shown!r} {error}")
-            values[setting.field] = setting.read(setting.default)
-        origins.append(origin)
-    if not values["roots"]:
-        chosen = next(origin for origin in origins if origin.setting.field == "skills_dirs").source != "default"
-        values["roots"] = ("hub",) if chosen else ("project", "user", "hub")
-    values["tools"] = values["tools"] or ("core",)
-    values["search_fields"] = values["search_fields"] or FIELDS
-    settings = Settings(**values)  # type: ignore[arg-type]  # the table has one row per field; a test holds that
-    _check_partners(settings)
-    return settings, tuple(origins)
+    groups: dict[str, dict[str, object]] = {}
+    sources: list[SettingSource] = []
+    for group in GROUPS:
+        values = groups[group.name] = {}
+        for setting in group.settings:
+            values[setting.field], source = _read(setting, _source(setting, environment, options or {}))
+            sources.append(source)
+    skills, disclosure, search = groups["skills"], groups["disclosure"], groups["search"]
+    if not skills["roots"]:
+        chosen = next(source for source in sources if source.setting.name == "SKILLS_DIR").source != "default"
+        skills["roots"] = ("hub",) if chosen else ("project", "user", "hub")
+    disclosure["tools"] = disclosure["tools"] or ("core",)
+    search["fields"] = search["fields"] or FIELDS
+    made = {group.name: group.make(**groups[group.name]) for group in GROUPS}
+    settings = Settings(**made)  # type: ignore[arg-type]  # GROUPS has one group per field; a test checks that
+    _check_requirements(settings)
+    return settings, tuple(sources)
 
 
-def _origin(setting: Setting[object], environment: Mapping[str, str], options: Mapping[str, str]) -> SettingSource:
+def _read(setting: Setting[object], source: SettingSource) -> tuple[object, SettingSource]:
+    try:
+        return setting.read(source.raw), source
+    except ValueError as error:
+        shown = "***" if setting.secret else source.raw
+        if not setting.forgiving:
+            raise InvalidSetting(setting.name, shown, str(error)) from error
+        problem = f"{setting.name}={shown!r} {error}"
+        return setting.read(setting.default), SettingSource(setting, setting.default, "default", problem)
+
+
+def _source(setting: Setting[object], environment: Mapping[str, str], options: Mapping[str, str]) -> SettingSource:
     if setting.name in options:
         return SettingSource(setting, options[setting.name], "option")
     for name in (setting.name, *setting.aliases):
@@ -759,22 +880,20 @@ def _origin(setting: Setting[object], environment: Mapping[str, str], options: M
     return SettingSource(setting, setting.default, "default")
 
 
-def _check_partners(settings: Settings) -> None:
-    for provider, key, name in (
-        ("openai", settings.openai_api_key, "OPENAI_API_KEY"),
-        ("gemini", settings.gemini_api_key, "GEMINI_API_KEY"),
-    ):
-        if settings.embedding_provider == provider and not key:
-            raise InvalidSetting(
-                "EMBEDDING_PROVIDER",
-                provider,
-                f"needs {name}, which is not set",
-                hint=f"set {name}, or EMBEDDING_PROVIDER=none to search without embeddings",
-            )
-    if settings.search_rerank and settings.embedding_provider not in ("openai", "gemini"):
+def _check_requirements(settings: Settings) -> None:
+    provider = settings.embedding.provider
+    if provider in ("openai", "gemini") and not settings.embedding.api_key:
+        name = f"{provider.upper()}_API_KEY"
+        raise InvalidSetting(
+            "EMBEDDING_PROVIDER",
+            provider,
+            f"requires {name}, which is not set",
+            hint=f"set {name}, or EMBEDDING_PROVIDER=none to search without embeddings",
+        )
+    if settings.search.rerank and provider not in ("openai", "gemini"):
         raise InvalidSetting(
             "SEARCH_RERANK",
             "1",
-            f"needs a provider to ask, and EMBEDDING_PROVIDER is {settings.embedding_provider}",
+            f"requires the provider openai or gemini, but EMBEDDING_PROVIDER is {provider}",
             hint="set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK=0",
         )

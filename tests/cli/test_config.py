@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.cli.conftest import Skillhub
 
-from skillhub_mcp.settings import SETTINGS
+from skillhub_mcp.settings import GROUPS, SETTINGS
 
 
 def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillhub: Skillhub) -> None:
@@ -26,11 +26,15 @@ def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillh
     assert by_name["SEARCH_THRESHOLD"]["from"] == "default"
 
 
-def test_a_person_sees_two_lines_a_setting(skillhub: Skillhub) -> None:
+def test_the_text_has_two_lines_per_setting_below_the_title_of_its_group(skillhub: Skillhub) -> None:
     lines = skillhub("config", SEARCH_LIMIT="7").out.splitlines()
-    assert len(lines) == 2 * len(SETTINGS)
-    assert "SEARCH_LIMIT=7   (environment (SEARCH_LIMIT); default: 10)" in lines
-    assert "EMBEDDING_MODEL=   (default; default: empty)" in lines
+    assert len(lines) == 2 * len(SETTINGS) + 2 * len(GROUPS) - 1
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles == [group.title for group in GROUPS]
+    search = lines[lines.index("Search") + 1 : lines.index("Embeddings") - 1]
+    assert len(search) == 2 * len(next(group for group in GROUPS if group.name == "search").settings)
+    assert "  SEARCH_LIMIT=7   (environment (SEARCH_LIMIT); default: 10)" in lines
+    assert "  EMBEDDING_MODEL=   (default; default: empty)" in lines
 
 
 def test_no_secret_is_shown(skillhub: Skillhub) -> None:
@@ -61,4 +65,4 @@ def test_a_bad_value_of_a_forgiving_setting_is_shown_beside_the_default(skillhub
     rows = {row["name"]: row for row in skillhub("config", "--json", **bad).json["settings"]}
     assert rows["SKILLHUB_CATALOGUE_MAX_BYTES"]["value"] == "32768"
     assert rows["SKILLHUB_CATALOGUE_MAX_BYTES"]["problem"] == says
-    assert f"    not used: {says}\n" in skillhub("config", **bad).out
+    assert f"      not used: {says}\n" in skillhub("config", **bad).out

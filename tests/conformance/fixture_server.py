@@ -336,7 +336,7 @@ def _add_prompts(server: FastMCP) -> None:
 
 def main() -> None:
     settings, _ = read_settings(os.environ)
-    log_to_stderr(settings.log_level, settings.log_format)
+    log_to_stderr(settings.observability.log_level, settings.observability.log_format)
     hub = make_hub(settings)
     server = make_server(hub, server_options(settings, hub, over_http=True))
     # One of the suite's tools takes an argument from a header, as none of the hub's does.

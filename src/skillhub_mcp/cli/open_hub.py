@@ -21,7 +21,7 @@ def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
     """
     settings, origins = read_settings(os.environ, options)
     chosen = any(origin.setting.name == "LOG_LEVEL" and origin.source != "default" for origin in origins)
-    log_to_stderr(settings.log_level if chosen else "WARNING", settings.log_format)
+    log_to_stderr(settings.observability.log_level if chosen else "WARNING", settings.observability.log_format)
     hub = make_hub(settings, background=False, progress=terminal_progress())
     try:
         yield hub

@@ -84,7 +84,6 @@ class ServerOptions:
     make_resolver: Callable[[str], AgentsResolver]
     instructions_max_bytes: int
     card: CardOptions
-    website_url: str
     remember: Callable[[Action, str], None]
     hooks: Sequence[Hook]
     cwd: str
@@ -129,7 +128,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
             announcer,
-            ServerInfoMiddleware(options.website_url),
+            ServerInfoMiddleware(),
         ],
         request_state_security=RequestStateSecurity(keys=[options.state_key]) if options.state_key else None,
         mask_error_details=True,

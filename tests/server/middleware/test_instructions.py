@@ -24,6 +24,7 @@ from skillhub_mcp.disclosure.card import FITTING, MAP, OTHERS
 from skillhub_mcp.index.state import STATE_FILE
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, ServerInstructions
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.version import homepage
 
 Environment = dict[str, str]
 
@@ -280,12 +281,12 @@ def test_the_servers_own_picture_and_title_are_told_once(hub_environment: Enviro
             listed = await hub.client.list_tools()
             return hub.client.server_info, dict(listed.meta or {})
 
-    with listening({**hub_environment, "SKILLHUB_WEBSITE_URL": "https://skills.example.com"}) as url:
+    with listening(hub_environment) as url:
         for mode in ("auto", "legacy"):
             info, meta = asyncio.run(journey(url, mode))
             assert info.name == "SkillHub"
             assert info.title == "SkillHub: expert skills for agents"
-            assert info.website_url == "https://skills.example.com"
+            assert info.website_url == homepage()
             (icon,) = info.icons
             kind, _, content = icon.src.partition(";base64,")
             assert kind == f"data:{icon.mime_type}"

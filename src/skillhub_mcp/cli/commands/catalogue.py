@@ -72,7 +72,9 @@ def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
     with open_hub(options) as hub:
         entries = hub.catalogue()
     return fit(
-        entries, _budget(args, settings.catalogue_max_entries, settings.catalogue_max_bytes), FORMATS[args.format]
+        entries,
+        _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
+        FORMATS[args.format],
     )
 
 
@@ -81,7 +83,7 @@ def _codelia(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
     from skillhub_mcp.disclosure.context.catalogue import context_entries
 
     settings, listing = look(options)
-    budget = _budget(args, settings.catalogue_max_entries, settings.catalogue_max_bytes)
+    budget = _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes)
     return fit(context_entries(listing), budget, FORMATS["codelia"], search_tool="skill_search", load_tool="skill_load")
 
 

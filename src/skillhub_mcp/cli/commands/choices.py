@@ -50,7 +50,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
             key = skill.name if named else skill.directory
             also = (skill.name, skill.alias, skill.directory) if named or on else (skill.directory,)
             change_choices(
-                settings.choices,
+                settings.policy.choices,
                 lambda choices, key=key, also=also: choices.switched(key, also=also, on=on, project=project),  # type: ignore[misc]  # mypy infers no lambda with defaults
             )
         policy = hub.access.now()

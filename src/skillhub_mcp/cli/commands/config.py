@@ -1,4 +1,4 @@
-"""`skillhub config`: every setting, its value, and where that came from."""
+"""`skillhub config`: every setting with its value and where that came from, in groups."""
 
 from __future__ import annotations
 
@@ -10,44 +10,52 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, say
-from skillhub_mcp.settings import SettingSource, read_settings
+from skillhub_mcp.settings import GROUPS, SettingSource, read_settings
 
 
 def add_parser(verbs: Any) -> None:
     """Say what may be typed."""
-    parser = verbs.add_parser("config", help="show every setting", description="Show every setting.")
+    parser = verbs.add_parser(
+        "config",
+        help="list every setting with its value and origin",
+        description="List every setting, by group, with its value, its origin, its default and its meaning.",
+    )
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the settings. Raises InvalidSetting for the first that cannot be used."""
-    _, origins = read_settings(os.environ, options)
+    """Print the settings. Raises InvalidSetting for the first invalid one."""
+    _, sources = read_settings(os.environ, options)
     rows = [
         {
-            "name": origin.setting.name,
-            "value": _shown(origin),
-            "from": origin.source,
-            "default": origin.setting.default,
-            "meaning": origin.setting.meaning,
-            "problem": origin.problem,
+            "name": source.setting.name,
+            "value": _shown(source),
+            "from": source.source,
+            "default": source.setting.default,
+            "meaning": source.setting.meaning,
+            "problem": source.problem,
         }
-        for origin in origins
+        for source in sources
     ]
     if args.json:
         print_json({"settings": rows})
         return EXIT_OK
-    for row in rows:
-        say(
-            f"{row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
-            f"    {row['meaning']}" + (f"\n    not used: {row['problem']}" if row["problem"] else "")
-        )
+    by_name = {row["name"]: row for row in rows}
+    for number, group in enumerate(GROUPS):
+        say(("\n" if number else "") + group.title)
+        for setting in group.settings:
+            row = by_name[setting.name]
+            say(
+                f"  {row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
+                f"      {row['meaning']}" + (f"\n      not used: {row['problem']}" if row["problem"] else "")
+            )
     return EXIT_OK
 
 
-def _shown(origin: SettingSource) -> str:
-    if origin.setting.secret:
-        return "***" if origin.written else ""
-    # An address may carry a name and a password.
-    return re.sub(r"//[^/@]*@", "//***@", origin.written)
+def _shown(source: SettingSource) -> str:
+    if source.setting.secret:
+        return "***" if source.raw else ""
+    # A URL may contain a user name and a password.
+    return re.sub(r"//[^/@]*@", "//***@", source.raw)

@@ -69,7 +69,7 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         listing.shown,
         as_text(" ".join(args.query)),
         cwd=listing.cwd,
-        limits=SearchLimits(settings.skill_search_limit, settings.skill_search_max_limit),
+        limits=SearchLimits(settings.disclosure.skill_search_limit, settings.disclosure.skill_search_max_limit),
         limit=args.limit,
         scope=args.scope,
     )
@@ -112,6 +112,6 @@ def look(options: Mapping[str, str]) -> tuple[Settings, Listing]:
     from skillhub_mcp.bootstrap import make_access, make_catalogues
 
     settings, _ = read_settings(os.environ, options)
-    if not settings.skills_enabled:
+    if not settings.disclosure.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "switches this off", hint="set it to 1")
     return settings, make_catalogues(settings, make_access(settings, asks=False)).listing()

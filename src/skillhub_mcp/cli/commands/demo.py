@@ -93,7 +93,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
         environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
         settings, _ = read_settings(environment)
-        journey = asyncio.run(_walk(task, settings.skills_dirs, environment))
+        journey = asyncio.run(_walk(task, settings.skills.dirs, environment))
     if args.json:
         print_json({**asdict(journey), "tokens": journey.tokens})
     else:

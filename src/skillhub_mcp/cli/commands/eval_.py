@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
-            relevant = relevant_directories(queries, _ids(args.ids, settings.skills_dirs), listed, args.queries)
+            relevant = relevant_directories(queries, _ids(args.ids, settings.skills.dirs), listed, args.queries)
             reports = evaluate(
                 hub,
                 queries,

@@ -34,7 +34,9 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the costs."""
     settings, _ = read_settings(os.environ, options)
-    budget = Budget(max_entries=settings.catalogue_max_entries, max_bytes=settings.catalogue_max_bytes)
+    budget = Budget(
+        max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
+    )
     with open_hub(options) as hub:
         entries = hub.catalogue()
         skills = [_skill(hub, as_text(name)) for name in args.names]

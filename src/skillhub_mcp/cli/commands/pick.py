@@ -74,7 +74,7 @@ def _picked(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed:
 
     def switch(row: PickerRow, here_only: bool) -> Sequence[PickerRow]:
         change_choices(
-            settings.choices,
+            settings.policy.choices,
             lambda choices: choices.switched(
                 row.directory,
                 also=(row.name,) if row.state != "on" else (),

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
         return rebuild(options, as_json=args.reindex_json)
     settings, origins = read_settings(os.environ, options)
-    log_to_stderr(settings.log_level, settings.log_format)
+    log_to_stderr(settings.observability.log_level, settings.observability.log_format)
     for origin in origins:
         if origin.problem is not None:
             log.warning("%s; %s is used", origin.problem, origin.setting.default)
@@ -87,17 +87,21 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     metrics = make_metrics(settings)
     # Before anything is begun: this refuses what would let in more than was said.
     http = http_options(settings, host=args.host, port=args.port, metrics=metrics)
-    if 0 < len(settings.token) < _GOOD_TOKEN:
+    if 0 < len(settings.http.token) < _GOOD_TOKEN:
         log.warning("SKILLHUB_TOKEN is short enough to be guessed: `skillhub token new` makes one that is not")
     server, hub = _made(settings, reindex=args.reindex, over_http=True, metrics=metrics)
-    if settings.workers > 1:
+    if settings.http.workers > 1:
         from tempfile import TemporaryDirectory
 
         from skillhub_mcp.server.http.workers import serve_by_workers
 
-        with TemporaryDirectory(prefix="skillhub-metrics-") if settings.metrics else nullcontext("") as shared:
+        with (
+            TemporaryDirectory(prefix="skillhub-metrics-")
+            if settings.observability.metrics
+            else nullcontext("") as shared
+        ):
             worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
-            return EXIT_OK if serve_by_workers(worker, http, settings.workers) else EXIT_FAILED
+            return EXIT_OK if serve_by_workers(worker, http, settings.http.workers) else EXIT_FAILED
     from skillhub_mcp.server.http.app import serve_http
 
     serve_http(server, hub, http)
@@ -117,7 +121,7 @@ def _made(
         chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
         hub.refresh(SyncDepth.REBUILD)
-    if settings.enable_run and not chosen.enable_run:
+    if settings.execution.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
     try:
         hub.access.now()
@@ -156,7 +160,7 @@ class _Worker:
         from skillhub_mcp.settings import read_settings
 
         settings, _ = read_settings(os.environ, self.options)
-        log_to_stderr(settings.log_level, settings.log_format)
+        log_to_stderr(settings.observability.log_level, settings.observability.log_format)
         metrics = make_metrics(settings, shared=self.shared_metrics)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print what the log comes to, beside the skills that are served now."""
     from skillhub_mcp.usage import read_usage
 
-    path = args.log or read_settings(os.environ, options)[0].usage_log
+    path = args.log or read_settings(os.environ, options)[0].observability.usage_log
     if not path:
         raise InvalidArgument(
             "LOG", "is missing", hint="set SKILLHUB_USAGE_LOG to a file for the server, and use some skills first"

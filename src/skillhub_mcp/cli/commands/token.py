@@ -94,7 +94,7 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
     settings, _ = read_settings(os.environ, options)
-    path = os.path.abspath(os.path.expanduser(args.file)) if args.file else settings.tokens_file
+    path = os.path.abspath(os.path.expanduser(args.file)) if args.file else settings.http.tokens_file
     if not path:
         raise InvalidArgument("--file", "must be given where SKILLHUB_TOKENS_FILE is not set")
     return path

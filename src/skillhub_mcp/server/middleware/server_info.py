@@ -28,13 +28,7 @@ _MEDIA_TYPE = "image/svg+xml"
 
 
 class ServerInfoMiddleware(Middleware):
-    """Adds to the server's name and version what a client may show beside them.
-
-    `website_url` is a page about this hub; without one, the project's own is told, where there is one.
-    """
-
-    def __init__(self, website_url: str = "") -> None:
-        self._website_url = website_url
+    """Adds to the server's name and version a title, an icon and the project's homepage, if it has one."""
 
     async def on_initialize(
         self,
@@ -42,7 +36,7 @@ class ServerInfoMiddleware(Middleware):
         call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
     ) -> mcp_types.InitializeResult | None:
         result = await call_next(context)
-        return result and result.model_copy(update={"server_info": _presented(result.server_info, self._website_url)})
+        return result and result.model_copy(update={"server_info": _presented(result.server_info)})
 
     async def on_discover(
         self,
@@ -54,13 +48,11 @@ class ServerInfoMiddleware(Middleware):
             return result
         meta = dict(result.meta or {})
         plain = Implementation.model_validate(meta[SERVER_INFO_META_KEY])
-        meta[SERVER_INFO_META_KEY] = _presented(plain, self._website_url).model_dump(
-            mode="json", by_alias=True, exclude_none=True
-        )
+        meta[SERVER_INFO_META_KEY] = _presented(plain).model_dump(mode="json", by_alias=True, exclude_none=True)
         return result.model_copy(update={"meta": meta})
 
 
-def _presented(plain: Implementation, website_url: str) -> Implementation:
+def _presented(plain: Implementation) -> Implementation:
     picture = base64.b64encode(_PICTURE.encode()).decode()
     icon = Icon(src=f"data:{_MEDIA_TYPE};base64,{picture}", mime_type=_MEDIA_TYPE, sizes=["any"])
-    return plain.model_copy(update={"title": TITLE, "icons": [icon], "website_url": website_url or homepage()})
+    return plain.model_copy(update={"title": TITLE, "icons": [icon], "website_url": homepage()})
