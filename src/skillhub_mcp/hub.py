@@ -20,7 +20,7 @@ from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.execution.command_policy import CommandPolicy
-from skillhub_mcp.execution.runner import CommandResult, RunLimits, run
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -248,8 +248,8 @@ class SkillHub:
             found = self._lookup.find_allowed(skill_name, Action.RUN, granted, event=event)
             cwd = Path(found.skill.directory)
             environment = self._commands.environment()
-            argv = self._commands.policy.resolve(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
-            result = run(argv, cwd=cwd, limits=self._commands.limits, environment=environment, stop=stop)
+            argv = self._commands.policy.build_argv(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
+            result = run_command(argv, cwd=cwd, limits=self._commands.limits, environment=environment, stop=stop)
             event.exit_code = result.exit_code
             if result.timeout:
                 event.outcome = ExecutionTimeout.code

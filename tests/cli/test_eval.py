@@ -188,7 +188,7 @@ def test_a_bad_file_of_queries_fails_with_its_path_and_line(skillhub: Skillhub, 
     queries = keep(tmp_path / "q.jsonl", QUERIES[0], {"text": "a", "relevant": ["nobody"]})
     done = skillhub("eval", "run", queries)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"error: {queries}:2 names the skill 'nobody', which is not there\n")
+    assert done.err.startswith(f"error: {queries}:2 names the skill 'nobody', which does not exist\n")
     queries.write_text("{\n", encoding="utf-8")
     error = skillhub("eval", "run", queries, "--json").error
     assert (error["code"], error["path"], error["line"]) == ("QUERIES_UNREADABLE", str(queries), 1)

@@ -71,27 +71,27 @@ def test_a_number_as_an_id_is_taken_as_text(path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("no json", "is no JSON: "),
-        ('{"text": "cut', "is no JSON: "),
-        ("[" * 100_000, "is no JSON: "),
-        ('{"text": ' * 100_000, "is no JSON: "),
-        ("9" * 10_000, "is no JSON"),
-        ("[]", "is no JSON object"),
-        ("null", "is no JSON object"),
-        ('"text"', "is no JSON object"),
-        ("{}", "needs a text"),
-        ('{"relevant": ["pdf"]}', "needs a text"),
-        ('{"text": "", "relevant": ["pdf"]}', "needs a text"),
-        ('{"text": " \\n", "relevant": ["pdf"]}', "needs a text"),
-        ('{"text": ["a"], "relevant": ["pdf"]}', "needs a text"),
-        ('{"text": null, "relevant": ["pdf"]}', "needs a text"),
-        ('{"text": "a"}', "needs relevant: "),
-        ('{"text": "a", "relevant": null}', "needs relevant: "),
-        ('{"text": "a", "relevant": "pdf"}', "needs relevant: "),
-        ('{"text": "a", "relevant": 1}', "needs relevant: "),
-        ('{"text": "a", "relevant": ["pdf", 1]}', "needs relevant: "),
-        ('{"text": "a", "relevant": [["pdf"]]}', "needs relevant: "),
-        ('{"text": "a", "relevant": [null]}', "needs relevant: "),
+        ("no json", "is not valid JSON: "),
+        ('{"text": "cut', "is not valid JSON: "),
+        ("[" * 100_000, "is not valid JSON: "),
+        ('{"text": ' * 100_000, "is not valid JSON: "),
+        ("9" * 10_000, "is not valid JSON"),
+        ("[]", "is not a JSON object"),
+        ("null", "is not a JSON object"),
+        ('"text"', "is not a JSON object"),
+        ("{}", 'needs a "text"'),
+        ('{"relevant": ["pdf"]}', 'needs a "text"'),
+        ('{"text": "", "relevant": ["pdf"]}', 'needs a "text"'),
+        ('{"text": " \\n", "relevant": ["pdf"]}', 'needs a "text"'),
+        ('{"text": ["a"], "relevant": ["pdf"]}', 'needs a "text"'),
+        ('{"text": null, "relevant": ["pdf"]}', 'needs a "text"'),
+        ('{"text": "a"}', 'needs "relevant": '),
+        ('{"text": "a", "relevant": null}', 'needs "relevant": '),
+        ('{"text": "a", "relevant": "pdf"}', 'needs "relevant": '),
+        ('{"text": "a", "relevant": 1}', 'needs "relevant": '),
+        ('{"text": "a", "relevant": ["pdf", 1]}', 'needs "relevant": '),
+        ('{"text": "a", "relevant": [["pdf"]]}', 'needs "relevant": '),
+        ('{"text": "a", "relevant": [null]}', 'needs "relevant": '),
     ],
 )
 def test_a_bad_line_is_named_with_what_is_wrong_with_it(path: Path, bad: str, reason: str) -> None:
@@ -108,7 +108,7 @@ def test_a_file_without_a_query_is_named(path: Path, lines: list[str]) -> None:
     name = keep(path, *lines)
     with pytest.raises(QueriesUnreadable) as caught:
         read_queries(name)
-    assert (caught.value.message, caught.value.line) == (f"{name} holds no query", 0)
+    assert (caught.value.message, caught.value.line) == (f"{name} contains no queries", 0)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: Path) -> None:
@@ -142,13 +142,13 @@ def test_ids_name_directories_from_where_their_file_is(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("{", "is no JSON: "),
-        ("[]", "is no JSON object"),
-        ("{}", "needs an id and a path"),
-        ('{"id": "a"}', "needs an id and a path"),
-        ('{"path": "a/SKILL.md"}', "needs an id and a path"),
-        ('{"id": "a", "path": 5}', "needs an id and a path"),
-        ('{"id": "a", "path": null}', "needs an id and a path"),
+        ("{", "is not valid JSON: "),
+        ("[]", "is not a JSON object"),
+        ("{}", 'needs "id" and "path"'),
+        ('{"id": "a"}', 'needs "id" and "path"'),
+        ('{"path": "a/SKILL.md"}', 'needs "id" and "path"'),
+        ('{"id": "a", "path": 5}', 'needs "id" and "path"'),
+        ('{"id": "a", "path": null}', 'needs "id" and "path"'),
     ],
 )
 def test_a_bad_line_of_ids_is_named(path: Path, bad: str, reason: str) -> None:

@@ -62,20 +62,20 @@ def test_a_kind_is_measured_by_those_of_its_queries_that_something_fits() -> Non
 
 def test_what_is_refused_rightly_and_wrongly_is_counted_apart() -> None:
     whole = report(MIXED)
-    assert whole.refused == pytest.approx(2 / 3)
-    assert whole.refused_wrongly == pytest.approx(2 / 4)
+    assert whole.rejection_rate == pytest.approx(2 / 3)
+    assert whole.false_rejection_rate == pytest.approx(2 / 4)
 
 
 def test_there_are_no_means_where_nothing_fits_any_query() -> None:
     nothing = report(MIXED[4:])
     assert (nothing.mean, nothing.kinds, nothing.intervals, nothing.worst) == (None, {}, {}, [])
-    assert nothing.refused_wrongly is None
-    assert nothing.refused == pytest.approx(2 / 3)
+    assert nothing.false_rejection_rate is None
+    assert nothing.rejection_rate == pytest.approx(2 / 3)
 
 
 def test_nothing_is_refused_rightly_where_something_fits_every_query() -> None:
     whole = report(MIXED[:4])
-    assert (whole.refused, whole.refused_wrongly) == (None, 0.5)
+    assert (whole.rejection_rate, whole.false_rejection_rate) == (None, 0.5)
 
 
 def test_each_mean_has_its_interval() -> None:

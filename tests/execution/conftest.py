@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 
 RunPython = Callable[..., CommandResult]
 
@@ -30,7 +30,7 @@ def run_python(skill: Path) -> RunPython:
         limit: int = 65_536,
         environment: Mapping[str, str] | None = None,
     ) -> CommandResult:
-        return run(
+        return run_command(
             (sys.executable, "-c", source, *args),
             cwd=skill,
             limits=RunLimits(timeout_seconds=timeout, max_output_bytes=limit),

@@ -16,7 +16,7 @@ from skillhub_mcp.execution.command_policy import (
     CommandPolicy,
     absolute_path_entries,
 )
-from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
 
@@ -44,7 +44,7 @@ def install(directory: Path, name: str, text: str = "#!/bin/sh\n") -> Path:
 def resolve(
     command: str, *args: str, cwd: Path, search_path: object, policy: CommandPolicy = POLICY
 ) -> tuple[str, ...]:
-    return policy.resolve(command, args, cwd=cwd, search_path=str(search_path))
+    return policy.build_argv(command, args, cwd=cwd, search_path=str(search_path))
 
 
 @pytest.mark.acceptance("S2-37")
@@ -221,8 +221,8 @@ def run_with_uv(skill: Path, cache: Path, *args: str) -> CommandResult:
         "UV_OFFLINE": "1",
         "UV_PYTHON_DOWNLOADS": "never",
     }
-    argv = POLICY.resolve("python", args, cwd=skill, search_path=environment["PATH"])
-    return run(argv, cwd=skill, limits=RunLimits(60, 65_536), environment=environment)
+    argv = POLICY.build_argv("python", args, cwd=skill, search_path=environment["PATH"])
+    return run_command(argv, cwd=skill, limits=RunLimits(60, 65_536), environment=environment)
 
 
 @needs_uv

@@ -24,7 +24,7 @@ from skillhub_mcp.execution.runner import (
     CommandResult,
     RunLimits,
     reduced_environment,
-    run,
+    run_command,
 )
 
 RunPython = Callable[..., CommandResult]
@@ -110,7 +110,7 @@ def test_output_of_a_command_that_ended_before_anyone_looked_is_kept(skill: Path
     busy = threading.Thread(target=hold_the_interpreter)
     busy.start()
     try:
-        result = run((echo, "early"), cwd=skill, limits=LIMITS, environment={})
+        result = run_command((echo, "early"), cwd=skill, limits=LIMITS, environment={})
     finally:
         enough.set()
         busy.join()
@@ -285,7 +285,7 @@ def test_a_command_that_nobody_wants_any_longer_is_killed_with_all_that_it_start
     )
 
     def go() -> CommandResult:
-        return run((sys.executable, "-c", source), cwd=skill, limits=LIMITS, environment=environment, stop=stop)
+        return run_command((sys.executable, "-c", source), cwd=skill, limits=LIMITS, environment=environment, stop=stop)
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(go)
@@ -340,8 +340,8 @@ def test_a_file_named_cat_in_the_skill_is_not_run(skill: Path, monkeypatch: pyte
     (skill / "notes.txt").write_text("read\n", encoding="utf-8")
     monkeypatch.chdir(skill)
     environment = reduced_environment({"PATH": f":.:{Path(real).parent}"})
-    argv = CommandPolicy(("cat",)).resolve("cat", ["notes.txt"], cwd=skill, search_path=environment["PATH"])
-    assert run(argv, cwd=skill, limits=LIMITS, environment=environment).stdout == "read\n"
+    argv = CommandPolicy(("cat",)).build_argv("cat", ["notes.txt"], cwd=skill, search_path=environment["PATH"])
+    assert run_command(argv, cwd=skill, limits=LIMITS, environment=environment).stdout == "read\n"
 
 
 @pytest.mark.parametrize("search_path", ["", ".", ":/usr/bin:/bin"])
@@ -406,7 +406,7 @@ def test_running_a_script_leaves_no_bytecode_in_the_skill(skill: Path) -> None:
     (skill / "main.py").write_text("import part\nprint(part.NAME)\n", encoding="utf-8")
     (skill / "part.py").write_text("NAME = 'part'\n", encoding="utf-8")
     environment = reduced_environment({"PATH": os.environ["PATH"]})
-    result = run((sys.executable, "main.py"), cwd=skill, limits=LIMITS, environment=environment)
+    result = run_command((sys.executable, "main.py"), cwd=skill, limits=LIMITS, environment=environment)
     assert result.stdout == "part\n"
     assert sorted(path.name for path in skill.iterdir()) == ["main.py", "part.py"]
 
@@ -421,7 +421,7 @@ def test_a_directory_that_cannot_be_entered_is_an_expected_error(kind: str, skil
             pytest.skip("root may enter every directory")
         place.mkdir(mode=0)
     with pytest.raises(SkillFileNotFound) as missing:
-        run((sys.executable, "-c", ""), cwd=place, limits=LIMITS, environment={})
+        run_command((sys.executable, "-c", ""), cwd=place, limits=LIMITS, environment={})
     assert str(skill) not in missing.value.message  # a path of the server is not for every client
 
 
@@ -432,7 +432,7 @@ def test_a_program_that_cannot_be_started_is_unavailable(mode: int | None, skill
         program.write_bytes(b"\x00 not a program")
         program.chmod(mode)
     with pytest.raises(CommandUnavailable) as unavailable:
-        run((str(program),), cwd=skill, limits=LIMITS, environment={})
+        run_command((str(program),), cwd=skill, limits=LIMITS, environment={})
     assert unavailable.value.command == "program"
 
 

@@ -54,8 +54,8 @@ def test_the_right_skill_is_found_for_questions_of_others_too(asked: Asked) -> N
     assert asked.own.mean is not None
     assert asked.own.mean.ndcg_at_10 >= 0.69
     assert asked.own.mean.hit_at_1 >= 0.62
-    assert asked.own.refused is not None
-    assert asked.own.refused >= 0.5
+    assert asked.own.rejection_rate is not None
+    assert asked.own.rejection_rate >= 0.5
 
 
 def test_the_right_skill_is_found_and_comes_first(report: Report) -> None:
@@ -73,7 +73,7 @@ def test_no_kind_of_question_is_left_behind(report: Report) -> None:
 
 
 def test_what_nothing_fits_is_told_and_what_fits_is_rarely_refused(report: Report) -> None:
-    assert report.refused is not None
-    assert report.refused_wrongly is not None
-    assert report.refused >= 0.6
-    assert report.refused_wrongly <= 0.05
+    assert report.rejection_rate is not None
+    assert report.false_rejection_rate is not None
+    assert report.rejection_rate >= 0.6
+    assert report.false_rejection_rate <= 0.05

@@ -1,1 +1,1 @@
-"""How good is search? Queries with the skills that answer them, engines that are compared, and what it comes to."""
+"""Evaluation of search quality: queries with their relevant skills, engines to compare, and reports."""

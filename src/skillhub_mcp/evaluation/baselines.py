@@ -1,4 +1,4 @@
-"""Which ways of searching are compared? Ours, ours without one part at a time, and two that others would build."""
+"""The baselines that the hub's search is compared with: two simple engines, and its own search without one part."""
 
 from __future__ import annotations
 
@@ -21,59 +21,59 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.lance import LanceIndex
     from skillhub_mcp.skills.model import Skill
 
-# The hits best first, as directories, and whether the engine says that the best of them fits.
+# The directories of the hits, best first, and whether the engine is confident that the best one matches.
 EngineAnswer = tuple[Sequence[str], bool]
 Engine = Callable[[str], EngineAnswer]
 
 _DEPTH = 10
-_NOT_SAID = True
+_ALWAYS_CONFIDENT = True
 _BARE_WEIGHTS = FixedWeights(meaning=0.0, phrase=0.0)
-_ONLY_ASKED = frozenset({TermOrigin.ASKED})
+_QUERY_TERMS_ONLY = frozenset({TermOrigin.ASKED})
 
-# Each part on its own taken from the whole.
-_WITHOUT: Mapping[str, tuple[FixedWeights | None, frozenset[TermOrigin], frozenset[str]]] = {
+# The ablations: the whole search without one part.
+_ABLATIONS: Mapping[str, tuple[FixedWeights | None, frozenset[TermOrigin], frozenset[str]]] = {
     "without body": (None, ALL_ORIGINS, ALL_FIELDS - {"body"}),
     "without synonyms": (None, ALL_ORIGINS - {TermOrigin.SYNONYM}, ALL_FIELDS),
     "without translations": (None, ALL_ORIGINS - {TermOrigin.TRANSLATION}, ALL_FIELDS),
     "without spelling": (None, ALL_ORIGINS - {TermOrigin.SPELLING, TermOrigin.JOINED}, ALL_FIELDS),
     "without phrases": (FixedWeights(phrase=0.0), ALL_ORIGINS, ALL_FIELDS),
     "without meaning": (FixedWeights(meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
-    "bm25f alone": (_BARE_WEIGHTS, _ONLY_ASKED, ALL_FIELDS),
+    "bm25f alone": (_BARE_WEIGHTS, _QUERY_TERMS_ONLY, ALL_FIELDS),
 }
-BASELINES = ("words", "seed", "fts5", *_WITHOUT)
+BASELINES = ("words", "seed", "fts5", *_ABLATIONS)
 
 
 @contextmanager
 def open_baseline(
     name: str, index: LanceIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
 ) -> Iterator[Engine]:
-    """Yield the engine of that name over `among` of an index, whose `skills` have those bodies."""
+    """Yield the engine `name` over the directories `among` of an index; `skills` are the skills with their bodies."""
     if name == "words":
-        yield _ours(Searcher(mode=SearchMode.FTS), index, among)
+        yield _search_engine(Searcher(mode=SearchMode.FTS), index, among)
     elif name == "seed":
         yield lambda text: (
             [one.directory for one in index.match_fields(normalise_query(text), limit=_DEPTH, among=among)],
-            _NOT_SAID,
+            _ALWAYS_CONFIDENT,
         )
     elif name == "fts5":
-        with closing(_fts5(skills, among)) as connection:
-            yield lambda text: (_ask_fts5(connection, text), _NOT_SAID)
+        with closing(_build_fts5(skills, among)) as connection:
+            yield lambda text: (_search_fts5(connection, text), _ALWAYS_CONFIDENT)
     else:
-        weights, origins, fields = _WITHOUT[name]
-        yield _ours(Searcher(embedder=embedder, weights=weights, origins=origins, fields=fields), index, among)
+        weights, origins, fields = _ABLATIONS[name]
+        yield _search_engine(Searcher(embedder=embedder, weights=weights, origins=origins, fields=fields), index, among)
 
 
-def _ours(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
-    def ask(text: str) -> EngineAnswer:
+def _search_engine(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
+    def search(text: str) -> EngineAnswer:
         hits = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among)).hits
         fits = bool(hits) and hits[0].fits
-        # As the hub does: where nothing fits, near misses alone.
+        # As in the hub: where no skill matches, only near misses are returned.
         return [hit.directory for hit in hits[: _DEPTH if fits else NEAR_MISSES]], fits
 
-    return ask
+    return search
 
 
-def _fts5(skills: Sequence[tuple[Skill, str]], among: frozenset[str]) -> sqlite3.Connection:
+def _build_fts5(skills: Sequence[tuple[Skill, str]], among: frozenset[str]) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     columns = ", ".join(FIELDS)
     connection.execute(f"CREATE VIRTUAL TABLE skills USING fts5(directory UNINDEXED, {columns}, tokenize='porter')")
@@ -88,7 +88,7 @@ def _fts5(skills: Sequence[tuple[Skill, str]], among: frozenset[str]) -> sqlite3
     return connection
 
 
-def _ask_fts5(connection: sqlite3.Connection, text: str) -> list[str]:
+def _search_fts5(connection: sqlite3.Connection, text: str) -> list[str]:
     words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
     if not words:
         return []

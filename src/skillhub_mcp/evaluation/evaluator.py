@@ -1,4 +1,4 @@
-"""How are queries put to the engines? One after the other, each query timed."""
+"""Runs queries against the hub and the baselines, one at a time, and times each query."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.progress import ProgressCallback
     from skillhub_mcp.skills.model import Skill
 
-OURS = "skillhub"
+HUB_ENGINE = "skillhub"
 _DEPTH = 10
-_WARMING = 3
+_WARMUP_QUERIES = 3
 
 
 def evaluate(
@@ -32,40 +32,45 @@ def evaluate(
     embedder: Embedder | None,
     progress: ProgressCallback,
 ) -> list[Report]:
-    """Return what `hub` and each of the `baselines`, over the same index, come to. Raises IndexUnavailable."""
+    """Return the report of `hub`, then those of the `baselines` over the same index. Raises IndexUnavailable.
+
+    `relevant` are the directories of the relevant skills of each query.
+    """
     directories = {one.handle: one.skill.directory for one in hub.listed()}
 
-    def ask_hub(text: str) -> EngineAnswer:
+    def search_hub(text: str) -> EngineAnswer:
         answer = hub.search(text, limit=_DEPTH)
         found = []
         for hit in answer.hits:
-            # A copy is told beside what it is a copy of, and is as good. One that came during the run answers no query.
+            # A copy is as relevant as its original. One that was added during the run is relevant to no query.
             copies = (directories.get(copy) for copy in hit.copies)
             found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
         return found, answer.confident
 
-    reports = [_judged(OURS, ask_hub, queries, relevant, progress)]
+    reports = [_evaluate_engine(HUB_ENGINE, search_hub, queries, relevant, progress)]
     if not baselines:
         return reports
     view = hub.refresh()
     if view.index is None:
-        raise view.problem or IndexUnavailable("There is no index to compare over", hint="run skillhub --reindex")
+        raise view.problem or IndexUnavailable(
+            "There is no index to evaluate the baselines on", hint="run skillhub --reindex"
+        )
     among = frozenset(skill.directory for skill in hub.skills())
     skills = [(skill, _body(skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
     for name in baselines:
         with open_baseline(name, view.index, skills, among, embedder) as engine:
-            reports.append(_judged(name, engine, queries, relevant, progress))
+            reports.append(_evaluate_engine(name, engine, queries, relevant, progress))
     return reports
 
 
-def _judged(
+def _evaluate_engine(
     name: str,
     engine: Engine,
     queries: Sequence[JudgedQuery],
     relevant: Sequence[frozenset[str]],
     progress: ProgressCallback,
 ) -> Report:
-    for query in queries[:_WARMING]:
+    for query in queries[:_WARMUP_QUERIES]:
         engine(query.text)
     answers = []
     for number, query in enumerate(queries):

@@ -1,4 +1,4 @@
-"""How well did an engine answer? The usual measures of ranked retrieval, and how sure they are. Pure.
+"""The standard measures of ranked retrieval and their confidence intervals. Pure.
 
 nDCG: Järvelin and Kekäläinen, Cumulated Gain-Based Evaluation of IR Techniques (TOIS 2002), with gains of 0 and 1.
 """
@@ -19,7 +19,7 @@ _INTERVAL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The measures of one answer, or their means over many: each in 0..1, 1 is best."""
+    """The measures of one answer, or their means over several; each is in 0..1, and 1 is best."""
 
     hit_at_1: float
     recall_at_5: float
@@ -32,10 +32,10 @@ MEASURES = tuple(Quality.__dataclass_fields__)
 
 
 def measure_quality(found: Sequence[str], relevant: frozenset[str]) -> Quality:
-    """Return the measures of one answer, best hit first, against the skills that answer the query, of which one is."""
+    """Return the measures of one answer, best hit first, given the relevant skills, of which there is at least one."""
     gains = [hit in relevant for hit in found[:DEPTH]]
     ideal = _discounted([True] * min(DEPTH, len(relevant)))
-    first = next((place for place, gain in enumerate(gains, start=1) if gain), None)
+    first = next((rank for rank, gain in enumerate(gains, start=1) if gain), None)
     return Quality(
         hit_at_1=float(gains[:1] == [True]),
         recall_at_5=sum(gains[:5]) / len(relevant),
@@ -46,20 +46,20 @@ def measure_quality(found: Sequence[str], relevant: frozenset[str]) -> Quality:
 
 
 def mean_quality(qualities: Sequence[Quality]) -> Quality:
-    """Return the means of at least one."""
-    return Quality(**{name: fmean(getattr(one, name) for one in qualities) for name in MEASURES})
+    """Return the mean of each measure over at least one answer."""
+    return Quality(**{name: fmean(getattr(quality, name) for quality in qualities) for name in MEASURES})
 
 
 def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return between which bounds the mean of such values lies, 19 times of 20: a percentile bootstrap.
+    """Return the 95 % confidence interval of the mean of `values`, by a percentile bootstrap.
 
-    The same values give the same bounds.
+    The same values give the same interval.
     """
-    choose = random.Random(_SEED)  # noqa: S311 - draws samples, guards nothing
-    means = sorted(fmean(choose.choices(values, k=len(values))) for _ in range(_RESAMPLES))
+    generator = random.Random(_SEED)  # noqa: S311 - resampling, not security
+    means = sorted(fmean(generator.choices(values, k=len(values))) for _ in range(_RESAMPLES))
     outside = (1.0 - _INTERVAL) / 2.0
     return means[int(outside * _RESAMPLES)], means[int((1.0 - outside) * _RESAMPLES) - 1]
 
 
 def _discounted(gains: Sequence[bool]) -> float:
-    return sum(1.0 / math.log2(place + 1) for place, gain in enumerate(gains, start=1) if gain)
+    return sum(1.0 / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain)

@@ -1,4 +1,4 @@
-"""Which skills compete for the same queries? Each skill's own description is asked for, and who else answers it."""
+"""Finds skills that compete for the same queries: each description is searched for, and the other hits are rivals."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from skillhub_mcp.hub import SearchAnswer, SkillHub
     from skillhub_mcp.index.progress import ProgressCallback
 
-_ASKED_CHARACTERS = 300
+_QUERY_CHARACTERS = 300
 _HITS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two skills that one's own description finds: the skill, its rival, and the rival's share of the skill's score.
+    """A skill and a rival that its description finds too; `share` is the rival's score relative to the skill's.
 
-    A share of 1 or more says that the rival comes first for what the skill says of itself. `copy` says that the two
-    say nearly the same. `shared` are the words that bring the rival in.
+    With a share of 1 or more the rival ranks first for the skill's own description. `copy` means that they are nearly
+    identical. `shared` are the words that match the rival.
     """
 
     skill: str
@@ -30,18 +30,18 @@ class Overlap:
 
 
 def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
-    """Return the pairs in which a rival has at least the share `least`, the closest first. Raises IndexUnavailable."""
+    """Return the pairs with a share of at least `least`, the closest first. Raises IndexUnavailable."""
     skills = hub.skills()
     found: dict[frozenset[str], Overlap] = {}
     for number, skill in enumerate(skills):
         progress("comparing", number, len(skills))
-        answer = hub.search(skill.description[:_ASKED_CHARACTERS], limit=_HITS)
+        answer = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS)
         for overlap in _rivals(skill.directory, answer):
             pair = frozenset((overlap.skill, overlap.rival))
             if overlap.share >= least and (pair not in found or found[pair].share < overlap.share):
                 found[pair] = overlap
     progress("comparing", len(skills), len(skills))
-    return sorted(found.values(), key=lambda one: (-one.share, one.skill, one.rival))
+    return sorted(found.values(), key=lambda overlap: (-overlap.share, overlap.skill, overlap.rival))
 
 
 def _rivals(directory: str, answer: SearchAnswer) -> list[Overlap]:

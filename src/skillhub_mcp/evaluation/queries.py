@@ -1,4 +1,4 @@
-"""Which queries, and which skills answer them? A file of JSON lines, checked line by line."""
+"""Judged queries: files of JSON lines with queries and their relevant skills, validated line by line."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ OTHER_KIND = "any"
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query, and the skills that answer it well; none where nothing fits. `kind` groups queries in a report.
+    """A query and the ids of its relevant skills, none where no skill matches. `kind` groups queries in a report.
 
-    `line` is where it stands in its file, counted from 1.
+    `line` is its line number in the file, from 1.
     """
 
     id: str
@@ -28,54 +28,54 @@ class JudgedQuery:
 
 
 def read_queries(path: str) -> list[JudgedQuery]:
-    """Return the queries of a file: one JSON object a line, with `text` and `relevant`, perhaps `id` and `kind`.
+    """Return the queries of a file: one JSON object a line, with `text` and `relevant`, optionally `id` and `kind`.
 
-    `relevant` is a list of skill ids, or an object that has them as keys. Raises QueriesUnreadable, naming the line.
+    `relevant` is a list of skill ids, or an object with skill ids as keys. Raises QueriesUnreadable with the line.
     """
-    queries = [_query(path, number, written) for number, written in _objects(path)]
+    queries = [_query(path, number, value) for number, value in _objects(path)]
     if not queries:
-        raise QueriesUnreadable(path, 0, "holds no query")
+        raise QueriesUnreadable(path, 0, "contains no queries")
     return queries
 
 
 def read_skill_ids(path: str) -> dict[str, str]:
-    """Return the directory of each skill id that a file names: JSON lines with `id` and `path` of the SKILL.md.
+    """Return the directory of each skill id in a file of JSON lines, each with `id` and the `path` of a SKILL.md.
 
-    Paths are relative to the file. Raises QueriesUnreadable, naming the line.
+    Paths are relative to the file. Raises QueriesUnreadable with the line.
     """
-    above = os.path.dirname(os.path.abspath(path))
+    parent = os.path.dirname(os.path.abspath(path))
     found: dict[str, str] = {}
-    for number, written in _objects(path):
+    for number, value in _objects(path):
         try:
-            found[str(written["id"])] = os.path.realpath(os.path.join(above, os.path.dirname(written["path"])))
+            found[str(value["id"])] = os.path.realpath(os.path.join(parent, os.path.dirname(value["path"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise QueriesUnreadable(path, number, "needs an id and a path") from error
+            raise QueriesUnreadable(path, number, 'needs "id" and "path"') from error
     return found
 
 
 def relevant_directories(
     queries: Sequence[JudgedQuery], ids: Mapping[str, str], names: Mapping[str, str], path: str
 ) -> list[frozenset[str]]:
-    """Return for each query the directories of its skills, by `ids` or else by `names`, which has all that are there.
+    """Return the directories of each query's relevant skills, by `ids` or else by `names`, which has all skills.
 
-    Raises QueriesUnreadable for an id that is neither: a skill that is not there would count as never found.
+    Raises QueriesUnreadable for an unknown id: a skill that does not exist would count as never found.
     """
-    there = set(names.values())
-    known = {**names, **{one: directory for one, directory in ids.items() if directory in there}}
+    existing = set(names.values())
+    known = {**names, **{skill_id: directory for skill_id, directory in ids.items() if directory in existing}}
     found = []
     for query in queries:
         unknown = sorted(query.relevant - known.keys())
         if unknown:
-            raise QueriesUnreadable(path, query.line, f"names the skill {unknown[0]!r}, which is not there")
-        found.append(frozenset(known[one] for one in query.relevant))
+            raise QueriesUnreadable(path, query.line, f"names the skill {unknown[0]!r}, which does not exist")
+        found.append(frozenset(known[skill_id] for skill_id in query.relevant))
     return found
 
 
 def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        # Editors on Windows begin a file with a byte order mark.
+        # Editors on Windows write a byte order mark.
         with open(path, encoding="utf-8-sig") as file:
-            # Only a newline ends a line: others may stand within a text.
+            # Only a newline ends a line: other line separators may be part of a text.
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise QueriesUnreadable(path, 0, f"cannot be read: {error}") from error
@@ -83,22 +83,22 @@ def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            written = json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise QueriesUnreadable(path, number, f"is no JSON: {error}") from error
-        if not isinstance(written, dict):
-            raise QueriesUnreadable(path, number, "is no JSON object")
-        yield number, written
+            raise QueriesUnreadable(path, number, f"is not valid JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise QueriesUnreadable(path, number, "is not a JSON object")
+        yield number, value
 
 
-def _query(path: str, number: int, written: Mapping[str, Any]) -> JudgedQuery:
-    text, relevant, kind = written.get("text"), written.get("relevant"), written.get("kind")
+def _query(path: str, number: int, value: Mapping[str, Any]) -> JudgedQuery:
+    text, relevant, kind = value.get("text"), value.get("relevant"), value.get("kind")
     if not isinstance(text, str) or not text.strip():
-        raise QueriesUnreadable(path, number, "needs a text")
-    if not isinstance(relevant, list | dict) or not all(isinstance(one, str) for one in relevant):
-        raise QueriesUnreadable(path, number, "needs relevant: a list of skill names, empty where nothing fits")
+        raise QueriesUnreadable(path, number, 'needs a "text"')
+    if not isinstance(relevant, list | dict) or not all(isinstance(skill_id, str) for skill_id in relevant):
+        raise QueriesUnreadable(path, number, 'needs "relevant": a list of skill names, empty where no skill matches')
     return JudgedQuery(
-        id=str(written.get("id", number)),
+        id=str(value.get("id", number)),
         text=text,
         kind=OTHER_KIND if kind is None else str(kind),
         relevant=frozenset(relevant),

@@ -1,4 +1,4 @@
-"""What does an evaluation come to? One value for each engine, and its tables."""
+"""The reports of an evaluation: one for each engine, with means, confidence intervals and rejection rates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORST = 10
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """One query, what an engine answered and how good that was; None where nothing fits the query."""
+    """One query, an engine's answer, and its quality, which is None for a query without relevant skills."""
 
     query: JudgedQuery
     found: Sequence[str]
@@ -25,7 +25,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one engine came to over all queries. `seconds` are those of each query, in their order."""
+    """The results of one engine for all queries. `seconds` has the time of each query, in the same order."""
 
     engine: str
     judged: Sequence[JudgedAnswer]
@@ -33,29 +33,29 @@ class Report:
 
     @property
     def mean(self) -> Quality | None:
-        """The means over the queries that something fits, or None where there are none."""
+        """The means over the queries with relevant skills, or None without such queries."""
         return _mean(self.judged)
 
     @property
     def kinds(self) -> dict[str, Quality]:
-        """The same for each kind of query."""
+        """The means for each kind of query."""
         kinds = dict.fromkeys(one.query.kind for one in self.judged if one.quality is not None)
         found = {kind: _mean([one for one in self.judged if one.query.kind == kind]) for kind in kinds}
         return {kind: mean for kind, mean in found.items() if mean is not None}
 
     @property
-    def refused(self) -> float | None:
-        """The share of the queries that nothing fits of which the engine said so."""
+    def rejection_rate(self) -> float | None:
+        """The share of the queries without relevant skills that the engine says it has no match for, or None."""
         return _share([not one.confident for one in self.judged if one.quality is None])
 
     @property
-    def refused_wrongly(self) -> float | None:
-        """The share of the other queries of which it said so too."""
+    def false_rejection_rate(self) -> float | None:
+        """The share of the queries with relevant skills that the engine says it has no match for, or None."""
         return _share([not one.confident for one in self.judged if one.quality is not None])
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """Between which bounds each mean lies, 19 times of 20."""
+        """The 95 % confidence interval of each mean."""
         qualities = [one.quality for one in self.judged if one.quality is not None]
         return (
             {name: bootstrap_interval([getattr(one, name) for one in qualities]) for name in MEASURES}
@@ -65,22 +65,22 @@ class Report:
 
     @property
     def worst(self) -> list[JudgedAnswer]:
-        """The queries that were answered worst."""
+        """The queries with the worst answers."""
         answered = [one for one in self.judged if one.quality is not None and one.quality.ndcg_at_10 < 1.0]
         return sorted(answered, key=lambda one: (one.quality.ndcg_at_10 if one.quality else 0.0, one.query.id))[:_WORST]
 
     @property
     def median_milliseconds(self) -> float:
-        """How long a query took, in the middle."""
+        """The median time of a query."""
         return 1_000.0 * median(self.seconds)
 
     def gain_over(self, other: Report) -> tuple[float, float, float] | None:
-        """Return by how much this engine's nDCG is above another's over the same queries, and between which bounds.
+        """Return the mean gain in nDCG over another engine for the same queries, and its confidence interval.
 
-        None where nothing fits any of them. Raises ValueError where the other answered more or fewer queries.
+        None without queries that have relevant skills. Raises ValueError where the numbers of queries differ.
         """
-        mine, theirs = ([one.quality for one in report.judged if one.quality is not None] for report in (self, other))
-        gains = [a.ndcg_at_10 - b.ndcg_at_10 for a, b in zip(mine, theirs, strict=True)]
+        own, others = ([one.quality for one in report.judged if one.quality is not None] for report in (self, other))
+        gains = [a.ndcg_at_10 - b.ndcg_at_10 for a, b in zip(own, others, strict=True)]
         return (fmean(gains), *bootstrap_interval(gains)) if gains else None
 
 
@@ -90,7 +90,7 @@ def build_report(
     relevant: Sequence[frozenset[str]],
     answers: Sequence[tuple[EngineAnswer, float]],
 ) -> Report:
-    """Return what an engine's answers, each with its seconds, come to; `relevant` are the directories that answer."""
+    """Return the report on an engine's answers, each with its seconds; `relevant` are the relevant directories."""
     judged = [
         JudgedAnswer(query, found, confident, measure_quality(found, wanted) if wanted else None)
         for query, wanted, ((found, confident), _) in zip(queries, relevant, answers, strict=True)

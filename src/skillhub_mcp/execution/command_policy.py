@@ -1,8 +1,7 @@
-"""Decides which program a call may run and what its argument list is (seed 002 §3.5, §6.2).
+"""The command policy: which program a call may run, and the argument list to start it with.
 
-It starts nothing. It reads two things only: which programs are installed, and whether the script that
-Python is asked to run declares its own dependencies (PEP 723). What a program may then touch is the
-sandbox's question.
+It starts nothing, and reads only which programs are installed and whether the script that Python is to run declares
+its dependencies (PEP 723). What a running program may access is the sandbox's concern.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ MAX_ARGUMENTS = 256
 MAX_ARGUMENT_BYTES = 128 * 1024
 
 _PYTHON_NAMES = frozenset({"python", "python3"})
-# `uv run python` as the seed asks, but without building an environment for a project around the skill, and
-# without its progress in the script's stderr; its errors are still printed (docs/decisions/0005).
+# `uv run python` without building an environment for a project around the skill, and without uv's progress in the
+# script's stderr; its errors are still printed (docs/decisions/0005).
 _UV_RUN = ("run", "--quiet", "--no-project")
 
 _SCRIPT_BLOCK_OPENING = b"# /// script"
-# PEP 723 sets no place for the block; every script in use has it near the top.
-_SCRIPT_BLOCK_WITHIN_BYTES = 256 * 1024
+# PEP 723 does not say where the block stands; in practice it is near the top.
+_SCRIPT_HEAD_BYTES = 256 * 1024
 
 
 class Which(Protocol):
-    """Finds a program by its bare name on a search path: `shutil.which`, or another with its promise."""
+    """Finds a program by its bare name on a search path, as `shutil.which` does."""
 
     def __call__(self, cmd: str, *, path: str) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class CommandPolicy:
-    """The commands that may be run, as bare names; letters' case counts."""
+    """The commands that may be run, as case-sensitive bare names."""
 
     allowed: tuple[str, ...]
 
-    def resolve(
+    def build_argv(
         self,
         command: str,
         args: Sequence[str],
@@ -50,16 +49,15 @@ class CommandPolicy:
         search_path: str,
         which: Which = shutil.which,
     ) -> tuple[str, ...]:
-        """Return the argument list to start, its first item an absolute path.
+        """Return the argument list to start; its first item is an absolute path.
 
-        `cwd` is the skill's directory, `search_path` a PATH of which only the absolute entries count, so
-        that a file in the skill never stands in for a program. `python` and `python3` are one command:
-        either name is allowed when the other is listed, and both run through uv where uv is installed,
-        whether or not `uv` itself is listed (seed 002 §3.5, step 3; docs/decisions/0005).
+        `cwd` is the skill's directory. Only the absolute entries of the PATH `search_path` are used, so that a file in
+        the skill is never run as a program. `python` and `python3` are one command: either name is allowed when the
+        other is listed, and both run through uv where it is installed, whether or not `uv` itself is listed
+        (docs/decisions/0005).
 
-        Raises `CommandNotAllowed`, `InvalidArgument` for arguments that no program can be given or that are
-        over `MAX_ARGUMENTS` or `MAX_ARGUMENT_BYTES`, `CommandUnavailable` for a program that is not
-        installed.
+        Raises `CommandNotAllowed`, `InvalidArgument` for arguments that cannot be passed to a program or exceed
+        `MAX_ARGUMENTS` or `MAX_ARGUMENT_BYTES`, and `CommandUnavailable` for a program that is not installed.
         """
         if not self._allows(command):
             raise CommandNotAllowed(command, allowed=self.allowed)
@@ -77,7 +75,7 @@ class CommandPolicy:
         return (program, *args)
 
     def _allows(self, command: str) -> bool:
-        # A path is refused even if someone listed it: what it names depends on the skill's directory.
+        # A path is refused even if it is listed, since a relative one depends on the skill's directory.
         if not command or "/" in command or "\\" in command:
             return False
         if command in _PYTHON_NAMES:
@@ -86,9 +84,9 @@ class CommandPolicy:
 
 
 def absolute_path_entries(search_path: str) -> str:
-    """Return the PATH without its empty and relative entries, which would mean the directory of the skill.
+    """Return the PATH without empty and relative entries, which would denote the skill's directory.
 
-    With nothing left it is the system's default path: an empty PATH means the current directory as well.
+    Where no entry is left it is the system's default path, since an empty PATH denotes the current directory too.
     """
     kept = [entry for entry in search_path.split(os.pathsep) if Path(entry).is_absolute()]
     return os.pathsep.join(kept) or os.defpath
@@ -96,7 +94,7 @@ def absolute_path_entries(search_path: str) -> str:
 
 def _check_arguments(args: Sequence[str]) -> None:
     if len(args) > MAX_ARGUMENTS:
-        raise InvalidArgument("args", f"has {len(args)} items, more than {MAX_ARGUMENTS}")
+        raise InvalidArgument("args", f"has {len(args)} items; at most {MAX_ARGUMENTS} are allowed")
     size = 0
     for position, argument in enumerate(args):
         if "\0" in argument:
@@ -104,26 +102,26 @@ def _check_arguments(args: Sequence[str]) -> None:
         try:
             size += len(argument.encode()) + 1  # the system ends each with a NUL
         except UnicodeEncodeError as error:
-            raise InvalidArgument("args", f"has half of a character in item {position}") from error
+            raise InvalidArgument("args", f"has an unpaired surrogate in item {position}") from error
     if size > MAX_ARGUMENT_BYTES:
         raise InvalidArgument(
             "args",
-            f"has {size} bytes, more than {MAX_ARGUMENT_BYTES}",
-            hint="write long input to a file that the script reads",
+            f"has {size} bytes; at most {MAX_ARGUMENT_BYTES} are allowed",
+            hint="write long input to a file and have the script read it",
         )
 
 
 def _declares_dependencies(args: Sequence[str], cwd: Path) -> bool:
-    # Options before the script are for the interpreter; `uv run --script` cannot pass them on.
+    # Options before the script belong to the interpreter; `uv run --script` cannot pass them on.
     if not args or args[0].startswith("-"):
         return False
     try:
         script = (cwd / args[0]).resolve()
-        # The hub looks into the skill's own files only, whatever the arguments name.
+        # The hub reads the skill's own files only, whatever the arguments are.
         if not script.is_relative_to(cwd.resolve()) or not script.is_file():
             return False
         with script.open("rb") as file:
-            head = file.read(_SCRIPT_BLOCK_WITHIN_BYTES)
-    except (OSError, RuntimeError):  # RuntimeError: a ring of links, before Python 3.13
+            head = file.read(_SCRIPT_HEAD_BYTES)
+    except (OSError, RuntimeError):  # RuntimeError: a symlink loop, before Python 3.13
         return False
     return any(line.rstrip() == _SCRIPT_BLOCK_OPENING for line in head.splitlines())

@@ -1,7 +1,7 @@
-"""What of a person's own runs before and after each tool call? Shell commands from one file of theirs (seed 004).
+"""The user's hooks: shell commands from a settings file that run before and after each tool call.
 
-The file has the form that agents already use: events, matchers, commands. It is the person's own code: it runs with
-their rights and their environment, outside every sandbox, and is looked for nowhere but where a setting says.
+The file has the format that agents already use: events, matchers, commands. Hooks are the user's own code: they run
+with the user's rights and environment, outside every sandbox, and are read only from the file that a setting names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HookEvent(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One shell command, and the tools that it runs for: those whose whole name `matcher` matches, or all."""
+    """One shell command, and a regular expression for the whole names of the tools it runs for; empty or `*` is all."""
 
     event: HookEvent
     matcher: str
@@ -49,7 +49,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """How a hook ended: `failure` is None where it ended with exit code 0, else what it said, or what befell it."""
+    """The result of a hook: `failure` is None for exit code 0, else the hook's stderr or the reason why it failed."""
 
     failure: str | None
 
@@ -57,35 +57,35 @@ class HookOutcome:
 def read_hooks(path: str) -> tuple[Hook, ...]:
     """Return the hooks of a file `{"hooks": {"PreToolUse": [{"matcher", "hooks": [{"type", "command"}]}]}}`.
 
-    Raises InvalidSetting for a file that cannot be read or means something else: a hook that was meant to stop calls
-    must not be lost in silence.
+    Raises InvalidSetting for a file that cannot be read or is invalid: a hook that is meant to block calls must not be
+    ignored silently.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:
-            written = json.loads(file.read(_MAX_FILE_BYTES))
+            content = json.loads(file.read(_MAX_FILE_BYTES))
     except OSError as error:
         raise InvalidSetting(SETTING, path, f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InvalidSetting(SETTING, path, f"is not JSON: {error}") from error
+        raise InvalidSetting(SETTING, path, f"is not valid JSON: {error}") from error
     try:
-        return tuple(_hooks(written))
-    except _Unclear as unclear:
-        raise InvalidSetting(SETTING, path, str(unclear), hint="docs/guides/hooks.md shows such a file") from unclear
+        return tuple(_parse_hooks(content))
+    except _InvalidHooks as error:
+        raise InvalidSetting(SETTING, path, str(error), hint="see docs/guides/hooks.md for an example") from error
 
 
 def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
-    """Run a hook in a shell, with `payload` as JSON on its stdin, and return how it ended. Blocks until then.
+    """Run a hook in a shell with `payload` as JSON on its stdin, wait for it, and return its outcome.
 
-    One that runs longer than it may is killed with all that it started.
+    A hook that exceeds its timeout is killed with all that it started.
     """
     try:
-        # A file takes any amount of output without a thread to read it, and a child left behind holds no pipe open.
-        with tempfile.TemporaryFile() as said:
+        # A file takes any amount of output without a reader thread, and a leftover child keeps no pipe open.
+        with tempfile.TemporaryFile() as stderr:
             process = subprocess.Popen(
                 ["/bin/sh", "-c", hook.command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
                 start_new_session=True,
             )
             try:
@@ -93,62 +93,62 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
             except subprocess.TimeoutExpired:
                 return HookOutcome(f"it ran longer than {hook.timeout_seconds:g} seconds")
             finally:
-                _end(process)
+                _kill(process)
             if process.returncode == 0:
                 return HookOutcome(None)
-            said.seek(0)
-            reason = said.read(4 * _MAX_REASON_CHARACTERS).decode("utf-8", "replace").strip()
+            stderr.seek(0)
+            reason = stderr.read(4 * _MAX_REASON_CHARACTERS).decode("utf-8", "replace").strip()
     except OSError as error:
         return HookOutcome(f"it cannot be run: {error.strerror or error}")
     return HookOutcome(reason[:_MAX_REASON_CHARACTERS] or f"it ended with exit code {process.returncode}")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a hook: its process group, which holds whatever it started and did not send away."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the rest of a hook: its process group, which has all its processes that did not leave the group."""
     if process.poll() is None:
         os.killpg(process.pid, 9)
         process.wait()
 
 
-class _Unclear(ValueError):
+class _InvalidHooks(ValueError):
     pass
 
 
-def _hooks(written: Any) -> list[Hook]:
-    events = written.get("hooks") if isinstance(written, dict) else None
+def _parse_hooks(content: Any) -> list[Hook]:
+    events = content.get("hooks") if isinstance(content, dict) else None
     if not isinstance(events, dict):
-        raise _Unclear('must hold an object with the key "hooks"')
+        raise _InvalidHooks('must be an object with the key "hooks"')
     hooks: list[Hook] = []
     for name, groups in events.items():
         if name not in (HookEvent.BEFORE.value, HookEvent.AFTER.value):
-            raise _Unclear(f"names the event {name!r}; the hub knows PreToolUse and PostToolUse")
+            raise _InvalidHooks(f"has the unknown event {name!r}; use PreToolUse or PostToolUse")
         if not isinstance(groups, list):
-            raise _Unclear(f"hooks.{name} must be a list")
+            raise _InvalidHooks(f"hooks.{name} must be a list")
         for number, group in enumerate(groups):
-            hooks += _group(HookEvent(name), f"hooks.{name}[{number}]", group)
+            hooks += _parse_group(HookEvent(name), f"hooks.{name}[{number}]", group)
     return hooks
 
 
-def _group(event: HookEvent, place: str, group: Any) -> list[Hook]:
+def _parse_group(event: HookEvent, place: str, group: Any) -> list[Hook]:
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list) or set(group) - {"matcher", "hooks"}:
-        raise _Unclear(f'{place} must have a list "hooks", and may have a "matcher"')
+        raise _InvalidHooks(f'{place} must have a list "hooks", and may have a "matcher"')
     matcher = group.get("matcher", "")
     try:
         re.compile(matcher)
     except (re.error, TypeError) as error:
         if matcher != "*":
-            raise _Unclear(f"{place}.matcher is not a regular expression: {error}") from error
-    return [_hook(event, f"{place}.hooks[{number}]", matcher, one) for number, one in enumerate(group["hooks"])]
+            raise _InvalidHooks(f"{place}.matcher is not a regular expression: {error}") from error
+    return [_parse_hook(event, f"{place}.hooks[{number}]", matcher, hook) for number, hook in enumerate(group["hooks"])]
 
 
-def _hook(event: HookEvent, place: str, matcher: str, written: Any) -> Hook:
-    if not isinstance(written, dict) or written.get("type", "command") != "command":
-        raise _Unclear(f'{place} must be of the type "command"')
-    if set(written) - {"type", "command", "timeout"}:
-        raise _Unclear(f"{place} may have type, command and timeout only")
-    command, timeout = written.get("command"), written.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+def _parse_hook(event: HookEvent, place: str, matcher: str, hook: Any) -> Hook:
+    if not isinstance(hook, dict) or hook.get("type", "command") != "command":
+        raise _InvalidHooks(f'{place} must have the type "command"')
+    if set(hook) - {"type", "command", "timeout"}:
+        raise _InvalidHooks(f"{place} may have type, command and timeout only")
+    command, timeout = hook.get("command"), hook.get("timeout", DEFAULT_TIMEOUT_SECONDS)
     if not isinstance(command, str) or not command.strip():
-        raise _Unclear(f"{place}.command must be a shell command")
+        raise _InvalidHooks(f"{place}.command must be a shell command")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= _MAX_TIMEOUT_SECONDS:
-        raise _Unclear(f"{place}.timeout must be a number of seconds up to {_MAX_TIMEOUT_SECONDS:g}")
+        raise _InvalidHooks(f"{place}.timeout must be a number of seconds up to {_MAX_TIMEOUT_SECONDS:g}")
     return Hook(event, matcher, command, float(timeout))

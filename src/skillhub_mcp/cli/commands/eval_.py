@@ -188,7 +188,7 @@ def _line(report: Report, ours: Report, width: int) -> str:
         gained = None if report is ours else ours.gain_over(report)
         gain = "" if gained is None else "{:+.3f} ({:+.3f}…{:+.3f})".format(*gained)
         told += f"  {gain:<24}"
-    shares = [f"{share:.0%}" for share in (report.refused, report.refused_wrongly) if share is not None]
+    shares = [f"{share:.0%}" for share in (report.rejection_rate, report.false_rejection_rate) if share is not None]
     return f"{told}  {' / '.join(shares)}  {report.median_milliseconds:.1f} ms"
 
 
@@ -198,8 +198,8 @@ def _as_json(report: Report) -> dict[str, object]:
         "mean": None if report.mean is None else asdict(report.mean),
         "intervals": report.intervals,
         "kinds": {kind: asdict(mean) for kind, mean in report.kinds.items()},
-        "refused": report.refused,
-        "refused_wrongly": report.refused_wrongly,
+        "refused": report.rejection_rate,
+        "refused_wrongly": report.false_rejection_rate,
         "median_milliseconds": report.median_milliseconds,
         "worst": [{"id": one.query.id, "text": one.query.text, "found": list(one.found)} for one in report.worst],
     }
