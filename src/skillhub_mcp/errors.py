@@ -1,32 +1,33 @@
-"""What can go wrong, as one small tree. The edges turn these into text: `server.boundary` and `cli.output`.
+"""The errors that SkillHub expects, as one small tree. `server.middleware.error_handling` and `cli.output` make
+text of them.
 
     SkillHubError
-    ├── InvalidSetting          INVALID_SETTING        a setting has a value that cannot be used
-    ├── InvalidArgument         INVALID_ARGUMENT       a caller passed something unusable
-    ├── ToolNotFound            TOOL_NOT_FOUND         no tool of that name is offered
+    ├── InvalidSetting          INVALID_SETTING        a setting's value is invalid
+    ├── InvalidArgument         INVALID_ARGUMENT       an argument of a call is invalid
+    ├── ToolNotFound            TOOL_NOT_FOUND         no tool with that name is offered
     ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
-    ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name, and none comes first
-    ├── SkillDisabled           SKILL_DISABLED         it exists, but this server does not serve it
-    ├── PermissionDenied        PERMISSION_DENIED      a rule forbids it
-    ├── ConfirmationRequired    CONFIRMATION_REQUIRED  somebody has to agree first, and nobody could be asked
-    ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices cannot be used, so nothing is done
-    │   └── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens cannot be used, so nobody is let in
-    ├── RateLimited             RATE_LIMITED           a client over HTTP sent too many requests
-    ├── RequestTooLarge         REQUEST_TOO_LARGE      an HTTP request has more bytes than the server takes
-    ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the person who runs the server stopped the call
-    ├── SkillUnreadable         SKILL_UNREADABLE       its SKILL.md cannot be read or parsed
+    ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name
+    ├── SkillDisabled           SKILL_DISABLED         the skill exists, but this server does not serve it
+    ├── PermissionDenied        PERMISSION_DENIED      a rule or the user denies it
+    ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked
+    ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices is invalid; nothing is served
+    │   └── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
+    ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
+    ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
+    ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
+    ├── SkillUnreadable         SKILL_UNREADABLE       a SKILL.md cannot be read or parsed
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
     ├── ResourceNotFound        RESOURCE_NOT_FOUND     nothing is served at that URI
-    ├── PathNotAllowed          PATH_NOT_ALLOWED       the path leaves the skill, or is withheld
+    ├── PathNotAllowed          PATH_NOT_ALLOWED       the path is outside the skill, or not served
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
-    ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command ran too long and was killed
-    ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or of usage cannot be used
-    ├── IndexUnavailable        INDEX_UNAVAILABLE      nothing can answer a search yet, or at all
-    ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider did not answer usefully
-    └── RerankingError          RERANKING_FAILED       the model that orders hits did not answer usefully
+    ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
+    ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
+    ├── IndexUnavailable        INDEX_UNAVAILABLE      no index can answer searches, or not yet
+    ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
+    └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
 
-Facts travel as attributes (`SkillNotFound.near`), never inside a sentence only.
+Facts are attributes too (`SkillNotFound.near`), never only part of the message.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SHOWN_URI_CHARACTERS = 200
 
 
 class SkillHubError(Exception):
-    """The base of every failure that SkillHub expects. `message` is one sentence, `hint` says what mends it."""
+    """The base of every error that SkillHub expects. `message` is one sentence; `hint` says how to fix it."""
 
     code: ClassVar[str] = "SKILLHUB_ERROR"
 
@@ -49,12 +50,12 @@ class SkillHubError(Exception):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """What a program needs to mend the call, as JSON values."""
+        """What a program needs to correct the call, as JSON values."""
         return {}
 
 
 class InvalidSetting(SkillHubError):
-    """A setting's value cannot be used."""
+    """A setting's value is invalid, or lacks another setting that it requires."""
 
     code = "INVALID_SETTING"
 
@@ -69,7 +70,7 @@ class InvalidSetting(SkillHubError):
 
 
 class InvalidArgument(SkillHubError):
-    """An argument of a call cannot be used."""
+    """An argument of a call, or of a command line, is invalid."""
 
     code = "INVALID_ARGUMENT"
 
@@ -83,7 +84,7 @@ class InvalidArgument(SkillHubError):
 
 
 class ToolNotFound(SkillHubError):
-    """No tool of that name is offered; `tools` are those that are. A `known` one is of a set that is switched off."""
+    """No tool with that name is offered; `tools` are those that are. A `known` one is in a set that is not enabled."""
 
     code = "TOOL_NOT_FOUND"
 
@@ -91,8 +92,8 @@ class ToolNotFound(SkillHubError):
         guess = "did you mean " + " or ".join(near) + "? " if near else ""
         offered = ", ".join(tools) or "none"
         super().__init__(
-            f"{name} is not switched on at this server" if known else f"No tool is named {name!r}",
-            hint=f"{guess}{'T' if guess else 't'}he tools here: {offered}",
+            f"{name} is not enabled on this server" if known else f"No tool is named {name!r}",
+            hint=f"{guess}{'A' if guess else 'a'}vailable tools: {offered}",
         )
         self.name = name
         self.tools = tuple(tools)
@@ -104,7 +105,7 @@ class ToolNotFound(SkillHubError):
 
 
 class SkillNotFound(SkillHubError):
-    """No skill is served under that name; `near` holds the closest names that are."""
+    """No skill has that name; `near` holds the most similar names."""
 
     code = "SKILL_NOT_FOUND"
 
@@ -119,7 +120,7 @@ class SkillNotFound(SkillHubError):
 
 
 class AmbiguousSkill(SkillHubError):
-    """Several skills have the name, and seed 000 lets none of them come first; `candidates` are their paths."""
+    """Several skills have the name, and the agent-context tools prefer none; `candidates` are their paths."""
 
     code = "AMBIGUOUS_SKILL"
 
@@ -136,18 +137,18 @@ class AmbiguousSkill(SkillHubError):
 
 
 class SkillDisabled(SkillHubError):
-    """The skill exists, but this server's settings leave it out, or, without a `setting`, a person switched it off."""
+    """The skill exists, but a `setting` of this server excludes it, or, without one, the user disabled it."""
 
     code = "SKILL_DISABLED"
 
     def __init__(self, name: str, *, setting: str | None = None) -> None:
         if setting is None:
-            message, mend = f"Skill {name!r} is switched off", f"`skillhub enable {name}`"
+            message, fix = f"Skill {name!r} is disabled", f"`skillhub enable {name}`"
         else:
-            message, mend = f"Skill {name!r} is not enabled on this server", setting
+            message, fix = f"Skill {name!r} is not enabled on this server", setting
         super().__init__(
             message,
-            hint=f"the person who runs the server can enable it with {mend}; search_skills shows what is enabled",
+            hint=f"the server's operator can enable it with {fix}; search_skills finds enabled skills",
         )
         self.name = name
         self.setting = setting
@@ -158,15 +159,15 @@ class SkillDisabled(SkillHubError):
 
 
 class PermissionDenied(SkillHubError):
-    """A rule forbids `tool`, or forbids it for one skill, or else the person who was asked did (seed 000 §8.1)."""
+    """A rule denies `tool`, for every skill or for `skill_name`, or the user did when asked (`by_person`)."""
 
     code = "PERMISSION_DENIED"
 
     def __init__(self, tool: str, skill_name: str | None = None, *, by_person: bool = False) -> None:
         what = tool if skill_name is None else f"{tool} of {skill_name!r}"
-        message = f"The person did not agree to {what}" if by_person else f"A rule denies {what}"
+        message = f"The user did not consent to {what}" if by_person else f"A rule denies {what}"
         rest = "do not ask again" if by_person else "`skillhub permissions show` lists the rules"
-        super().__init__(message, hint=f"go on without it; {rest}")
+        super().__init__(message, hint=f"continue without it; {rest}")
         self.tool = tool
         self.skill_name = skill_name
 
@@ -176,18 +177,18 @@ class PermissionDenied(SkillHubError):
 
 
 class ConfirmationRequired(SkillHubError):
-    """The rules neither allow nor deny it: a person has to agree (seed 000 §8.1, DECISIONS 25).
+    """The rules neither allow nor deny it: the user must consent, and the client cannot ask.
 
-    `directory` is the skill's, and `rule_name` the name that a rule knows it by.
+    `directory` is the skill's directory, and `rule_name` its name in rules.
     """
 
     code = "CONFIRMATION_REQUIRED"
 
     def __init__(self, tool: str, skill_name: str, *, description: str, directory: str, rule_name: str) -> None:
-        words = ("skillhub permissions allow", rule_name, "--run" if tool == "run_skill_command" else "")
+        parts = ("skillhub permissions allow", rule_name, "--run" if tool == "run_skill_command" else "")
         super().__init__(
-            f"{tool} of {skill_name!r} needs the person's agreement",
-            hint=f"ask them to run: {' '.join(word for word in words if word)}",
+            f"{tool} of {skill_name!r} requires the user's consent",
+            hint=f"ask the user to run: {' '.join(part for part in parts if part)}",
         )
         self.tool = tool
         self.skill_name = skill_name
@@ -201,26 +202,26 @@ class ConfirmationRequired(SkillHubError):
 
 
 class PolicyUnreadable(SkillHubError):
-    """A file of rules or choices is there and cannot be used. `path` names it, for logs and the shell."""
+    """A file of rules or choices exists and is invalid. `path` is its path, for logs and the command line."""
 
     code = "POLICY_UNREADABLE"
-    mend: ClassVar[str] = "mend or remove it; nothing is loaded until then"
+    fix: ClassVar[str] = "fix or remove it; nothing is loaded until then"
 
     def __init__(self, what: str, *, path: str, reason: str) -> None:
-        super().__init__(f"{what} cannot be used: {reason}", hint=self.mend)
+        super().__init__(f"{what} cannot be used: {reason}", hint=self.fix)
         self.what = what
         self.path = path
 
 
 class TokensUnreadable(PolicyUnreadable):
-    """A file of tokens is missing or cannot be used: the server does not start, and a running one lets nobody in."""
+    """A file of tokens is missing or invalid: a server does not start, and a running one refuses every request."""
 
     code = "TOKENS_UNREADABLE"
-    mend = "mend it, or begin a new one with `skillhub token new`; nobody is let in until then"
+    fix = "fix it, or create a new one with `skillhub token new`; every request is refused until then"
 
 
 class RateLimited(SkillHubError):
-    """A client over HTTP did more of something than a minute allows; `seconds` from now it may go on."""
+    """An HTTP client exceeded a limit per minute; it may continue in `seconds`."""
 
     code = "RATE_LIMITED"
 
@@ -238,14 +239,14 @@ class RateLimited(SkillHubError):
 
 
 class RequestTooLarge(SkillHubError):
-    """The body of an HTTP request is larger than SKILLHUB_MAX_REQUEST_BYTES; none of it was looked at."""
+    """The body of an HTTP request is larger than SKILLHUB_MAX_REQUEST_BYTES; none of it was processed."""
 
     code = "REQUEST_TOO_LARGE"
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(
             f"The request has more than {max_bytes:,} bytes",
-            hint="send less at once; whoever runs the server can raise SKILLHUB_MAX_REQUEST_BYTES",
+            hint="send a smaller request; the server's operator can raise SKILLHUB_MAX_REQUEST_BYTES",
         )
         self.max_bytes = max_bytes
 
@@ -255,12 +256,14 @@ class RequestTooLarge(SkillHubError):
 
 
 class BlockedByHook(SkillHubError):
-    """A PreToolUse hook of the person who runs the server stopped the call; `reason` is what it said."""
+    """A PreToolUse hook of the server's operator blocked the call; `reason` is the hook's message."""
 
     code = "BLOCKED_BY_HOOK"
 
     def __init__(self, tool: str, reason: str) -> None:
-        super().__init__(f"A hook blocked {tool}: {reason}", hint="do as it says, or go on without the call")
+        super().__init__(
+            f"A hook blocked {tool}: {reason}", hint="do what the hook says, or continue without this call"
+        )
         self.tool = tool
         self.reason = reason
 
@@ -270,12 +273,12 @@ class BlockedByHook(SkillHubError):
 
 
 class SkillUnreadable(SkillHubError):
-    """A skill's SKILL.md cannot be read or parsed now. `path` names it, for logs and the shell."""
+    """A skill's SKILL.md cannot be read or parsed now. `path` is its path, for logs and the command line."""
 
     code = "SKILL_UNREADABLE"
 
     def __init__(self, name: str, *, path: str, reason: str) -> None:
-        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint="repair or remove the file")
+        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint="fix or remove the file")
         self.name = name
         self.path = path
 
@@ -300,7 +303,7 @@ class SkillFileNotFound(SkillHubError):
 
 
 class ResourceNotFound(SkillHubError):
-    """Nothing is served at that URI, or nothing of the kind that was asked for."""
+    """Nothing is served at that URI, or not the kind of resource that was requested."""
 
     code = "RESOURCE_NOT_FOUND"
 
@@ -315,7 +318,7 @@ class ResourceNotFound(SkillHubError):
 
 
 class PathNotAllowed(SkillHubError):
-    """The path leaves the skill's own directory, or names what is withheld."""
+    """The path leads outside the skill's directory, or to a file that is not served."""
 
     code = "PATH_NOT_ALLOWED"
 
@@ -339,8 +342,8 @@ class CommandNotAllowed(SkillHubError):
     def __init__(self, command: str, *, allowed: Sequence[str]) -> None:
         listed = ", ".join(allowed) or "none"
         super().__init__(
-            f"{command!r} may not be run",
-            hint=f"allowed commands: {listed}; give the bare name, without a path",
+            f"{command!r} is not an allowed command",
+            hint=f"allowed commands: {listed}; give the name without a path",
         )
         self.command = command
         self.allowed = tuple(allowed)
@@ -351,14 +354,14 @@ class CommandNotAllowed(SkillHubError):
 
 
 class CommandUnavailable(SkillHubError):
-    """The command is allowed, but this machine has no such program."""
+    """The command is allowed, but not installed on the server's machine."""
 
     code = "COMMAND_UNAVAILABLE"
 
     def __init__(self, command: str) -> None:
         super().__init__(
             f"{command!r} is allowed but is not installed where the server runs",
-            hint="install it, or run the skill's script from your own terminal",
+            hint="install it, or run the skill's script in your own terminal",
         )
         self.command = command
 
@@ -375,7 +378,7 @@ class ExecutionTimeout(SkillHubError):
     def __init__(self, command: str, *, seconds: float) -> None:
         super().__init__(
             f"{command!r} was killed after {seconds:g} seconds",
-            hint="give it less to do, or raise EXEC_TIMEOUT_SECONDS",
+            hint="reduce its input, or raise EXEC_TIMEOUT_SECONDS",
         )
         self.command = command
         self.seconds = seconds
@@ -386,7 +389,7 @@ class ExecutionTimeout(SkillHubError):
 
 
 class QueriesUnreadable(SkillHubError):
-    """A file of queries, of skill ids or of usage cannot be used; `line` is 0 where no line is to blame."""
+    """A file of queries or skill ids, or a usage log, is invalid; `line` is 0 where the error is not in one line."""
 
     code = "QUERIES_UNREADABLE"
 
@@ -404,18 +407,18 @@ class QueriesUnreadable(SkillHubError):
 
 
 class IndexUnavailable(SkillHubError):
-    """No index can answer: it is being built for the first time, or it cannot be built."""
+    """No index can answer searches: it is being built for the first time, or cannot be built."""
 
     code = "INDEX_UNAVAILABLE"
 
 
 class EmbeddingError(SkillHubError):
-    """The embedding provider failed, timed out, or answered with something unusable."""
+    """The embedding provider failed, timed out, or returned an invalid response."""
 
     code = "EMBEDDING_FAILED"
 
 
 class RerankingError(SkillHubError):
-    """The model that was asked in which order hits stand failed, or answered with something else."""
+    """The model that reorders hits failed, or returned an invalid response."""
 
     code = "RERANKING_FAILED"

@@ -114,7 +114,7 @@ def test_the_file_is_its_owners_alone_and_seen_when_it_changes(tmp_path: Path) -
     with pytest.raises(TokensUnreadable) as caught:
         file.read()
     assert caught.value.code == "TOKENS_UNREADABLE"
-    assert (caught.value.hint or "").endswith("nobody is let in until then")
+    assert (caught.value.hint or "").endswith("every request is refused until then")
     with pytest.raises(TokensUnreadable):
         change_tokens(str(path), lambda tokens: tokens)
     assert path.read_text(encoding="utf-8") == "{"

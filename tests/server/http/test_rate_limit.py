@@ -146,13 +146,13 @@ def test_a_request_that_is_too_large_is_refused_before_anything_looks_into_it(
         code, error = status(2_049)
         assert code == 413
         assert error["message"] == (
-            "REQUEST_TOO_LARGE: The request has more than 2,048 bytes. Send less at once; whoever runs the server can "
-            "raise SKILLHUB_MAX_REQUEST_BYTES."
+            "REQUEST_TOO_LARGE: The request has more than 2,048 bytes. Send a smaller request; the server's operator "
+            "can raise SKILLHUB_MAX_REQUEST_BYTES."
         )
         assert error["data"] == {
             "code": "REQUEST_TOO_LARGE",
             "max_bytes": 2_048,
-            "hint": "send less at once; whoever runs the server can raise SKILLHUB_MAX_REQUEST_BYTES",
+            "hint": "send a smaller request; the server's operator can raise SKILLHUB_MAX_REQUEST_BYTES",
         }
 
 
