@@ -43,7 +43,7 @@ def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> No
 def test_what_is_not_served_is_refused_with_its_reason(skill: Skill) -> None:
     with pytest.raises(SkillDisabled, match="not enabled on this server"):
         Policy(Visibility(frozenset({"other"}))).check(skill, Action.LOAD)
-    with pytest.raises(SkillDisabled, match="switched off"):
+    with pytest.raises(SkillDisabled, match="is disabled"):
         Policy(Visibility(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Action.LOAD)
     # A wild name is known to the rules by its safe alias.
     with pytest.raises(PermissionDenied):
@@ -56,7 +56,7 @@ def test_what_is_open_needs_a_word_and_the_word_covers_what_it_was_given_for(ski
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
     assert caught.value.rule_name == "pdf-tools"
-    assert caught.value.hint == "ask them to run: skillhub permissions allow pdf-tools"
+    assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools"
     granted = {(Action.LOAD, skill.directory)}
     policy.check(skill, Action.LOAD, granted)
     policy.check(skill, Action.READ, granted)

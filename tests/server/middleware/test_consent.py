@@ -199,7 +199,7 @@ def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environmen
     for answer in ("no", None):
         said, ends = asyncio.run(journey(Person(answer)))
         assert said.code == "PERMISSION_DENIED"
-        assert "The person did not agree" in said.text
+        assert "The user did not consent" in said.text
         assert "body of alpha" not in said.text
         assert ends == {"PERMISSION_DENIED"}
 
