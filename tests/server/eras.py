@@ -1,22 +1,29 @@
-"""The four ways a real client reaches a server: stdio and HTTP, in both eras of the protocol.
+"""The four ways a real client reaches a server: stdio and HTTP, in both protocol versions.
 
-Over stdio the server is a process of its own; over HTTP it listens on 127.0.0.1 from a thread of this one, which saves
-each test the second that a process takes to start. `sessions.http_server` starts one that is a process.
+The server runs in a thread of this process, which saves each test the second and a half that a process takes to start:
+over HTTP it listens on 127.0.0.1, over stdio it reads and writes JSON lines on pipes. `stdio` and
+`sessions.http_server` start one that is a process.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import mcp
 import mcp_types
+from fastmcp.server.context import reset_transport, set_transport
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from tests.server.sessions import COMMAND
 
 from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
@@ -132,11 +139,85 @@ def stdio(environment: Mapping[str, str]) -> Any:
 
 
 @asynccontextmanager
-async def reached(way: tuple[str, str], environment: Mapping[str, str], **options: Any) -> AsyncIterator[Caller]:
-    """A client of a server process, in one of the four ways."""
+async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
+    """The client's streams to a server over stdio in a thread, whose stdin and stdout are two pipes."""
+    from_client, to_server = os.pipe()
+    from_server, to_client = os.pipe()
+    problems: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            asyncio.run(_serve_pipes(environment, from_client, to_client))
+        except BaseException as problem:  # noqa: BLE001 - raised again where the client ends
+            problems.append(problem)
+
+    heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, saying = anyio.create_memory_object_stream[SessionMessage](0)
+
+    # Both end with their streams alone: a cancelled test must not leave the server waiting for the end of its stdin.
+    async def hear() -> None:
+        with anyio.CancelScope(shield=True):
+            async with heard, await anyio.open_file(from_server, encoding="utf-8") as lines:
+                listening = True
+                async for line in lines:
+                    # What comes after the client has left is read all the same, or the server could not end.
+                    try:
+                        if listening:
+                            await heard.send(SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line)))
+                    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        listening = False
+
+    async def say() -> None:
+        with anyio.CancelScope(shield=True):
+            async with saying, await anyio.open_file(to_server, "w", encoding="utf-8") as lines:
+                async for message in saying:
+                    await lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
+                    await lines.flush()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hear)
+        tasks.start_soon(say)
+        try:
+            yield read, write
+        finally:
+            write.close()
+            read.close()
+    await anyio.to_thread.run_sync(thread.join)
+    for problem in problems:
+        raise problem
+
+
+async def _serve_pipes(environment: Mapping[str, str], stdin: int, stdout: int) -> None:
+    """Serve as `FastMCP.run_stdio_async` does, which takes only the stdin and stdout of the whole process."""
+    settings, _ = read_settings(environment)
+    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=make_metrics(settings)))
+    server = make_server(hub, server_options(settings, hub))
+    token = set_transport("stdio")
+    try:
+        with (
+            os.fdopen(stdin, "r", encoding="utf-8", errors="replace") as asked,
+            os.fdopen(stdout, "w", encoding="utf-8") as said,
+        ):
+            async with (
+                server._lifespan_manager(),
+                stdio_server(anyio.wrap_file(asked), anyio.wrap_file(said)) as (read, write),
+            ):
+                await server._mcp_server.run(read, write, server._mcp_server.create_initialization_options())
+    finally:
+        reset_transport(token)
+
+
+@asynccontextmanager
+async def reached(
+    way: tuple[str, str], environment: Mapping[str, str], *, process: bool = False, **options: Any
+) -> AsyncIterator[Caller]:
+    """A client of a server, in one of the four ways. With `process`, one over stdio is a process of its own."""
     transport, mode = way
     if transport == "stdio":
-        async with caller(stdio(environment), mode, **options) as made:
+        target = stdio(environment) if process else piped(environment)
+        async with caller(target, mode, **options) as made:
             yield made
         return
     with listening(environment) as url:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,11 +16,13 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.cli.main import run
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.middleware.error_handling import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
@@ -109,6 +114,15 @@ def shell(environment: Mapping[str, str], *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def command(environment: Mapping[str, str], *arguments: str) -> str:
+    """Run a command as `shell` does, but in this process, which saves its start; return what it printed."""
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(printed):
+        assert run(list(arguments)) == 0
+    printed.flush()
+    return printed.buffer.getvalue().decode()
 
 
 async def call(client: Client[Any], tool: str, **arguments: Any) -> Answer:

@@ -124,7 +124,7 @@ def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
     way: tuple[str, str], running: Environment, forever: Forever
 ) -> None:
     async def journey() -> None:
-        async with reached(way, running) as hub:
+        async with reached(way, running, process=True) as hub:
             await cancel(hub.client, "run_skill_command", forever.call, when=forever.started)
             assert await asyncio.to_thread(forever.ended)
             # The server goes on, and so does the session.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.eras import WAYS, Caller, Said, caller, reached
-from tests.server.sessions import http_server, shell
+from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
@@ -77,6 +78,11 @@ async def is_told_of(hub: Caller, name: str) -> set[bool]:
     return told
 
 
+def typed(way: tuple[str, str]) -> Callable[..., str]:
+    """How a person's command is run beside the server: once as a process, which takes a second to start."""
+    return shell if way == ("stdio", "auto") else command
+
+
 def codes(said: dict[str, Said]) -> set[str | None]:
     return {one.code for one in said.values()}
 
@@ -106,7 +112,7 @@ def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
     rules(environment, deny=[about("beta")], allow=[about(), about("beta"), about(tool="run_skill_command")])
 
     async def journey() -> None:
-        async with reached(way, environment) as hub:
+        async with reached(way, environment, process=True) as hub:
             assert codes(await tries(hub, "alpha")) == {None}
             assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
             assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
@@ -217,7 +223,7 @@ def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], e
             said = await hub.call("load_skill", skill_name="alpha")
             assert "skillhub permissions allow alpha" in said.text
             # The line that it names grants it, in a server that goes on running.
-            await asyncio.to_thread(shell, environment, "permissions", "allow", "alpha")
+            await asyncio.to_thread(typed(way), environment, "permissions", "allow", "alpha")
             assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
     asyncio.run(journey())
@@ -342,7 +348,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
     async def journey() -> None:
         async with reached(way, environment) as hub:
             assert codes(await tries(hub, "alpha")) == {None}
-            await asyncio.to_thread(shell, environment, "disable", "alpha")
+            await asyncio.to_thread(typed(way), environment, "disable", "alpha")
             said = await tries(hub, "alpha")
             assert codes(said) == {"SKILL_DISABLED"}
             assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
@@ -358,7 +364,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
         # It is kept: a server that starts later knows of it too.
         async with reached(way, environment) as hub:
             assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
-            await asyncio.to_thread(shell, environment, "enable", "alpha")
+            await asyncio.to_thread(typed(way), environment, "enable", "alpha")
             assert codes(await tries(hub, "alpha")) == {None}
             assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
 

@@ -16,7 +16,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.server.bearers import add_token, bearer
 from tests.server.eras import WAYS, caller, listening, reached
-from tests.server.sessions import shell
+from tests.server.sessions import command
 from tests.server.test_transports import INITIALIZE, RawClient
 
 from skillhub_mcp.bootstrap import server_options
@@ -74,7 +74,7 @@ def test_what_is_switched_off_denied_or_filtered_is_not_told(
         "SKILLHUB_PERMISSIONS": str(rules),
         "SKILLHUB_ENABLED_SKILLS": "alpha,beta,gamma",
     }
-    shell(environment, "disable", "gamma")
+    command(environment, "disable", "gamma")
     text = told(environment)
     assert "- alpha: Does alpha." in text
     assert not [name for name in ("beta", "gamma", "delta") if name in text]

@@ -11,7 +11,7 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.eras import WAYS, Caller, listening, reached
-from tests.server.sessions import shell
+from tests.server.sessions import command
 
 from skillhub_mcp.publishing.uris import TEMPLATE
 from skillhub_mcp.server.prompts.completion import BY_NAME, complete_path, completion
@@ -94,7 +94,7 @@ def test_what_is_switched_off_denied_or_filtered_is_not_completed(
         "SKILLHUB_PERMISSIONS": str(rules),
         "SKILLHUB_ENABLED_SKILLS": "alpha,beta,gamma",
     }
-    shell(environment, "disable", "gamma")
+    command(environment, "disable", "gamma")
 
     async def journey() -> None:
         async with reached(("http", "auto"), environment) as hub:

@@ -15,7 +15,8 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter
 from tests.server.eras import listening as served
-from tests.server.sessions import COMMAND, http_server
+from tests.server.eras import piped
+from tests.server.sessions import COMMAND
 
 _LONG = 30
 WORD = "notifications/resources/list_changed"
@@ -86,11 +87,10 @@ def test_each_change_is_told_once_however_many_skills_it_has_and_they_are_found_
         "anchor": lambda: write_skill("anchor", "Draws an anchor."),
     }
     if transport == "stdio":
-        parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=hub_environment)
-        found = asyncio.run(hears(stdio_client(parameters), mode, changes))
+        found = asyncio.run(hears(piped(hub_environment), mode, changes))
     else:
-        with http_server(hub_environment) as url:
-            found = asyncio.run(hears(f"{url}/mcp", mode, changes))
+        with served(hub_environment) as url:
+            found = asyncio.run(hears(url, mode, changes))
     assert sorted(found["seagull"]) == [f"bird-{number}" for number in range(5)]
     assert (found["lighthouse"], found["anchor"]) == (["bird-2"], ["anchor"])
 

@@ -17,14 +17,13 @@ import mcp
 import mcp_types
 import pytest
 from fastmcp import FastMCP
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer
-from tests.server.eras import WAYS, listening
-from tests.server.sessions import COMMAND, http_server, shell
+from tests.server.eras import WAYS, listening, piped
+from tests.server.sessions import command, http_server
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
@@ -119,9 +118,7 @@ def test_each_change_of_a_file_is_told_to_whoever_subscribed_to_it(
             assert subscriber.heard.empty()
 
     if transport == "stdio":
-        asyncio.run(
-            journey(stdio_client(StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:]], env=hub_environment)))
-        )
+        asyncio.run(journey(piped(hub_environment)))
     else:
         with listening(hub_environment) as url:
             asyncio.run(journey(url))
@@ -260,7 +257,7 @@ def test_a_change_just_before_another_subscribes_is_told_all_the_same(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
-    shell(hub_environment, "index")
+    command(hub_environment, "index")
 
     async def journey(url: str) -> None:
         async with subscribed(url, "legacy", GUIDE) as first:
