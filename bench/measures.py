@@ -187,7 +187,7 @@ def registry_scan(scratch: Path) -> list[Outcome]:
                     file.read(prefix)
 
     def ours() -> None:
-        assert len(scan(roots, memory={}, reading=ReadDepth.HEADER).snapshot.skills) == 10_000
+        assert len(scan(roots, memory={}, depth=ReadDepth.HEADER).snapshot.skills) == 10_000
 
     a, b, ratio = _pairs(lambda: _timed(ours), lambda: _timed(bare_loop), 9)
     return [

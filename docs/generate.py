@@ -225,7 +225,7 @@ def diagnostics() -> str:
     origins = {
         RuleSource.SPECIFICATION: "The Agent Skills specification, and what it takes to read a SKILL.md at all.",
         RuleSource.REGISTRY: "Seed 003 §4.2: what a strict registry refuses besides.",
-        RuleSource.CODELIA: "Seed 000 §5.3: what Codelia's tools refuse besides.",
+        RuleSource.AGENT_CONTEXT: "Seed 000 §5.3: what Codelia's tools refuse besides.",
         RuleSource.ADVICE: "Experience: what makes a skill better. Only `skillhub validate` looks at these.",
     }
     sections = []
@@ -241,8 +241,8 @@ def diagnostics() -> str:
                 else "not looked at"
             )
             sections.append(
-                f"### {rule.id}\n\n{plain(rule.sentence[0].upper() + rule.sentence[1:])}.\n\n"
-                f"To mend it: {plain(rule.mend)}. `validate`: {rule.verdict.value}; loading: {loading}."
+                f"### {rule.id}\n\n{plain(rule.requirement[0].upper() + rule.requirement[1:])}.\n\n"
+                f"Fix: {plain(rule.fix)}. `validate`: {rule.verdict.value}; loading: {loading}."
             )
     return page(
         "Diagnostics",

@@ -37,9 +37,9 @@ def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) ->
     With `changes`, paths, nothing else is looked at. `index` itself stays as it is. Raises InvalidArgument for an
     index that did not come from `build_index`, a `Registry` or this function.
     """
-    if index.again is None:
+    if index.refresh is None:
         raise InvalidArgument("index", "did not come from build_index")
-    return index.again(changes)
+    return index.refresh(changes)
 
 
 def available_skills(index: RegistryIndex) -> str:

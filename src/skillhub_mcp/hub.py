@@ -30,7 +30,7 @@ from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, Sear
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.registry_index import RegistryIndex, index_of
+from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 
@@ -148,7 +148,7 @@ class SkillHub:
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""
-        return index_of(
+        return build_registry_index(
             self._live.judged(admission),
             source=source,
             allows=self._access.now().offers,

@@ -1,4 +1,4 @@
-"""Which project is this? Its root, found upwards from a working directory, and the directories between the two."""
+"""The project of a working directory: its root, found by markers, and the directories from the root down."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 DEFAULT_MARKERS = (".codelia", ".git", ".jj")
 
-# In a home directory this is where Codelia keeps a person's own settings: it makes no project of the home.
+# In the home directory, `.codelia` contains the user's own settings and does not mark a project.
 _SETTINGS_DIRECTORY = ".codelia"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project's `root`, the working directory, and `chain`: every directory from the one to the other.
+    """A project's `root`, the working directory `cwd`, and `chain`: every directory from the root down to `cwd`.
 
-    All are canonical. Where the working directory lies outside the root, the chain is the root alone.
+    All are canonical. If the working directory lies outside the root, the chain is the root alone.
     """
 
     root: str
@@ -25,11 +25,11 @@ class Project:
 
 
 def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_MARKERS, home: str = "") -> Project:
-    """Return the project of `cwd` (seeds 000 §5.2 and 001 §4.2, DECISIONS 8).
+    """Return the project of `cwd`.
 
-    `root` decides where it is given; a relative one is taken from `cwd`. Else it is the nearest directory, `cwd` or
-    above it, that holds one of `markers` as a file or a directory; without any it is `cwd` itself. A directory that
-    cannot be looked into holds none.
+    `root`, if given, is the project's root; a relative one is relative to `cwd`. Otherwise the root is the nearest
+    directory, `cwd` or above it, that contains one of `markers` as a file or a directory; without any, it is `cwd`
+    itself. An unreadable directory counts as one without markers.
     """
     here = os.path.realpath(cwd)
     found = os.path.realpath(os.path.join(here, os.path.expanduser(root))) if root else _marked(here, markers, home)
@@ -37,23 +37,23 @@ def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_M
 
 
 def _marked(here: str, markers: Sequence[str], home: str) -> str:
-    own = os.path.realpath(home) if home else ""
+    home = os.path.realpath(home) if home else ""
     directory = here
     while True:
-        minded = [marker for marker in markers if directory != own or marker != _SETTINGS_DIRECTORY]
-        if any(os.path.lexists(os.path.join(directory, marker)) for marker in minded):
+        candidates = [marker for marker in markers if directory != home or marker != _SETTINGS_DIRECTORY]
+        if any(os.path.lexists(os.path.join(directory, marker)) for marker in candidates):
             return directory
-        above = os.path.dirname(directory)
-        if above == directory:
+        parent = os.path.dirname(directory)
+        if parent == directory:
             return here
-        directory = above
+        directory = parent
 
 
 def _chain(root: str, here: str) -> tuple[str, ...]:
-    below = os.path.join(root, "")
-    if here == root or not here.startswith(below):
+    prefix = os.path.join(root, "")
+    if here == root or not here.startswith(prefix):
         return (root,)
     chain = [root]
-    for name in here.removeprefix(below).split(os.sep):
+    for name in here.removeprefix(prefix).split(os.sep):
         chain.append(os.path.join(chain[-1], name))
     return tuple(chain)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents_md.conftest import Write
 
-from skillhub_mcp.agents_md.chain import Chain, cut, fair_shares, read_chain
+from skillhub_mcp.agents_md.chain import Chain, fair_shares, read_chain, truncate
 from skillhub_mcp.agents_md.reminders import agents_context
 
 
@@ -154,15 +154,15 @@ def test_a_cut_is_a_beginning_of_whole_characters_within_its_bytes(text: str, ma
         text.encode()
     except UnicodeEncodeError:
         return
-    kept = cut(text, max_bytes)
+    kept = truncate(text, max_bytes)
     assert text.startswith(kept)
     assert len(kept.encode()) <= max_bytes or kept == text
     assert (kept == text) == (len(text.encode()) <= max_bytes) or text.startswith(kept)
 
 
 def test_a_cut_ends_at_a_line_where_that_costs_little() -> None:
-    assert cut("one\ntwo three four\nfive", 20) == "one\ntwo three four"
-    assert cut("a\n" + "b" * 100, 50) == "a\n" + "b" * 48
+    assert truncate("one\ntwo three four\nfive", 20) == "one\ntwo three four"
+    assert truncate("a\n" + "b" * 100, 50) == "a\n" + "b" * 48
 
 
 def test_a_bom_and_carriage_returns_are_not_shown(repo: Path, write: Write) -> None:

@@ -10,10 +10,10 @@ import yaml
 from fastmcp.skills._snapshot import parse_frontmatter
 from fastmcp.skills.models import Skill as StrictSkill
 
-from skillhub_mcp.publishing.entries import PublishedEntry, entry_of
+from skillhub_mcp.publishing.entries import PublishedEntry, refresh_entry
 from skillhub_mcp.publishing.normalization import PublishedDocument, published_document
 from skillhub_mcp.publishing.uris import UriPath as Segments
-from skillhub_mcp.publishing.uris import skill_file, skill_paths, uri_of
+from skillhub_mcp.publishing.uris import build_uri, skill_file, skill_paths
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import make_roots
@@ -73,14 +73,14 @@ def _typed(content: bytes) -> dict[str, object]:
 
 def test_every_entry_is_one_that_a_strict_client_takes(skills: dict[Segments, Skill]) -> None:
     entries: dict[Segments, PublishedEntry] = {
-        path: entry_of(skill.directory, path[-1], None, serve_dotfiles=False) for path, skill in skills.items()
+        path: refresh_entry(skill.directory, path[-1], None, serve_dotfiles=False) for path, skill in skills.items()
     }
     withheld = {path: entry.withheld for path, entry in entries.items() if entry.withheld is not None}
     assert withheld == {}
     for path, entry in entries.items():
         files = [
-            {"uri": uri_of((*path, *file.path.split("/"))), "digest": file.digest, "size": file.size}
+            {"uri": build_uri((*path, *file.path.split("/"))), "digest": file.digest, "size": file.size}
             for file in entry.files
         ]
-        told = {"uri": uri_of(skill_file(path)), "frontmatter": entry.frontmatter, "resources": files}
+        told = {"uri": build_uri(skill_file(path)), "frontmatter": entry.frontmatter, "resources": files}
         StrictSkill.model_validate_json(json.dumps(told))

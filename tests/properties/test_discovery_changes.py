@@ -127,14 +127,14 @@ def test_every_skill_is_reached_by_its_handle_and_by_its_path(
         for deed in deeds:
             do(deed, top, clock)
         roots = make_roots([str(top / "skills" / "a"), str(top / "skills")])
-        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, reading=ReadDepth.HEADER).snapshot
+        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, depth=ReadDepth.HEADER).snapshot
         for skill in snapshot.everything:
             handle = snapshot.handle(skill)
-            assert snapshot.named(handle) is skill
-            assert snapshot.named(skill.directory) is skill
-            assert snapshot.named(os.path.join(skill.directory, "SKILL.md")) is skill
-            assert snapshot.at(skill.directory) is skill
-            assert handle == skill.name or snapshot.named(skill.name) is not skill
+            assert snapshot.find(handle) is skill
+            assert snapshot.find(skill.directory) is skill
+            assert snapshot.find(os.path.join(skill.directory, "SKILL.md")) is skill
+            assert snapshot.by_directory(skill.directory) is skill
+            assert handle == skill.name or snapshot.find(skill.name) is not skill
         for skill in snapshot.skills:
             assert snapshot.handle(skill) == skill.name
-            assert snapshot.named(skill.alias) is not None or not skill.alias
+            assert snapshot.find(skill.alias) is not None or not skill.alias

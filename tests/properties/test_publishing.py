@@ -19,7 +19,7 @@ from pydantic import AnyUrl
 from tests.properties.test_frontmatter import PIECES, TEXT
 
 from skillhub_mcp.publishing.normalization import PublishedDocument, Withheld, is_text, published_document
-from skillhub_mcp.publishing.uris import segments_of, skill_paths, uri_of
+from skillhub_mcp.publishing.uris import build_uri, parse_uri, skill_paths
 from skillhub_mcp.skills.discovery import Ignored
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import FileStamp, Skill
@@ -282,8 +282,8 @@ SEGMENTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 )
 def test_a_uri_says_its_segments_again_and_stays_as_it_is_where_it_is_normalised(segments: list[str]) -> None:
     path = ("hub", *segments)
-    uri = uri_of(path)
-    assert segments_of(uri) == path
+    uri = build_uri(path)
+    assert parse_uri(uri) == path
     assert uri.isascii()
     # Parsed and written by the rules that browsers have.
     assert str(AnyUrl(uri)) == uri
@@ -293,8 +293,8 @@ def test_a_uri_says_its_segments_again_and_stays_as_it_is_where_it_is_normalised
 @given(st.lists(st.binary(min_size=1, max_size=4).filter(lambda name: not set(name) & set(b"/\\.")), max_size=3))
 def test_a_uri_says_names_that_are_no_text(names: list[bytes]) -> None:
     path = ("hub", *map(os.fsdecode, names))
-    assert segments_of(uri_of(path)) == path
-    assert str(AnyUrl(uri_of(path))) == uri_of(path)
+    assert parse_uri(build_uri(path)) == path
+    assert str(AnyUrl(build_uri(path))) == build_uri(path)
 
 
 DIRECTORIES = st.lists(st.sampled_from(("a", "b", "c", "hub-2", "a b", "x\\y", "é")), min_size=1, max_size=4).map(
@@ -353,7 +353,7 @@ def test_no_two_skills_share_a_uri_or_a_part_of_one_and_none_moves_for_another(
     told = set(paths.values())
     assert len(told) == len(paths)
     for path in told:
-        assert segments_of(uri_of(path)) == path
+        assert parse_uri(build_uri(path)) == path
         assert not any(path[:length] in told for length in range(1, len(path)))
     rest = [skill for skill in skills if data.draw(st.booleans())]
     assert paths_of(rest).items() <= paths.items()

@@ -14,13 +14,13 @@ from tests.publishing.conftest import A_MINUTE_NS, Later
 from tests.traversal import SECRET, plant
 
 from skillhub_mcp.publishing import entries
-from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, PublishedEntry, PublishedFile, entry_of
+from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, PublishedEntry, PublishedFile, refresh_entry
 
 
 def made(
     skill: Path, before: PublishedEntry | None = None, *, name: str = "demo", serve_dotfiles: bool = False
 ) -> PublishedEntry:
-    return entry_of(str(skill), name, before, serve_dotfiles=serve_dotfiles)
+    return refresh_entry(str(skill), name, before, serve_dotfiles=serve_dotfiles)
 
 
 def digest(content: bytes) -> str:

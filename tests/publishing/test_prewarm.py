@@ -124,7 +124,7 @@ def test_a_hostile_skill_holds_up_nobody_else(hub_environment: Environment, writ
     write_skill("many", files={f"{number}/{number}.txt": "x" for number in range(600)})
     with publishing(hub_environment) as (publisher, _):
         publisher.prepare()
-        told = {one.skill.name: one.withheld for one in publisher.standings()}
+        told = {one.skill.name: one.withheld for one in publisher.publications()}
         assert told["many"] is not None
         assert {name for name, withheld in told.items() if withheld is None} == {
             "honest",

@@ -80,7 +80,7 @@ def test_a_server_without_skills_has_one_empty_page(hub_environment: Environment
     with publishing(hub_environment) as (publisher, _):
         assert walked(publisher, 3) == [[]]
         assert publisher.resources() == []
-        assert list(publisher.standings()) == []
+        assert list(publisher.publications()) == []
         assert publisher.prepare() == 0
 
 
@@ -426,7 +426,7 @@ def test_what_a_filter_takes_away_is_not_there_in_any_way(
     with publishing({**hub_environment, **setting}) as (publisher, _):
         assert listed(publisher) == ["skill://hub/open/SKILL.md"]
         assert [one.name for one in publisher.resources()] == ["open"]
-        assert [one.skill.name for one in publisher.standings()] == ["open"]
+        assert [one.skill.name for one in publisher.publications()] == ["open"]
         for uri in ("skill://hub/shut/SKILL.md", "skill://hub/shut/a.txt", "skill://hub/shut"):
             told_of_nothing(publisher, uri)
 
@@ -512,7 +512,7 @@ def test_a_person_is_told_what_becomes_of_every_skill(hub_environment: Environme
     write_skill("large", files={f"{number}.txt": "" for number in range(512)})
     write_skill("hidden", extra="disable-model-invocation: true")
     with publishing(hub_environment) as (publisher, _):
-        assert {one.skill.name: (one.uri, tuple(one.changes), one.withheld) for one in publisher.standings()} == {
+        assert {one.skill.name: (one.uri, tuple(one.changes), one.withheld) for one in publisher.publications()} == {
             "demo": ("skill://hub/demo/SKILL.md", (), None),
             "hidden": ("skill://hub/hidden/SKILL.md", (), None),
             "Wild Name": (

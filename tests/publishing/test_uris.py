@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.publishing.uris import MAX_URI_CHARACTERS, published_name, segments_of, skill_paths, uri_of
-from skillhub_mcp.skills.roots import Source, ordered
+from skillhub_mcp.publishing.uris import MAX_URI_CHARACTERS, build_uri, parse_uri, published_name, skill_paths
+from skillhub_mcp.skills.roots import Source, distinct_roots
 from skillhub_mcp.skills.scanner import scan
 
 Places = list[tuple[Source, Path]]
@@ -17,8 +17,8 @@ Places = list[tuple[Source, Path]]
 
 def uris(places: Places) -> dict[str, str]:
     """The URI of every skill below these roots, by its directory."""
-    snapshot = scan(ordered((source, str(path)) for source, path in places), memory={}).snapshot
-    return {skill.directory: uri_of(path) for path, skill in skill_paths(snapshot).items()}
+    snapshot = scan(distinct_roots((source, str(path)) for source, path in places), memory={}).snapshot
+    return {skill.directory: build_uri(path) for path, skill in skill_paths(snapshot).items()}
 
 
 def uri_in(places: Places, directory: Path) -> str | None:
@@ -79,7 +79,7 @@ def test_a_name_that_hosts_do_not_take_becomes_one_in_ascii_or_the_directorys(
 def test_a_skill_without_any_letter_that_hosts_take_has_no_uri(skills_dir: Path, write_skill: SkillWriter) -> None:
     write_skill("日本語", directory="概要")
     write_skill("🎉", directory="___")
-    snapshot = scan(ordered([(Source.HUB, str(skills_dir))]), memory={}).snapshot
+    snapshot = scan(distinct_roots([(Source.HUB, str(skills_dir))]), memory={}).snapshot
     assert [published_name(skill) for skill in snapshot.everything] == [None, None]
     assert skill_paths(snapshot) == {}
 
@@ -146,7 +146,7 @@ def test_a_directory_whose_name_hosts_take_for_two_does_not_hide_its_skills(
     uri = uri_in(hub, write_skill("pdf", directory="a\\b/pdf"))
     assert uri is not None
     assert uri.startswith("skill://hub-other/")
-    assert segments_of(uri) is not None
+    assert parse_uri(uri) is not None
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_directory_whose_name_hosts_take_for_two_does_not_hide_its_skills(
     ids=lambda uri: repr(uri[:40]),
 )
 def test_what_is_no_uri_of_ours_has_no_segments(uri: str) -> None:
-    assert segments_of(uri) is None
+    assert parse_uri(uri) is None
 
 
 @pytest.mark.parametrize(
@@ -192,4 +192,4 @@ def test_what_is_no_uri_of_ours_has_no_segments(uri: str) -> None:
     ],
 )
 def test_segments_are_decoded_once(uri: str, last: str) -> None:
-    assert segments_of(uri) == ("hub", last)
+    assert parse_uri(uri) == ("hub", last)

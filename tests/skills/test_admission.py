@@ -1,4 +1,4 @@
-"""Which breaches keep a skill out, for each kind of reader: the same file, judged anew by each."""
+"""Which violations keep a skill out, for each kind of reader: the same file, judged anew by each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.skills.conftest import Looker
 
 from skillhub_mcp import build_index
 from skillhub_mcp.skills.admission import (
-    CODELIA,
+    AGENT_CONTEXT,
     LENIENT,
     REGISTRY_LENIENT,
     REGISTRY_STRICT,
@@ -25,7 +25,7 @@ from skillhub_mcp.skills.scanner import scan_from_cache
 READERS = {
     "lenient": LENIENT,
     "strict": STRICT,
-    "codelia": CODELIA,
+    "codelia": AGENT_CONTEXT,
     "registry-lenient": REGISTRY_LENIENT,
     "registry-strict": REGISTRY_STRICT,
 }
@@ -36,9 +36,9 @@ def refused_for(header: str, admission: Admission, *, directory_name: str = "a")
     """The refusing rules that a header breaks for a reader."""
     content = f"---\n{header}\n---\n".encode()
     read = parse_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
-    breaches = admission.breaches(read.skill, read.diagnostics, read.shape)
-    refused = {breach.rule for breach in breaches} & admission.refusing
-    assert bool(refused) == admission.refuses(breaches)
+    violations = admission.violations(read.skill, read.diagnostics, read.shape)
+    refused = {violation.rule for violation in violations} & admission.refusing
+    assert bool(refused) == admission.refuses(violations)
     return refused
 
 
@@ -213,7 +213,7 @@ def test_one_scan_serves_every_reader(look: Looker, write_skill: SkillWriter) ->
 
     assert served(LENIENT) == ["marked", "plain", "unknown"]
     assert served(STRICT) == ["marked", "plain"]
-    assert served(CODELIA) == ["marked", "plain", "unknown"]
+    assert served(AGENT_CONTEXT) == ["marked", "plain", "unknown"]
     assert served(REGISTRY_LENIENT) == ["marked", "plain", "silent", "unknown"]
     assert served(REGISTRY_STRICT) == ["plain", "unknown"]
 

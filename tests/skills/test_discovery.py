@@ -252,4 +252,4 @@ def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path:
     less = walk_roots((SkillRoot(str(tmp_path), "x", max_directories=3),))
     assert [os.path.basename(found.directory) for found in less.found] == ["a", "b"]
     (problem,) = less.problems
-    assert problem.reason == "holds more than 3 directories: the rest was not looked at"
+    assert problem.reason == "has more than 3 directories; the rest was not searched"

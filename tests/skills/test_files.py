@@ -395,7 +395,7 @@ def test_an_offset_within_a_character_is_an_unusable_argument(skill: Path, offse
     (skill / "text.md").write_text("aあい🎌", encoding="utf-8")
     with pytest.raises(InvalidArgument, match="within a character") as error:
         read(skill, "text.md", offset=offset)
-    assert f"begins at {begin}" in str(error.value.hint)
+    assert f"starts at {begin}" in str(error.value.hint)
     assert read(skill, "text.md", offset=begin).content == "aあい🎌".encode()[begin:].decode()
 
 

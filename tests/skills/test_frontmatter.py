@@ -30,7 +30,7 @@ def values_of(header: str) -> object:
     return parse(with_header(header)).values
 
 
-def breaches(document: Document) -> list[tuple[str, int | None]]:
+def violations(document: Document) -> list[tuple[str, int | None]]:
     return [(diagnostic.rule, diagnostic.line) for diagnostic in document.diagnostics]
 
 
@@ -190,7 +190,7 @@ def test_only_a_line_of_exactly_three_hyphens_closes(line: str) -> None:
     document = parse(f"---\nname: a\ndescription: |\n  x\n# {line}\n---\nbody".encode())
     assert document.body == "body"
     unclosed = parse(f"---\nname: a\n{line}\nbody\n".encode())
-    assert breaches(unclosed) == [("frontmatter-unclosed", 1)]
+    assert violations(unclosed) == [("frontmatter-unclosed", 1)]
 
 
 def test_windows_line_ends_in_the_frontmatter_do_not_reach_the_values() -> None:
@@ -215,20 +215,20 @@ def test_utf_16_with_its_mark_is_read_and_reported(encoding: str) -> None:
     document = parse((mark + text).encode(encoding))
     assert document.values == {"name": "a", "description": "é日本"}
     assert document.body == "bödy\n"
-    assert [rule for rule, _ in breaches(document)] == ["file-encoding"]
+    assert [rule for rule, _ in violations(document)] == ["file-encoding"]
 
 
 def test_windows_1252_is_read_and_reported_at_its_first_such_line() -> None:
     document = parse("---\nname: a\ndescription: “naïve” – 5 €\n---\nbödy\n".encode("cp1252"))
     assert document.values == {"name": "a", "description": "“naïve” – 5 €"}
     assert document.body == "bödy\n"
-    assert breaches(document) == [("file-encoding", 3)]
+    assert violations(document) == [("file-encoding", 3)]
 
 
 def test_bytes_that_windows_1252_leaves_undefined_are_read_as_latin_1() -> None:
     document = parse(b"---\nname: a\n---\n\n\x81\xe9\n")
     assert document.body == "\n\x81é\n"
-    assert breaches(document) == [("file-encoding", 5)]
+    assert violations(document) == [("file-encoding", 5)]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_what_holds_a_nul_is_not_text(content: bytes) -> None:
     document = parse(content)
     assert document.values is None
     assert document.body == ""
-    assert breaches(document) == [("file-binary", None)]
+    assert violations(document) == [("file-binary", None)]
 
 
 # Where there is no usable frontmatter
@@ -257,29 +257,29 @@ def test_what_holds_a_nul_is_not_text(content: bytes) -> None:
 def test_a_file_without_frontmatter_says_so_at_line_one(content: bytes) -> None:
     document = parse(content)
     assert document.values is None
-    assert breaches(document) == [("frontmatter-missing", 1)]
+    assert violations(document) == [("frontmatter-missing", 1)]
 
 
 def test_blank_lines_before_the_frontmatter_are_read_over_and_reported() -> None:
     document = parse(b"\n \n---\nname: a\nb: c: d\n---\nbody")
     assert document.values == {"name": "a", "b": "c: d"}
     assert document.lines == {"name": 4, "b": 5}
-    assert breaches(document) == [("frontmatter-late", 1), ("yaml-repaired", 5)]
+    assert violations(document) == [("frontmatter-late", 1), ("yaml-repaired", 5)]
 
 
 def test_frontmatter_that_is_never_closed_is_reported_where_it_opens() -> None:
-    assert breaches(parse(b"---\nname: a\ntext\n")) == [("frontmatter-unclosed", 1)]
+    assert violations(parse(b"---\nname: a\ntext\n")) == [("frontmatter-unclosed", 1)]
 
 
 def test_frontmatter_of_the_largest_size_is_read_and_one_character_more_is_not() -> None:
     header = "description: ".ljust(MAX_FRONTMATTER_CHARACTERS - 1, "x")
     assert parse(with_header(header)).values == {"description": header.removeprefix("description: ")}
-    assert breaches(parse(with_header(header + "x"))) == [("frontmatter-unclosed", 1)]
+    assert violations(parse(with_header(header + "x"))) == [("frontmatter-unclosed", 1)]
 
 
 def test_a_value_of_a_megabyte_is_refused_without_being_parsed() -> None:
     began = time.monotonic()
-    assert breaches(parse(with_header("description: " + "x" * 2**20))) == [("frontmatter-unclosed", 1)]
+    assert violations(parse(with_header("description: " + "x" * 2**20))) == [("frontmatter-unclosed", 1)]
     assert time.monotonic() - began < SECONDS
 
 
@@ -287,7 +287,7 @@ def test_a_value_of_a_megabyte_is_refused_without_being_parsed() -> None:
 def test_frontmatter_that_is_no_map_is_refused(header: str) -> None:
     document = parse(with_header(header))
     assert document.values is None
-    assert breaches(document) == [("yaml-not-mapping", 2)]
+    assert violations(document) == [("yaml-not-mapping", 2)]
 
 
 @pytest.mark.parametrize("header", ["", "# only a remark", "\n\n", "{}"])
@@ -311,7 +311,7 @@ def test_empty_frontmatter_is_an_empty_map(header: str) -> None:
 def test_a_value_that_is_broken_yaml_is_kept_as_text_and_costs_the_skill_nothing_else(key: str, written: str) -> None:
     document = parse(with_header(f"name: a\n{key}: {written}\ndescription: d"))
     assert document.values == {"name": "a", key: written, "description": "d"}
-    assert [breach.rule for breach in document.diagnostics] == ["yaml-repaired"]
+    assert [violation.rule for violation in document.diagnostics] == ["yaml-repaired"]
 
 
 @pytest.mark.parametrize(
@@ -327,12 +327,12 @@ def test_a_value_that_is_broken_yaml_is_kept_as_text_and_costs_the_skill_nothing
 def test_yaml_that_cannot_be_read_is_refused_at_its_line(header: str, line: int) -> None:
     document = parse(with_header(header))
     assert document.values is None
-    (breach,) = document.diagnostics
-    assert breach.rule == "yaml-invalid"
-    assert breach.line is not None
+    (violation,) = document.diagnostics
+    assert violation.rule == "yaml-invalid"
+    assert violation.line is not None
     # Where an open quote or bracket is noticed differs by a line between the two parsers.
-    assert line - 1 <= breach.line <= line + 1
-    assert breach.message
+    assert line - 1 <= violation.line <= line + 1
+    assert violation.message
 
 
 # Repair
@@ -356,7 +356,7 @@ def test_yaml_that_cannot_be_read_is_refused_at_its_line(header: str, line: int)
 def test_a_plain_value_that_yaml_refuses_is_quoted_and_noted(header: str, description: str, line: int) -> None:
     document = parse(with_header(header))
     assert document.values == {"name": "a", "description": description, "license": "MIT"}
-    ((rule, found_line),) = breaches(document)
+    ((rule, found_line),) = violations(document)
     assert rule == "yaml-repaired"
     assert found_line in (line, line + 1)
 
@@ -371,7 +371,7 @@ def test_lines_are_right_after_a_repair() -> None:
     header = "name: a\ndescription: Use: this\n  and: that\nlicense: MIT\nextra: x\nextra: y\nmetadata:\n  a: b"
     document = parse(with_header(header))
     assert document.lines == {"name": 2, "description": 3, "license": 5, "extra": 7, "metadata": 8}
-    assert breaches(document) == [("yaml-repaired", 3), ("yaml-duplicate-key", 7)]
+    assert violations(document) == [("yaml-repaired", 3), ("yaml-duplicate-key", 7)]
 
 
 def test_a_repair_leaves_structures_quotes_and_remarks_as_they_are() -> None:
@@ -406,7 +406,7 @@ def test_lines_count_as_an_editor_counts_them() -> None:
     header = "name: a\ndescription: 'one\u2028\n  two\x85'\nextra: x\nextra: y"
     document = parse(with_header(header))
     assert document.lines == {"name": 2, "description": 3, "extra": 6}
-    assert breaches(document) == [("yaml-duplicate-key", 6)]
+    assert violations(document) == [("yaml-duplicate-key", 6)]
 
 
 def test_lines_are_right_behind_wide_characters() -> None:
@@ -421,13 +421,13 @@ def test_of_a_key_that_stands_twice_the_last_counts_and_its_line_is_noted() -> N
     document = parse(with_header("name: a\nname: b\nmetadata:\n  x: 1\n  x: 2"))
     assert document.values == {"name": "b", "metadata": {"x": "2"}}
     assert document.lines["name"] == 3
-    assert breaches(document) == [("yaml-duplicate-key", 3), ("yaml-duplicate-key", 6)]
+    assert violations(document) == [("yaml-duplicate-key", 3), ("yaml-duplicate-key", 6)]
 
 
 def test_an_alias_is_written_out_and_noted_where_it_stands() -> None:
     document = parse(with_header("a: &x [p, {q: r}]\nb: 1\nc: *x\nd: [*x]"))
     assert document.values == {"a": ["p", {"q": "r"}], "b": "1", "c": ["p", {"q": "r"}], "d": [["p", {"q": "r"}]]}
-    assert breaches(document) == [("yaml-alias", 4), ("yaml-alias", 5)]
+    assert violations(document) == [("yaml-alias", 4), ("yaml-alias", 5)]
 
 
 def test_an_alias_may_be_a_key() -> None:
@@ -473,7 +473,7 @@ def test_yaml_that_is_too_much_ends_early(header: str) -> None:
     document = parse(with_header(header))
     assert time.monotonic() - began < SECONDS
     assert document.values is None
-    assert breaches(document) == [("yaml-too-complex", 2)]
+    assert violations(document) == [("yaml-too-complex", 2)]
 
 
 def test_yaml_as_deep_as_is_allowed_is_read() -> None:
@@ -484,4 +484,4 @@ def test_yaml_as_deep_as_is_allowed_is_read() -> None:
 def test_an_escape_that_names_no_character_is_refused(escape: str) -> None:
     document = parse(with_header(f'name: a\ndescription: "{escape}"'))
     assert document.values is None
-    assert [rule for rule, _ in breaches(document)] == ["yaml-invalid"]
+    assert [rule for rule, _ in violations(document)] == ["yaml-invalid"]

@@ -24,7 +24,7 @@ def served(header: str, *, directory_name: str = "a") -> Skill:
     return reading.skill
 
 
-def breaches(reading: ParseResult | Skill) -> list[tuple[str, int | None]]:
+def violations(reading: ParseResult | Skill) -> list[tuple[str, int | None]]:
     return [(diagnostic.rule, diagnostic.line) for diagnostic in reading.diagnostics]
 
 
@@ -77,7 +77,7 @@ def test_a_name_that_looks_like_a_number_or_a_date_is_its_text(name: str) -> Non
 def test_without_a_name_the_directory_names_the_skill(missing: str) -> None:
     skill = served(f"{missing}description: b", directory_name="my-skill")
     assert skill.name == "my-skill"
-    assert breaches(skill) == [("name-missing", 2 if missing else None)]
+    assert violations(skill) == [("name-missing", 2 if missing else None)]
 
 
 def test_the_name_of_a_directory_is_normalised_like_any_other() -> None:
@@ -85,20 +85,20 @@ def test_the_name_of_a_directory_is_normalised_like_any_other() -> None:
 
 
 def test_a_directory_written_in_another_normal_form_has_the_same_name() -> None:
-    assert breaches(served("name: r\u00e9sum\u00e9\ndescription: b", directory_name="re\u0301sume\u0301")) == []
+    assert violations(served("name: r\u00e9sum\u00e9\ndescription: b", directory_name="re\u0301sume\u0301")) == []
 
 
 def test_where_not_even_the_directory_has_a_name_nothing_is_served() -> None:
     reading = read("description: b", directory_name="\n")
     assert reading.skill is None
-    assert [rule for rule, _ in breaches(reading)] == ["name-missing", "name-unusable"]
+    assert [rule for rule, _ in violations(reading)] == ["name-missing", "name-unusable"]
 
 
 @pytest.mark.parametrize("name", ["Chat with PDF", "a_b", "a--b", "-a", "ns:skill", "A" * 65, "a" * 65])
 def test_a_wild_name_is_kept_and_noted(name: str) -> None:
     skill = served(f"description: b\nname: '{name}'", directory_name=name)
     assert skill.name == name
-    assert breaches(skill) == [("name-form", 3)]
+    assert violations(skill) == [("name-form", 3)]
 
 
 def test_a_name_is_one_line_of_normalised_text() -> None:
@@ -109,14 +109,14 @@ def test_a_name_is_one_line_of_normalised_text() -> None:
 def test_a_name_that_is_longer_than_any_name_is_refused() -> None:
     assert not LENIENT.refuses(read(f"name: {'a' * MAX_NAME}\ndescription: b").diagnostics)
     reading = read(f"name: {'a' * (MAX_NAME + 1)}\ndescription: b")
-    assert ("name-unusable", 2) in breaches(reading)
+    assert ("name-unusable", 2) in violations(reading)
     assert LENIENT.refuses(reading.diagnostics)
 
 
 def test_a_name_that_differs_from_the_directory_is_only_noted() -> None:
     skill = served("name: b\ndescription: c", directory_name="a")
     assert skill.name == "b"
-    assert breaches(skill) == [("name-directory", 2)]
+    assert violations(skill) == [("name-directory", 2)]
 
 
 # Descriptions
@@ -125,7 +125,7 @@ def test_a_name_that_differs_from_the_directory_is_only_noted() -> None:
 @pytest.mark.parametrize("missing", ["", "description:\n", "description: ''\n", 'description: " \\n "\n'])
 def test_without_a_description_a_skill_is_refused(missing: str) -> None:
     reading = read(f"{missing}name: a")
-    assert breaches(reading) == [("description-missing", 2 if missing else None)]
+    assert violations(reading) == [("description-missing", 2 if missing else None)]
     assert LENIENT.refuses(reading.diagnostics)
     assert reading.skill is not None
     assert reading.skill.description == ""
@@ -133,21 +133,21 @@ def test_without_a_description_a_skill_is_refused(missing: str) -> None:
 
 def test_a_long_description_is_served_whole_and_noted() -> None:
     longest = "x" * MAX_SPECIFIED_DESCRIPTION
-    assert breaches(served(f"name: a\ndescription: {longest}")) == []
+    assert violations(served(f"name: a\ndescription: {longest}")) == []
     skill = served(f"name: a\ndescription: {longest}y")
     assert skill.description == f"{longest}y"
-    assert breaches(skill) == [("description-length", 3)]
+    assert violations(skill) == [("description-length", 3)]
 
 
 def test_a_list_for_a_description_is_joined_and_noted() -> None:
     skill = served("name: a\ndescription:\n- Does it.\n- Use it when.")
     assert skill.description == "Does it. Use it when."
-    assert breaches(skill) == [("key-type", 3)]
+    assert violations(skill) == [("key-type", 3)]
 
 
 @pytest.mark.parametrize("value", ["{a: b}", "[a, [b]]", "[a, ~]"])
 def test_a_description_that_is_no_text_counts_as_none(value: str) -> None:
-    assert breaches(read(f"name: a\ndescription: {value}")) == [("key-type", 3), ("description-missing", 3)]
+    assert violations(read(f"name: a\ndescription: {value}")) == [("key-type", 3), ("description-missing", 3)]
 
 
 # Other keys
@@ -156,9 +156,9 @@ def test_a_description_that_is_no_text_counts_as_none(value: str) -> None:
 @pytest.mark.acceptance("S2-56")
 def test_only_the_keys_of_the_specification_pass_without_a_word() -> None:
     known = "name: a\ndescription: b\nlicense: c\nallowed-tools: d\nmetadata: {e: f}\ncompatibility: g"
-    assert breaches(served(known)) == []
+    assert violations(served(known)) == []
     reading = read(f"{known}\nversion: 1\nauthor: me")
-    assert breaches(reading) == [("key-unknown", 8), ("key-unknown", 9)]
+    assert violations(reading) == [("key-unknown", 8), ("key-unknown", 9)]
     assert reading.skill is not None
     assert STRICT.refuses(reading.diagnostics)
     assert not LENIENT.refuses(reading.diagnostics)
@@ -175,20 +175,20 @@ def test_the_old_keys_runtime_and_requires_setup_have_no_effect() -> None:
         assert old.searchable_text == plain.searchable_text
     at_the_top = read("name: a\ndescription: b\nruntime: python\nrequires_setup: true")
     assert at_the_top.skill is not None
-    assert breaches(at_the_top) == [("key-unknown", 4), ("key-unknown", 5)]
+    assert violations(at_the_top) == [("key-unknown", 4), ("key-unknown", 5)]
 
 
 @pytest.mark.parametrize("key", ["license", "compatibility"])
 def test_a_value_of_the_wrong_type_is_left_out_and_noted(key: str) -> None:
     skill = served(f"name: a\ndescription: b\n{key}: {{x: y}}")
     assert (skill.license, skill.compatibility) == (None, None)
-    assert breaches(skill) == [("key-type", 4)]
+    assert violations(skill) == [("key-type", 4)]
 
 
 def test_metadata_that_is_no_map_is_left_out_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata: [x]")
     assert skill.metadata == {}
-    assert breaches(skill) == [("key-type", 4)]
+    assert violations(skill) == [("key-type", 4)]
 
 
 # allowed-tools
@@ -221,7 +221,7 @@ def test_allowed_tools_may_be_text_or_a_list(written: str, tools: tuple[str, ...
 def test_allowed_tools_that_are_a_map_are_noted() -> None:
     skill = served("name: a\ndescription: b\nallowed-tools: {Read: yes}")
     assert skill.allowed_tools == ()
-    assert breaches(skill) == [("key-type", 4)]
+    assert violations(skill) == [("key-type", 4)]
 
 
 @pytest.mark.parametrize("value", [None, {}, {"Read": "x"}, [], [None, ["x"], {}]])
@@ -280,13 +280,13 @@ def test_odd_metadata_of_skillhub_is_as_good_as_none(nested: str) -> None:
 def test_a_category_that_is_no_text_is_left_out_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata: {skillhub: {category: [x]}}")
     assert skill.category is None
-    assert ("key-type", 4) in breaches(skill)
+    assert ("key-type", 4) in violations(skill)
 
 
 def test_metadata_that_is_not_text_is_kept_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata:\n  version: 1.10\n  x: {y: [z]}")
     assert skill.metadata == {"version": "1.10", "x": {"y": ["z"]}}
-    assert breaches(skill) == [("metadata-nested", 4)]
+    assert violations(skill) == [("metadata-nested", 4)]
 
 
 def test_the_body_is_handed_on_beside_the_skill() -> None:

@@ -39,10 +39,10 @@ def ignored(index: RegistryIndex) -> dict[str, str]:
 def build(skills_dir: Path) -> Callable[..., RegistryIndex]:
     """Build the index of `skills_dir`, or of the roots that are given."""
 
-    def index_of(*roots: AnyRoot, admission: Admission = REGISTRY_STRICT) -> RegistryIndex:
+    def build_registry_index(*roots: AnyRoot, admission: Admission = REGISTRY_STRICT) -> RegistryIndex:
         return Registry(roots or [str(skills_dir)], admission=admission).build_index()
 
-    return index_of
+    return build_registry_index
 
 
 Builder = Callable[..., RegistryIndex]
@@ -514,7 +514,7 @@ def test_an_index_that_was_handed_out_stays_as_it_was(write_skill: SkillWriter, 
     shutil.rmtree(skills_dir / "gone")
     after = registry.refresh_index()
     assert (repr(index), repr(snapshot), snapshot.digest) == before
-    assert snapshot.named("gone") is not None
+    assert snapshot.find("gone") is not None
     assert names(after) == ["a", "new"]
     assert after.report.digest != index.report.digest
     with pytest.raises(AttributeError):
@@ -970,5 +970,5 @@ def test_a_root_may_be_a_path_object_and_a_lone_path_is_told_from_a_list(
     for roots in ([skills_dir], [{"path": skills_dir}], [str(skills_dir)]):
         assert [entry.name for entry in Registry(roots).skills()] == ["one"]
     for lone in (str(skills_dir), skills_dir):
-        with pytest.raises(InvalidArgument, match="is one path, and not a list of roots"):
+        with pytest.raises(InvalidArgument, match="is a single path, not a list of roots"):
             Registry(lone)  # type: ignore[arg-type]  # a text passes for a sequence where types are not checked

@@ -15,10 +15,10 @@ from skillhub_mcp.skills.roots import (
     MAX_PROJECT_DIRECTORIES,
     SkillRoot,
     Source,
+    agent_context_roots,
     choose_roots,
-    codelia_roots,
+    distinct_roots,
     make_roots,
-    ordered,
 )
 
 
@@ -144,7 +144,7 @@ def test_a_directory_that_is_both_keeps_its_first_label(project: Project, home: 
     user = str(home / ".agent" / "skills")
     roots = choose_roots(["user", "hub"], project=project, home=str(home), hub=[user, user], builtin="/y")
     assert [root.source for root in roots] == [Source.USER, Source.USER]
-    same = ordered([(Source.HUB, user), (Source.USER, f"{user}/"), (Source.PROJECT, f"{user}/../skills")])
+    same = distinct_roots([(Source.HUB, user), (Source.USER, f"{user}/"), (Source.PROJECT, f"{user}/../skills")])
     assert same == (SkillRoot(os.path.realpath(user), user, Source.HUB, 1),)
 
 
@@ -155,7 +155,7 @@ def test_codelias_places_are_each_directory_of_the_project_and_the_home(
     top = os.path.realpath(tmp_path)
 
     def places(of: Project) -> list[tuple[str, str]]:
-        return [(r.source.value, os.path.relpath(r.path, top)) for r in codelia_roots(of, home=str(home))]
+        return [(r.source.value, os.path.relpath(r.path, top)) for r in agent_context_roots(of, home=str(home))]
 
     user = ("user", "home/.agents/skills")
     inner = ("project", "repo/packages/one/.agents/skills")
@@ -175,6 +175,6 @@ def test_skills_above_the_nearest_marker_are_not_found(
     write_skill("above", root=tmp_path / ".agents" / "skills")
     write_skill("of-the-repo", root=tmp_path / "repo" / ".agents" / "skills")
     write_skill("beside", root=tmp_path / "repo" / "other" / ".agents" / "skills")
-    walk = walk_roots(codelia_roots(project, home=str(home)))
+    walk = walk_roots(agent_context_roots(project, home=str(home)))
     assert [found.name for found in walk.found] == ["of-the-repo"]
     assert walk.problems == ()

@@ -10,7 +10,7 @@ import pytest
 from tests.skills.conftest import Looker
 
 from skillhub_mcp.skills.admission import LENIENT
-from skillhub_mcp.skills.rules import RULES, RuleSource, Severity, breach
+from skillhub_mcp.skills.rules import RULES, RuleSource, Severity, violation
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, CachedSkillFile
 
 SOUND = "---\nname: a-skill\ndescription: Does it.\n---\nBody\n"
@@ -116,7 +116,7 @@ def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
     remembered = entry(EXAMPLES[rule_id].breaks)
     (found,) = (d for d in remembered.diagnostics if d.rule == rule_id)
     rule = RULES[rule_id]
-    assert (found.severity, found.hint) == (rule.severity, rule.mend)
+    assert (found.severity, found.hint) == (rule.severity, rule.fix)
     assert found.line == EXAMPLES[rule_id].line
     assert found.message
     assert LENIENT.refuses(remembered.diagnostics) == rule.refuses
@@ -136,15 +136,15 @@ def test_the_example_that_keeps_a_rule_is_served_without_a_word(
 def test_a_rule_says_what_should_be_and_what_mends_it(rule_id: str) -> None:
     rule = RULES[rule_id]
     assert rule.id == rule_id
-    assert rule.sentence
-    assert rule.mend
-    assert not rule.sentence.endswith(".")
+    assert rule.requirement
+    assert rule.fix
+    assert not rule.requirement.endswith(".")
     # What is refused leniently is refused strictly too.
     assert rule.severity is Severity.ERROR or not rule.refuses
 
 
 def test_a_breach_takes_everything_but_its_facts_from_the_rule() -> None:
-    found = breach("name-form", "the name is 'X'", line=2)
+    found = violation("name-form", "the name is 'X'", line=2)
     rule = RULES["name-form"]
-    assert (found.rule, found.severity, found.hint) == (rule.id, rule.severity, rule.mend)
+    assert (found.rule, found.severity, found.hint) == (rule.id, rule.severity, rule.fix)
     assert (found.message, found.line) == ("the name is 'X'", 2)

@@ -321,8 +321,8 @@ def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_change
     os.utime(directory / "SKILL.md", ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
     roots = make_roots([str(skills_dir)])
     first = scan(roots, memory={})
-    second = scan(roots, memory={}, lately=first.memory)
+    second = scan(roots, memory={}, recent=first.memory)
     assert (second.opened, second.changed) == (0, True)
     (directory / "SKILL.md").write_bytes(b"")
-    half_written = scan(roots, memory={}, lately=first.memory)
+    half_written = scan(roots, memory={}, recent=first.memory)
     assert [skill.name for skill in half_written.snapshot.skills] == ["one"]

@@ -24,7 +24,7 @@ def shadowed(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def served(snapshot: Snapshot, name: str) -> str | None:
-    skill = snapshot.named(name)
+    skill = snapshot.find(name)
     return None if skill is None else os.path.basename(skill.directory)
 
 
@@ -73,8 +73,8 @@ def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skil
     (lost,) = snapshot.report.shadowed
     assert len(snapshot.skills) == 1
     assert {skill.directory for skill in snapshot.everything} == {lost.skill.directory, lost.winner.directory}
-    assert snapshot.at(lost.winner.directory) is lost.winner
-    assert snapshot.at(lost.skill.directory) is lost.skill
+    assert snapshot.by_directory(lost.winner.directory) is lost.winner
+    assert snapshot.by_directory(lost.skill.directory) is lost.skill
     assert lost.skill not in snapshot.skills
 
 
@@ -116,7 +116,7 @@ def test_a_name_of_signs_alone_has_no_alias(look: Looker, write_skill: SkillWrit
     write_skill("'!!!'", directory="signs")
     snapshot = look().snapshot
     assert served(snapshot, "!!!") == "signs"
-    assert snapshot.named("") is None
+    assert snapshot.find("") is None
 
 
 # Order and digest

@@ -54,7 +54,7 @@ def test_a_skill_that_breaks_a_rule_is_told_so_and_of_nothing_else(rule: str, wr
     assert rules(found) - set(fixture.also) == {rule}
     broken = next(finding for finding in found.findings if finding.rule == rule)
     assert broken.severity is RULES[rule].verdict
-    assert (broken.message, broken.mend) == (broken.message.strip(), RULES[rule].mend)
+    assert (broken.message, broken.fix) == (broken.message.strip(), RULES[rule].fix)
     assert found.valid == all(finding.severity is not Severity.ERROR for finding in found.findings)
 
 
@@ -142,7 +142,7 @@ def test_a_link_to_a_skill_is_judged_by_the_links_name(write: Writer, tmp_path: 
     [
         (Path.exists, "the path does not exist"),
         (lambda path: path.write_text("x", encoding="utf-8"), "it is neither a directory nor a SKILL.md"),
-        (Path.mkdir, "there is no SKILL.md in it or below"),
+        (Path.mkdir, "the directory contains no SKILL.md, at any depth"),
     ],
 )
 def test_a_path_without_a_skill_is_one_finding(make: Callable[[Path], object], says: str, tmp_path: Path) -> None:

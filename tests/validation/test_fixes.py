@@ -47,7 +47,7 @@ def test_a_breach_is_mended_and_every_other_byte_stays(rule: str) -> None:
     name, before, after = MENDS[rule]
     fixed = fix(before, name)
     assert fixed.content == after
-    assert fixed.mended == (rule,)
+    assert fixed.rules == (rule,)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in MENDS if rule != "file-encoding"])
@@ -60,7 +60,7 @@ def test_line_endings_stay_what_they_are(rule: str) -> None:
 def test_mending_twice_changes_nothing_more(rule: str) -> None:
     name, _, after = MENDS[rule]
     again = fix(after, name)
-    assert (again.content, again.mended) == (after, ())
+    assert (again.content, again.rules) == (after, ())
 
 
 def test_several_breaches_are_mended_at_once() -> None:
@@ -69,7 +69,7 @@ def test_several_breaches_are_mended_at_once() -> None:
     assert fixed.content.decode() == (
         "---\nname: my-skill\ndescription: 'Use when: due'\nmetadata:\n  skillhub.category: \"x\"\n---\n"
     )
-    assert fixed.mended == ("file-encoding", "frontmatter-late", "yaml-repaired", "name-form", "metadata-nested")
+    assert fixed.rules == ("file-encoding", "frontmatter-late", "yaml-repaired", "name-form", "metadata-nested")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_several_breaches_are_mended_at_once() -> None:
 )
 def test_what_would_be_a_guess_is_left_alone(name: str, text: str) -> None:
     fixed = fix(text.encode(), name)
-    assert (fixed.content, fixed.mended) == (text.encode(), ())
+    assert (fixed.content, fixed.rules) == (text.encode(), ())
 
 
 def test_a_byte_order_mark_stays() -> None:
@@ -111,7 +111,7 @@ def test_whatever_is_written_mending_keeps_every_value_and_settles(
 ) -> None:
     before = f"---\nname: {name}\ndescription: {description}\nlicense: {more}\n---\n{body}".encode()
     fixed = fix(before, "one")
-    if not fixed.mended:
+    if not fixed.rules:
         assert fixed.content == before
         return
     old, new = parse(before), parse(fixed.content)
@@ -119,7 +119,7 @@ def test_whatever_is_written_mending_keeps_every_value_and_settles(
     for key in {*(old.values or {})} - {"name", "metadata"}:
         assert new.values[key] == (old.values or {})[key]
     assert new.body == old.body
-    assert fix(fixed.content, "one").mended == ()
+    assert fix(fixed.content, "one").rules == ()
 
 
 @given(st.binary(max_size=300))

@@ -26,8 +26,8 @@ def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path
     assert driver["name"] == "skillhub"
     assert [rule["id"] for rule in driver["rules"]] == ["file-unreferenced", "key-unknown"]
     for rule in driver["rules"]:
-        assert rule["shortDescription"]["text"] == RULES[rule["id"]].sentence
-        assert rule["help"]["text"] == RULES[rule["id"]].mend
+        assert rule["shortDescription"]["text"] == RULES[rule["id"]].requirement
+        assert rule["help"]["text"] == RULES[rule["id"]].fix
         assert rule["defaultConfiguration"]["level"] in {"error", "warning", "note"}
     first, second = run["results"]
     assert (first["ruleId"], first["ruleIndex"], first["level"]) == ("key-unknown", 1, "error")

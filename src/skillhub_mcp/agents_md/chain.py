@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.agents_md.files import Note, Place, find, read
+from skillhub_mcp.agents_md.files import FoundAgentsFile, Note, find, read
 
 # A cut at a line's end is worth so much of the text's share.
 _WORTH_A_LINE = 4
@@ -13,9 +13,9 @@ _WORTH_A_LINE = 4
 
 @dataclass(frozen=True, slots=True)
 class AdoptedFile:
-    """An AGENTS.md as it is shown: its text, whole or cut, and the file that it comes from."""
+    """An AGENTS.md as it is shown: its text, whole or truncate, and the file that it comes from."""
 
-    place: Place
+    place: FoundAgentsFile
     text: str
 
 
@@ -34,7 +34,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
     Files are counted from the root. One budget of `max_bytes` runs over all texts together, and is shared so that a
     short text is whole and a long one starves no other: the nearest file always has its share.
     """
-    found: list[tuple[Place, str]] = []
+    found: list[tuple[FoundAgentsFile, str]] = []
     notes: list[Note] = []
     seen: dict[str, int] = {}
     identities: set[tuple[int, int]] = set()
@@ -42,7 +42,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
         place = find(directory, root=root)
         if isinstance(place, Note):
             notes.append(place)
-        if not isinstance(place, Place) or place.identity in identities:
+        if not isinstance(place, FoundAgentsFile) or place.identity in identities:
             continue
         if len(found) == max_files:
             notes.append(Note(place.path, f"is not shown, for there are more than {max_files}; read it yourself"))
@@ -58,7 +58,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
     shares = fair_shares([len(text.encode()) for _, text in found], max_bytes)
     files = []
     for (place, text), share in zip(found, shares, strict=True):
-        shown = cut(text, share)
+        shown = truncate(text, share)
         if shown != text:
             size = len(text.encode())
             notes.append(
@@ -80,7 +80,7 @@ def fair_shares(sizes: Sequence[int], budget: int) -> list[int]:
     return shares
 
 
-def cut(text: str, max_bytes: int) -> str:
+def truncate(text: str, max_bytes: int) -> str:
     """Return the beginning of `text`, at most `max_bytes` of UTF-8, ending at a line's end where that costs little."""
     encoded = text.encode()
     if len(encoded) <= max_bytes:

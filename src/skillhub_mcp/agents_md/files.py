@@ -14,7 +14,7 @@ _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FoundAgentsFile:
     """An AGENTS.md that is there. `real` is where a link leads; `identity` is the same for two names of one file."""
 
     path: str
@@ -32,7 +32,7 @@ class Note:
     message: str
 
 
-def find(directory: str, *, root: str) -> Place | Note | None:
+def find(directory: str, *, root: str) -> FoundAgentsFile | Note | None:
     """Return the AGENTS.md of a directory, why it cannot be used, or None where there is none. Reads no body."""
     path = os.path.join(directory, AGENTS_FILE)
     try:
@@ -50,10 +50,10 @@ def find(directory: str, *, root: str) -> Place | Note | None:
     if not stat.S_ISREG(status.st_mode):
         return Note(path, "is not a file")
     mtime_ms = status.st_mtime_ns // _NANOSECONDS_A_MILLISECOND
-    return Place(path, real, mtime_ms, status.st_size, (status.st_dev, status.st_ino))
+    return FoundAgentsFile(path, real, mtime_ms, status.st_size, (status.st_dev, status.st_ino))
 
 
-def read(place: Place) -> tuple[str, list[Note]]:
+def read(place: FoundAgentsFile) -> tuple[str, list[Note]]:
     """Return the text of a file, without blanks at its end, and what there is to say of it; "" where it has none."""
     try:
         # The place may have become a pipe since, which would wait for a writer, or another link.

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 
 from skillhub_mcp.agents_md.chain import Chain, read_chain
-from skillhub_mcp.agents_md.files import AGENTS_FILE, Note, Place, find, is_within
+from skillhub_mcp.agents_md.files import AGENTS_FILE, FoundAgentsFile, Note, find, is_within
 from skillhub_mcp.agents_md.reminders import agents_context, resume_reminder
 from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsFile, AgentsState, ResolvedAgents
 from skillhub_mcp.errors import InvalidArgument
@@ -119,7 +119,7 @@ class AgentsResolver:
         identities: set[tuple[int, int]] = set()
         for directory in directories:
             place = find(directory, root=self.project.root)
-            if not isinstance(place, Place) or place.size == 0 or place.identity in identities:
+            if not isinstance(place, FoundAgentsFile) or place.size == 0 or place.identity in identities:
                 continue
             identities.add(place.identity)
             if known.get(place.path) != place.mtime_ms:
@@ -129,7 +129,7 @@ class AgentsResolver:
     def _note(self, own: str | None) -> None:
         """Take an AGENTS.md that is itself about to be read for known."""
         place = None if own is None else find(own, root=self.project.root)
-        if isinstance(place, Place):
+        if isinstance(place, FoundAgentsFile):
             self._loaded[place.path] = place.mtime_ms
 
     def _directory(self, target: str) -> tuple[str | None, str | None]:
@@ -172,5 +172,5 @@ class AgentsResolver:
         return project
 
 
-def _told(place: Place) -> AgentsFile:
+def _told(place: FoundAgentsFile) -> AgentsFile:
     return AgentsFile(path=place.path, mtimeMs=place.mtime_ms, sizeBytes=place.size)

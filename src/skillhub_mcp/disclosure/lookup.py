@@ -72,11 +72,11 @@ class SkillLookup:
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         name = unicodedata.normalize("NFKC", skill_name).strip()
         snapshot = self._live.skills_alone()
-        skill = snapshot.named(name) or snapshot.named(skill_name)
+        skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None:
             # It may have been written since the last look.
             snapshot = self._live.skills_alone(anew=True)
-            skill = snapshot.named(name) or snapshot.named(skill_name)
+            skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None or policy.hides(skill):
             raise _not_found(name, snapshot, policy)
         return FoundByName(snapshot, skill)

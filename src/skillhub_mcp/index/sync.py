@@ -165,7 +165,7 @@ class IndexSync:
         def look(memory: ScanCache) -> Scan:
             # Another process may have published less meanwhile.
             enough = covered and memory.keys() >= known
-            return self._scan(memory, lately=before.memory, only=only if enough else None)
+            return self._scan(memory, recent=before.memory, only=only if enough else None)
 
         with observe(self._observer, SyncEvent()) as sync:
             seen, published = self._indexer.sync(look, force=force, anew=anew, failed=self._failed_version)
@@ -193,7 +193,7 @@ class IndexSync:
         if self._spare is None:
             self._spare = self._make_spare()
         try:
-            _, published = self._spare.sync(lambda memory: self._scan(memory, lately=seen.memory))
+            _, published = self._spare.sync(lambda memory: self._scan(memory, recent=seen.memory))
         except IndexUnavailable as second:
             log.warning("There is no index in memory either: %s", second.message)
             return View(self._served(seen), None, problem=problem)
@@ -240,11 +240,11 @@ class IndexSync:
         self,
         memory: ScanCache,
         *,
-        lately: ScanCache | None = None,
+        recent: ScanCache | None = None,
         reread: bool = False,
         only: Sequence[str] | None = None,
     ) -> Scan:
-        seen = scan(self._roots, memory=memory, lately=lately or {}, admission=LENIENT, reread=reread, only=only)
+        seen = scan(self._roots, memory=memory, recent=recent or {}, admission=LENIENT, reread=reread, only=only)
         self._last_read = seen.memory
         self.scan_seconds = seen.snapshot.report.seconds
         return seen

@@ -60,7 +60,7 @@ class PublishedEntry:
         return next((file for file in self.files if file.path == path), None)
 
 
-def entry_of(directory: str, name: str, before: PublishedEntry | None, *, serve_dotfiles: bool) -> PublishedEntry:
+def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, serve_dotfiles: bool) -> PublishedEntry:
     """Return the entry of the skill in `directory` as its files are now, published under `name`.
 
     It is `before` itself where nothing changed since; else only the files that did are read.

@@ -23,10 +23,10 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
-from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, entry_of, published_file
+from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
 from skillhub_mcp.publishing.entry_cache import EntryCache
 from skillhub_mcp.publishing.normalization import Withheld, published_document
-from skillhub_mcp.publishing.uris import SCHEME, UriPath, segments_of, skill_file, skill_paths, uri_of
+from skillhub_mcp.publishing.uris import SCHEME, UriPath, build_uri, parse_uri, skill_file, skill_paths
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
@@ -53,11 +53,11 @@ class PublishedSkill:
     @property
     def uri(self) -> str:
         """The URI of its SKILL.md."""
-        return uri_of(skill_file(self.path))
+        return build_uri(skill_file(self.path))
 
     def file_uri(self, file_path: str) -> str:
         """Return the URI of one of its files."""
-        return uri_of((*self.path, *file_path.split("/")))
+        return build_uri((*self.path, *file_path.split("/")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Publisher:
         for uri in uris:
             try:
                 path, rest = self._find(shelf, policy, uri)
-                places[uri] = (path, rest) if uri == uri_of((*path, *rest)) else None
+                places[uri] = (path, rest) if uri == build_uri((*path, *rest)) else None
             except ResourceNotFound:
                 places[uri] = None
         paths = list(dict.fromkeys(place[0] for place in places.values() if place is not None))
@@ -223,11 +223,11 @@ class Publisher:
                 found.append(_skill_resource(path, str(entry.frontmatter["description"])))
         return found
 
-    def places(self) -> Sequence[str]:
+    def uri_paths(self) -> Sequence[str]:
         """Return where each skill that is offered stands among the URIs, as they have it behind their scheme."""
         shelf, policy = self._present()
         offered = (path for path, skill in shelf.skills.items() if policy.offers(skill))
-        return [uri_of(path).removeprefix(SCHEME) for path in offered]
+        return [build_uri(path).removeprefix(SCHEME) for path in offered]
 
     def base_uri(self, skill: Skill) -> str | None:
         """Return the URI of a skill's directory, or None for one that is not published, as far as that is known yet."""
@@ -235,9 +235,9 @@ class Publisher:
         if path is None:
             return None
         entry = self._kept.of([skill.directory]).get(skill.directory)
-        return None if entry is not None and entry.withheld is not None else uri_of(path)
+        return None if entry is not None and entry.withheld is not None else build_uri(path)
 
-    def standings(self) -> Iterator[Publication]:
+    def publications(self) -> Iterator[Publication]:
         """Yield what becomes of every skill that this server offers, by its directory."""
         shelf, policy = self._present()
         for skill in shelf.snapshot.everything:
@@ -296,7 +296,7 @@ class Publisher:
 
     def _find(self, shelf: _UriIndex, policy: Policy, uri: str) -> tuple[UriPath, UriPath]:
         """Return the path of the skill that `uri` lies in, and what follows it."""
-        segments = segments_of(uri) or ()
+        segments = parse_uri(uri) or ()
         for length in range(2, min(len(segments), shelf.longest) + 1):
             skill = shelf.skills.get(segments[:length])
             if skill is not None and policy.offers(skill):
@@ -316,7 +316,7 @@ class Publisher:
         for path in paths:
             skill = shelf.skills[path]
             before = kept.get(skill.directory)
-            entry = entry_of(skill.directory, path[-1], before, serve_dotfiles=self._serve_dotfiles)
+            entry = refresh_entry(skill.directory, path[-1], before, serve_dotfiles=self._serve_dotfiles)
             if entry is not before:
                 changed[skill.directory] = entry
             found.append(PublishedSkill(path, skill, entry))
@@ -352,7 +352,7 @@ class Publisher:
     def _made_anew(self, published: PublishedSkill, uri: str) -> PublishedSkill:
         """Read all of a skill's files again, whatever their stamps say."""
         skill = published.skill
-        entry = entry_of(skill.directory, published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
+        entry = refresh_entry(skill.directory, published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
         self._kept.keep({skill.directory: entry})
         if entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {entry.withheld}")
@@ -362,7 +362,9 @@ class Publisher:
 def _shelved(snapshot: Snapshot) -> _UriIndex:
     skills = skill_paths(snapshot)
     copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
-    named = {skill.directory for source in {r.source for r in snapshot.report.roots} for skill in snapshot.of(source)}
+    named = {
+        skill.directory for source in {r.source for r in snapshot.report.roots} for skill in snapshot.by_source(source)
+    }
     listed = [
         path
         for path, skill in skills.items()
@@ -393,16 +395,16 @@ def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
 
 
 def _skill_resource(path: UriPath, description: str) -> Resource:
-    return Resource(uri_of(skill_file(path)), path[-1], _SKILL_FILE_TYPE, description)
+    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, description)
 
 
 def _to_cursor(path: UriPath) -> str:
-    return base64.urlsafe_b64encode(uri_of(path).encode()).decode()
+    return base64.urlsafe_b64encode(build_uri(path).encode()).decode()
 
 
 def _from_cursor(cursor: str) -> UriPath:
     try:
-        path = segments_of(base64.b64decode(cursor, altchars=b"-_", validate=True).decode())
+        path = parse_uri(base64.b64decode(cursor, altchars=b"-_", validate=True).decode())
     except (binascii.Error, ValueError):
         path = None
     if path is None:

@@ -98,12 +98,12 @@ def _directories(skill: Skill) -> UriPath | None:
     return names if all(map(_fits, names)) else None
 
 
-def uri_of(path: Iterable[str]) -> str:
+def build_uri(path: Iterable[str]) -> str:
     """Return the URI of these segments: a skill's, a directory's or a file's. A directory's ends without a slash."""
     return SCHEME + "/".join(quote_from_bytes(os.fsencode(segment), safe="") for segment in path)
 
 
-def segments_of(uri: str) -> UriPath | None:
+def parse_uri(uri: str) -> UriPath | None:
     """Return the segments of a URI, or None where it is none of ours, or longer than any of ours can be."""
     if not uri.startswith(SCHEME) or len(uri) > MAX_URI_CHARACTERS or "?" in uri or "#" in uri:
         return None

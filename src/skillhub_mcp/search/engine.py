@@ -202,9 +202,9 @@ class SearchEngine:
         snapshot = scope.snapshot
         found = []
         for hit, matched in zip(shown, result.matched([hit.directory for hit in shown]), strict=True):
-            skill = snapshot.at(hit.directory)
+            skill = snapshot.by_directory(hit.directory)
             if skill is not None:
-                copies = (snapshot.at(directory) for directory in result.copies.get(hit.directory, ()))
+                copies = (snapshot.by_directory(directory) for directory in result.copies.get(hit.directory, ()))
                 handles = tuple(snapshot.handle(copy) for copy in copies if copy is not None)
                 found.append(FoundSkill(skill, snapshot.handle(skill), hit.score, hit.reason, tuple(matched), handles))
         return SearchAnswer(
@@ -226,7 +226,7 @@ class SearchEngine:
         visible = self._visible.directories(snapshot, policy)
         among = _narrowed(visible, snapshot, policy, parameters)
         skills = sorted(
-            (skill for skill in map(snapshot.at, among) if skill is not None),
+            (skill for skill in map(snapshot.by_directory, among) if skill is not None),
             key=lambda skill: (skill.name, skill.directory),
         )
         return SearchAnswer(
@@ -247,21 +247,21 @@ def _narrowed(visible: frozenset[str], snapshot: Snapshot, policy: Policy, param
     With a source, a skill of that source counts even where another source's skill has its name.
     """
     if parameters.source is not None:
-        of_source = snapshot.of(parameters.source)
+        of_source = snapshot.by_source(parameters.source)
         visible = frozenset(skill.directory for skill in of_source if is_searchable(skill, policy))
     if not parameters.where:
         return visible
-    skills = (snapshot.at(directory) for directory in visible)
+    skills = (snapshot.by_directory(directory) for directory in visible)
     return frozenset(skill.directory for skill in skills if skill is not None and parameters.where.matches(skill))
 
 
 def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:
     def describe(directory: str) -> tuple[str, str]:
-        skill = scope.snapshot.at(directory)
+        skill = scope.snapshot.by_directory(directory)
         return ("", "") if skill is None else (skill.name, skill.description)
 
     # A skill whose name or safe alias is the query, as it is or with its words joined, comes first.
-    named = scope.snapshot.named(parameters.text) or scope.snapshot.named(safe_alias(parameters.text))
+    named = scope.snapshot.find(parameters.text) or scope.snapshot.find(safe_alias(parameters.text))
     return SearchRequest(
         parameters.text,
         limit=parameters.limit * _CANDIDATES_PER_HIT,

@@ -1,1 +1,1 @@
-"""What is a skill? Reading, discovering and naming skills; nothing here knows of search or of MCP."""
+"""Skills: discovering, parsing and naming them. Independent of search and of MCP."""

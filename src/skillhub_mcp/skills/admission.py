@@ -1,7 +1,7 @@
-"""Which breaches keep a skill out? One answer for each kind of reader; nothing is read here, and nothing is lost.
+"""Admission: the violations that exclude a skill, for each of its consumers. No I/O.
 
-What a scan remembers is judged anew by each reader, so that one scan serves the hub, a strict registry and Codelia's
-tools alike.
+Admission is applied to what a scan has read, so that one scan serves the hub, a strict registry and the agent-context
+tools.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.skills.model import HeaderShape, Skill
-from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, breach
+from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, violation
 
 _UNUSABLE = frozenset(rule.id for rule in RULES.values() if rule.refuses)
 _SPECIFIED = frozenset(rule.id for rule in RULES.values() if rule.verdict is Severity.ERROR)
 _NAMED = frozenset({"name-missing"})
 _REGISTRY = frozenset({"registry-markup", "registry-lines", "registry-line-length"})
-_CODELIA = _NAMED | {"name-form", "name-ascii", "name-directory", "description-length"}
+_AGENT_CONTEXT = _NAMED | {"name-form", "name-ascii", "name-directory", "description-length"}
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Which rules refuse a skill, and the bounds that a strict registry sets (seed 003 §4.2).
+    """The rules that exclude a skill, and the limits of a strict registry.
 
-    Without `max_header_lines` and `max_line_characters`, and with `markup` allowed, those rules are not looked at.
+    The registry's rules are checked only if `max_header_lines` or `max_line_characters` is set, or `markup` is False.
     """
 
     refusing: frozenset[str]
@@ -32,45 +32,47 @@ class Admission:
     max_header_lines: int | None = None
     max_line_characters: int | None = None
 
-    def breaches(self, skill: Skill | None, found: Sequence[Diagnostic], shape: HeaderShape) -> tuple[Diagnostic, ...]:
-        """Return what is wrong for this reader: what reading `found`, and what only this reader minds."""
+    def violations(
+        self, skill: Skill | None, found: Sequence[Diagnostic], shape: HeaderShape
+    ) -> tuple[Diagnostic, ...]:
+        """Return the violations that reading `found`, and those of rules that only this consumer has."""
         more: list[Diagnostic] = []
         if skill is not None and self.ascii_names and not skill.name.isascii():
-            more.append(breach("name-ascii", f"the name is {skill.name!r}"))
+            more.append(violation("name-ascii", f"the name is {skill.name!r}"))
         if not self.markup and shape.markup is not None:
-            more.append(breach("registry-markup", f"the value of {shape.markup!r} holds an angle bracket"))
+            more.append(violation("registry-markup", f"the value of {shape.markup!r} contains an angle bracket"))
         if self.max_header_lines is not None and shape.lines > self.max_header_lines:
-            more.append(breach("registry-lines", f"the frontmatter has {shape.lines:,} lines"))
+            more.append(violation("registry-lines", f"the frontmatter has {shape.lines:,} lines"))
         if self.max_line_characters is not None and shape.longest > self.max_line_characters:
-            what = f"a line has {shape.longest:,} characters"
-            more.append(breach("registry-line-length", what, line=shape.longest_at))
+            message = f"a line has {shape.longest:,} characters"
+            more.append(violation("registry-line-length", message, line=shape.longest_at))
         return (*found, *more) if more else tuple(found)
 
-    def refuses(self, breaches: Sequence[Diagnostic]) -> bool:
-        """Whether one of these breaches keeps the skill out."""
-        return any(diagnostic.rule in self.refusing for diagnostic in breaches)
+    def refuses(self, violations: Sequence[Diagnostic]) -> bool:
+        """Whether one of these violations excludes the skill."""
+        return any(diagnostic.rule in self.refusing for diagnostic in violations)
 
-    def reason(self, breaches: Sequence[Diagnostic]) -> Diagnostic:
-        """Return the one of a refused skill's breaches that keeps it out, what makes it unusable before all else."""
-        return min(breaches, key=lambda d: (d.rule not in self.refusing, d.rule not in _UNUSABLE))
+    def reason(self, violations: Sequence[Diagnostic]) -> Diagnostic:
+        """Return the violation that excludes a refused skill; one that makes it unusable comes first."""
+        return min(violations, key=lambda d: (d.rule not in self.refusing, d.rule not in _UNUSABLE))
 
 
 LENIENT = Admission(_UNUSABLE)
-"""The hub's own: whatever has a name and a description is served (DECISIONS 11)."""
+"""The hub's default: every skill with a name and a description is served."""
 
 STRICT = Admission(_UNUSABLE | _SPECIFIED)
-"""SKILLHUB_STRICT: whatever breaks the specification is refused."""
+"""SKILLHUB_STRICT: a skill that violates the specification is refused."""
 
-CODELIA = Admission(_UNUSABLE | _CODELIA, ascii_names=True)
-"""Seed 000 §5.3."""
+AGENT_CONTEXT = Admission(_UNUSABLE | _AGENT_CONTEXT, ascii_names=True)
+"""The agent-context tools: the name and the description have to conform, and the name has to be ASCII."""
 
 REGISTRY_LENIENT = Admission(_UNUSABLE - {"description-missing"})
-"""Seed 003 §4.3, for libraries that are being moved: a missing description is empty, and noted."""
+"""The lenient registry, for libraries under migration: a missing description is empty, and reported."""
 
 REGISTRY_STRICT = Admission(_UNUSABLE | _NAMED | _REGISTRY, markup=False, max_header_lines=200, max_line_characters=500)
-"""Seed 003 §4.2 and §4.3."""
+"""The strict registry: a name is required, and markup and long frontmatter are refused."""
 
 
 def registry_strict(*, max_header_lines: int, max_line_characters: int) -> Admission:
-    """Return seed 003's strict reader with other bounds."""
+    """Return the strict registry's admission with other limits."""
     return replace(REGISTRY_STRICT, max_header_lines=max_header_lines, max_line_characters=max_line_characters)

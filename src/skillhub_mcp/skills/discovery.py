@@ -1,7 +1,7 @@
-"""Where below a root are SKILL.md files? A walk over directory entries; no file is opened.
+"""Discovery of SKILL.md files below the roots: a walk over directory entries that opens no file.
 
-The rules (DECISIONS 9): a found skill ends the descent; hidden directories and node_modules are skipped; links
-to directories are followed, cycles end, and one real directory is found once however many ways lead to it.
+The rules: a skill ends the descent; hidden directories, node_modules and __pycache__ are skipped; symbolic links to
+directories are followed, cycles end, and a real directory is found once, however many links lead to it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class FoundSkillFile:
-    """A SKILL.md and its stat values. `directory` is canonical; `name` is its directory's name as linked."""
+    """A SKILL.md and its stat values. `directory` is canonical; `name` is the directory's name, or the link's."""
 
     directory: str
     root: str
@@ -34,14 +34,14 @@ class FoundSkillFile:
 
 @dataclass(frozen=True, slots=True)
 class WalkProblem:
-    """A place that could not be looked into, and why."""
+    """A path that could not be read, and the reason."""
 
     path: str
     reason: str
 
 
 class SkipReason(str, Enum):
-    """Why a walk passed something by that is no fault of anyone's (seed 003 §3.2)."""
+    """Why a walk skipped a path that is not at fault."""
 
     HIDDEN = "hidden directory"
     SKIPPED = "directory of a package manager or an interpreter"
@@ -52,7 +52,7 @@ class SkipReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """What a walk passed by: how many for each reason, and the paths of the first hundred for each."""
+    """The paths that a walk skipped: the count for each reason, and the first hundred paths for each."""
 
     counts: Mapping[SkipReason, int] = field(default_factory=dict)
     paths: Mapping[SkipReason, tuple[str, ...]] = field(default_factory=dict)
@@ -60,9 +60,9 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One walk over all roots: what was found, by directory, where looking failed, and what was passed by.
+    """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `covered` are the canonical directories that were walked, where the walk was limited to some.
+    `covered` are the canonical directories that were walked, if the walk was limited; otherwise None.
     """
 
     found: tuple[FoundSkillFile, ...]
@@ -72,21 +72,21 @@ class Walk:
 
 
 def walk_roots(roots: tuple[SkillRoot, ...]) -> Walk:
-    """Find every SKILL.md below `roots`, in a stable order. A root that is missing is a problem, not an error."""
+    """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised."""
     walker = _Walker()
     for root in roots:
         walker.walk(root, root.path, os.path.basename(root.path), 0)
-    return walker.outcome()
+    return walker.result()
 
 
 def walk_changes(roots: tuple[SkillRoot, ...], changes: Sequence[str], known: Collection[str]) -> Walk:
-    """Find every SKILL.md at or around the paths in `changes` alone; `known` are the skill directories so far.
+    """Find every SKILL.md at or around the paths in `changes`; `known` are the known skill directories.
 
-    What lies elsewhere is not looked at. A path outside every root, or one that a whole walk would skip, is nothing.
-    Only where a change may concern a skill that is linked in, the walk is a whole one: such a skill is known by where
-    it lies, and no longer by the link that led there.
+    Nothing else is walked. Paths outside every root, and paths that a full walk would skip, are ignored. If a change
+    may concern a symlinked skill, all roots are walked: such a skill is known by its real directory, not by the links
+    that lead to it.
     """
-    # A change may be named by any way that leads to it.
+    # The same change may be reported under several paths.
     paths = list(
         dict.fromkeys(path for change in changes for path in (os.path.abspath(change), os.path.realpath(change)))
     )
@@ -101,12 +101,12 @@ def walk_changes(roots: tuple[SkillRoot, ...], changes: Sequence[str], known: Co
             covered.update({start: None, directory: None})
             if os.path.isdir(directory):
                 walker.walk(root, directory, os.path.basename(start), depth)
-    return walker.outcome(covered=tuple(covered))
+    return walker.result(covered=tuple(covered))
 
 
 def _may_concern_links(roots: tuple[SkillRoot, ...], paths: Sequence[str], known: Collection[str]) -> bool:
-    # Within a skill there are no links to others; whatever else changed may have been one, or have held one.
-    loose = [path for path in paths if not (_is_plainly_below(roots, path) and _is_within_one(path, known))]
+    # A skill contains no links to other skills; any other path may be such a link, or may have contained one.
+    loose = [path for path in paths if not (_is_plainly_below(roots, path) and _is_within_any(path, known))]
     if not loose:
         return False
     linked = [directory for directory in known if not _is_plainly_below(roots, directory)]
@@ -119,7 +119,7 @@ def _may_concern_links(roots: tuple[SkillRoot, ...], paths: Sequence[str], known
     )
 
 
-def _is_within_one(path: str, directories: Collection[str]) -> bool:
+def _is_within_any(path: str, directories: Collection[str]) -> bool:
     while path not in directories:
         above = os.path.dirname(path)
         if above == path:
@@ -138,12 +138,12 @@ def _is_skipped(name: str) -> bool:
 
 
 def is_at_or_below(path: str, directory: str) -> bool:
-    """Whether `path` is `directory` or lies in it, by their names alone."""
+    """Whether `path` is `directory` or lies in it. Compares the paths only."""
     return path == directory or path.startswith(os.path.join(directory, ""))
 
 
 def _names_below(root: SkillRoot, path: str) -> list[str] | None:
-    """Return the names that lead from a root to a path, or None for one that lies elsewhere."""
+    """Return the components of a path relative to a root, or None for a path outside it."""
     for above in (root.path, os.path.abspath(os.path.expanduser(root.given))):
         if path == above:
             return []
@@ -154,7 +154,7 @@ def _names_below(root: SkillRoot, path: str) -> list[str] | None:
 
 
 def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int] | None:
-    """Return the directory to walk for one changed path and its depth below the root, or None."""
+    """Return the directory to walk for one changed path and its depth below the root, or None for nothing to walk."""
     names = _names_below(root, path)
     if names is None:
         return None
@@ -166,7 +166,7 @@ def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int
             return None
         start = os.path.join(start, name)
         if not os.path.isdir(start):
-            # Gone, or a file beside the skills: there is nothing to walk, and what was known below it goes.
+            # Removed, or a file outside the skills: there is nothing to walk, and known skills below it are dropped.
             return start, depth
     return start, len(names)
 
@@ -182,16 +182,16 @@ class _Walker:
 
     def walk(self, root: SkillRoot, directory: str, name: str, depth: int) -> None:
         if root.source is not Source.HUB and not os.path.lexists(root.path):
-            # Most projects and most people have none; a directory that someone set is another matter.
+            # Most projects and homes have no skills; only a configured directory has to exist.
             return
         self._left = root.max_directories
         for file in self._walk(directory, root.path, name, depth):
             self._found.setdefault(file.directory, file)
         if self._left is not None and self._left < 0:
-            bound = f"holds more than {root.max_directories:,} directories: the rest was not looked at"
-            self._problems[_problem(root.path, bound)] = None
+            reason = f"has more than {root.max_directories:,} directories; the rest was not searched"
+            self._problems[_problem(root.path, reason)] = None
 
-    def outcome(self, covered: tuple[str, ...] | None = None) -> Walk:
+    def result(self, covered: tuple[str, ...] | None = None) -> Walk:
         return Walk(
             found=tuple(self._found[directory] for directory in sorted(self._found)),
             problems=tuple(self._problems),
@@ -200,7 +200,7 @@ class _Walker:
         )
 
     def _walk(self, directory: str, root: str, name: str, depth: int) -> Iterator[FoundSkillFile]:
-        # A second way to a directory counts only where it is shorter: then it may lead deeper than the first one did.
+        # A second path to a directory is walked only if it is shorter: then the walk may reach deeper than before.
         if self._seen.get(directory, MAX_DEPTH + 1) <= depth:
             return
         self._seen[directory] = depth
@@ -213,62 +213,62 @@ class _Walker:
                 return
         entry, subdirectories = self._list(directory, depth)
         if entry is not None:
-            # Even an unusable SKILL.md makes this directory a skill's own: nothing below it is another.
+            # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
             found = self._stat_skill_file(entry, directory, root, name)
             if found is not None:
                 yield found
             return
-        # Sorted, and links last: which name a skill is found by must not hang on the order the disk gives.
+        # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
         for _, subdirectory_name, path in sorted(subdirectories):
-            # A link's own name may be one that cannot be written down.
+            # The name of a link may not be UTF-8.
             name = subdirectory_name if _is_text(subdirectory_name) else os.path.basename(path)
             yield from self._walk(path, root, name, depth + 1)
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
-        """Return the entry of a directory's SKILL.md, or else the directories in it that are to be walked."""
+        """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""
         subdirectories: list[tuple[bool, str, str]] = []
-        passed: list[tuple[SkipReason, str]] = []
+        skipped: list[tuple[SkipReason, str]] = []
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
                     if entry.name == SKILL_FILE:
                         return entry, []
-                    self._sort(entry, depth, subdirectories, passed)
+                    self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
             self._problems[_problem(directory, error)] = None
             return None, []
-        for reason, path in passed:
-            self._pass_by(reason, path)
+        for reason, path in skipped:
+            self._skip(reason, path)
         if not subdirectories and depth:
-            self._pass_by(SkipReason.NO_SKILL, directory)
+            self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
 
-    def _sort(
+    def _classify(
         self,
         entry: os.DirEntry[str],
         depth: int,
         subdirectories: list[tuple[bool, str, str]],
-        passed: list[tuple[SkipReason, str]],
+        skipped: list[tuple[SkipReason, str]],
     ) -> None:
-        """Put an entry among the directories to walk, or among what is passed by."""
+        """Add an entry to the directories to walk, or to the skipped paths."""
         if entry.name[0] == "." or entry.name in _SKIPPED:
             reason = SkipReason.HIDDEN if entry.name[0] == "." else SkipReason.SKIPPED
-            passed.append((reason if entry.is_dir(follow_symlinks=False) else SkipReason.NO_DIRECTORY, entry.path))
+            skipped.append((reason if entry.is_dir(follow_symlinks=False) else SkipReason.NO_DIRECTORY, entry.path))
             return
         try:
             path = _real_directory(entry)
         except OSError as error:
-            # Such as a link to itself: it must not hide its neighbours.
+            # For example a link to itself, which must not hide its siblings.
             self._problems[_problem(entry.path, error)] = None
             return
         if path is None:
-            passed.append((SkipReason.NO_DIRECTORY, entry.path))
+            skipped.append((SkipReason.NO_DIRECTORY, entry.path))
         elif depth >= MAX_DEPTH:
-            passed.append((SkipReason.TOO_DEEP, entry.path))
+            skipped.append((SkipReason.TOO_DEEP, entry.path))
         else:
             subdirectories.append((path != entry.path, entry.name, path))
 
-    def _pass_by(self, reason: SkipReason, path: str) -> None:
+    def _skip(self, reason: SkipReason, path: str) -> None:
         self._counts[reason] += 1
         paths = self._paths.setdefault(reason, [])
         if len(paths) < MAX_NAMED_PER_REASON:
@@ -276,7 +276,7 @@ class _Walker:
 
     def _stat_skill_file(self, entry: os.DirEntry[str], directory: str, root: str, name: str) -> FoundSkillFile | None:
         try:
-            # A link from SKILL.md is followed here; the confined read refuses one that leaves the skill.
+            # A symlinked SKILL.md is followed here; the confined read refuses one that leads out of the skill.
             status = entry.stat()
         except OSError as error:
             self._problems[_problem(entry.path, error)] = None
@@ -290,7 +290,7 @@ class _Walker:
 def _real_directory(entry: os.DirEntry[str]) -> str | None:
     """Return the canonical path of a directory or of a link to one; None for anything else. Raises OSError.
 
-    Below a canonical directory only a link can make a path that is not canonical, so only links are resolved.
+    Below a canonical directory, only a link can make a path non-canonical, so only links are resolved.
     """
     if entry.is_dir(follow_symlinks=False):
         return entry.path
@@ -304,7 +304,7 @@ def _problem(path: str, reason: str | OSError) -> WalkProblem:
 
 
 def _writable(path: str) -> str:
-    # Reports travel as UTF-8, which has no place for the bytes of an undecodable name.
+    # Reports are sent as UTF-8, which cannot represent undecodable names.
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What does a skill's SKILL.md say now? Tier 2 of disclosure, read from the file each time."""
+"""Tier 2 of disclosure: a skill's instructions, read from its SKILL.md on every call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 
 
 def read_document(skill: Skill) -> SkillDocument:
-    """Read `skill`'s SKILL.md as it is now. Raises SkillUnreadable when it is gone or no longer usable."""
+    """Read the SKILL.md of `skill`. Raises SkillUnreadable if it no longer exists or is no longer usable."""
     path = os.path.join(skill.directory, SKILL_FILE)
     try:
         content = read_whole(skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)

@@ -1,13 +1,10 @@
-"""How is a SKILL.md read? Bytes in; frontmatter values, body and diagnostics out. No I/O.
+"""The parser of SKILL.md: bytes in; frontmatter values, body and diagnostics out. No I/O.
 
-The rules of this module:
-1. A real YAML parser reads first; a repair is tried only after it failed, and is always noted.
-2. Scalars are the text that was written: `1.10`, `yes` and `2024-01-01` stay text (DECISIONS 15).
-3. Everything is bounded while it is read: characters, depth, nodes.
-4. The closing fence is a line, never a substring: `---` inside a value or the body is just text.
-5. A header of nothing but one-line `key: value` pairs is read without the YAML machinery, which costs five times as
-   much as all the rest of a scan. Whatever is not beyond doubt goes to the real parser; a property test holds both to
-   one outcome.
+Its rules:
+1. A YAML parser reads the frontmatter first. A repair is tried only if that fails, and is always reported.
+2. Scalars keep their text: `1.10`, `yes` and `2024-01-01` are strings.
+3. Characters, depth and nodes are bounded while they are read.
+4. The closing fence is a whole line: `---` inside a value or the body is ordinary text.
 """
 
 from __future__ import annotations
@@ -18,10 +15,10 @@ from dataclasses import dataclass
 
 import yaml
 
-from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_FRONTMATTER_CHARACTERS = 64 * 1024
-# No header needs more bytes: four for each character, and as much again for blanks before it and for the fences.
+# Four bytes for each character, and as much again for blanks before the header and for the fences.
 MAX_HEADER_BYTES = 2 * 4 * MAX_FRONTMATTER_CHARACTERS
 MAX_DEPTH = 32
 MAX_NODES = 10_000
@@ -30,30 +27,20 @@ _OPENING = re.compile(r"-{3}[ \t]*\r?\n")
 _CLOSING = re.compile(r"^-{3}[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _OPENING_BYTES = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n \t]*-{3}[ \t]*\r?\n")
 _CLOSING_BYTES = re.compile(rb"(?<=\n)-{3}[ \t]*\r?(?:\n|\Z)")
-# Blanks stand in one place only: two ways to share them out would take the square of their number.
+# Blanks match in one place only: two ways to divide them would make matching quadratic.
 _MAYBE_OPENING_BYTES = re.compile(rb"(?:\xef\xbb?\xbf?)?[\r\n \t]*(?:-{1,2}|-{3}[ \t]*\r?)?\Z")
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_NULL_WORDS = frozenset({"", "~", "null", "Null", "NULL"})
+_UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TOP_LEVEL_LINE = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?:[ \t]+(?P<value>.*))?$")
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-# What YAML allows nowhere, not even quoted.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Characters that YAML allows nowhere, not even quoted.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
-# One line `key: value` or `key:`, in printable characters that end no line for YAML either.
-_PAIR = re.compile(
-    r"( {0,8})([A-Za-z][A-Za-z0-9_.-]{0,100}):"
-    r"(?:[ ]+([^\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
-    r"(?:[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]*"
-    r"[^\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff])?))?[ ]*\r?\Z"
-)
-_INDICATORS = frozenset("-?:,[]{}#&*!|>'\"%@`")
-_MAX_PLAIN_LINES = 1_000
-_NOT_PLAIN_SCALAR = object()
-# A value that begins so is a structure, a comment or already quoted: quoting it would change what it means.
+# A value with such a prefix is a structure, a comment or already quoted: quoting would change its meaning.
 _NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "#")
 _NOT_STRUCTURED = ("'", '"', "|", ">", "#")
-# libyaml reads ten times faster; the pure parser is the same language, for an installation without it.
+# libyaml is ten times faster; the pure-Python parser reads the same language where libyaml is not installed.
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# The pure parser also fails in chr(), where an escape names no character.
+# The pure-Python parser also fails in chr(), for an escape that is no character.
 _UNPARSABLE = (yaml.YAMLError, ValueError, OverflowError)
 
 Value = object  # None, str, list[Value] or dict[str, Value]
@@ -61,7 +48,11 @@ Value = object  # None, str, list[Value] or dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A SKILL.md taken apart. `values` is None when the frontmatter could not be used; `diagnostics` says why."""
+    """A parsed SKILL.md. `values` is None if the frontmatter is unusable; `diagnostics` say why.
+
+    `lines` gives the 1-based line of each top-level key. `header` is the frontmatter's text between the fences, which
+    starts on line `first_line`.
+    """
 
     values: Mapping[str, Value] | None
     lines: Mapping[str, int]
@@ -72,11 +63,11 @@ class Document:
 
 
 class _TooComplex(Exception):
-    """The YAML is deeper or larger than any honest frontmatter."""
+    """The YAML exceeds the limits on depth or size."""
 
 
 class _Broken(yaml.YAMLError):
-    """The parser's events are not a document."""
+    """The parser's events do not form one document."""
 
     def __init__(self, problem: str, event: yaml.Event) -> None:
         super().__init__(problem)
@@ -84,26 +75,26 @@ class _Broken(yaml.YAMLError):
 
 
 def parse(content: bytes) -> Document:
-    """Take a SKILL.md's bytes apart (seed 002 §5.2, DECISIONS 11 and 15). Never raises on bad content."""
+    """Parse the bytes of a SKILL.md. Never raises on bad content."""
     text, found = decode(content)
     if text is None:
         return Document(None, {}, "", tuple(found))
-    header, body, first_line, fence_breaches = _split(text)
-    found += fence_breaches
+    header, body, first_line, fence_violations = _split(text)
+    found += fence_violations
     if header is None:
         return Document(None, {}, body, tuple(found))
-    values, lines, yaml_breaches = _read_yaml(header, first_line)
-    return Document(values, lines, body, (*found, *yaml_breaches), header, first_line)
+    values, lines, yaml_violations = _read_yaml(header, first_line)
+    return Document(values, lines, body, (*found, *yaml_violations), header, first_line)
 
 
 def header_end(content: bytes, *, whole: bool) -> int | None:
-    """Return how many of a file's first bytes decide what its frontmatter is; None when more of them are needed.
+    """Return how many leading bytes of a file determine its frontmatter; None if more bytes are needed.
 
-    `whole` says that `content` is all of the file. What lies behind those bytes changes nothing (seed 003 §1).
+    `whole` says that `content` is the entire file. Bytes after the returned position change nothing.
     """
     content = content[:MAX_HEADER_BYTES]
     enough = len(content) if whole or len(content) == MAX_HEADER_BYTES else None
-    if content.startswith(_UTF_16_MARKS):
+    if content.startswith(_UTF_16_BOMS):
         return enough
     opening = _OPENING_BYTES.match(content)
     if opening is None:
@@ -115,31 +106,31 @@ def header_end(content: bytes, *, whole: bool) -> int | None:
 
 
 def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
-    """Return the text of a file and what is odd about its encoding; no text where it is none (DECISIONS 15)."""
+    """Return the text of a file and diagnostics on its encoding; the text is None for a binary file."""
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if content.startswith(mark):
+    for bom, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if content.startswith(bom):
             text = content[2:].decode(encoding, errors="replace")
             if "\0" in text:
-                return None, [breach("file-binary", "the file holds NUL characters")]
-            return text, [breach("file-encoding", f"the file is {encoding.upper()}")]
+                return None, [violation("file-binary", "the file contains NUL characters")]
+            return text, [violation("file-encoding", f"the file is encoded as {encoding.upper()}")]
     if b"\0" in content:
-        return None, [breach("file-binary", "the file holds NUL bytes")]
+        return None, [violation("file-binary", "the file contains NUL bytes")]
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        # Windows-1252 is what such files nearly always are; Latin-1 takes the few bytes it leaves undefined.
+        # Such files are nearly always Windows-1252; Latin-1 covers the few bytes that it leaves undefined.
         try:
             text = content.decode("cp1252")
         except UnicodeDecodeError:
             text = content.decode("latin-1")
-        return text, [breach("file-encoding", "the file is not UTF-8; it was read as Windows-1252", line=line)]
+        return text, [violation("file-encoding", "the file is not UTF-8; it was read as Windows-1252", line=line)]
 
 
 def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
-    """Return the frontmatter's text, the body, the line the frontmatter's text begins on, and any breaches."""
+    """Return the frontmatter's text, the body, the first line of the frontmatter's text, and any violations."""
     found: list[Diagnostic] = []
     start = len(text) - len(text.lstrip("\r\n \t"))
     opening = _OPENING.match(text, start)
@@ -148,19 +139,19 @@ def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
             None,
             text,
             1,
-            [breach("frontmatter-missing", "the file does not begin with a line ---", line=1)],
+            [violation("frontmatter-missing", "the file does not start with a line ---", line=1)],
         )
     if start:
-        found.append(breach("frontmatter-late", "the frontmatter does not begin on the first line", line=1))
+        found.append(violation("frontmatter-late", "the frontmatter does not start on the first line", line=1))
     header_start = opening.end()
     first_line = text.count("\n", 0, header_start) + 1
     closing = _CLOSING.search(text, header_start)
     if closing is not None and closing.start() - header_start <= MAX_FRONTMATTER_CHARACTERS:
         return text[header_start : closing.start()], text[closing.end() :], first_line, found
     found.append(
-        breach(
+        violation(
             "frontmatter-unclosed",
-            f"no closing line --- within {MAX_FRONTMATTER_CHARACTERS:,} characters",
+            f"there is no closing line --- within {MAX_FRONTMATTER_CHARACTERS:,} characters",
             line=first_line - 1,
         )
     )
@@ -171,13 +162,10 @@ _Yaml = tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]
 
 
 def _read_yaml(header: str, first_line: int) -> _Yaml:
-    plain = _plain_values(header, first_line)
-    if plain is not None:
-        return (*plain, [])
     try:
         return _values(header, first_line)
     except _TooComplex as error:
-        return None, {}, [breach("yaml-too-complex", str(error), line=first_line)]
+        return None, {}, [violation("yaml-too-complex", str(error), line=first_line)]
     except _UNPARSABLE as error:
         failure = _yaml_failure(error, header, first_line)
     for attempt in _repairs(header):
@@ -186,23 +174,23 @@ def _read_yaml(header: str, first_line: int) -> _Yaml:
         except (_TooComplex, *_UNPARSABLE):
             continue
         if values is not None:
-            return values, lines, [breach("yaml-repaired", failure.message, line=failure.line), *found]
+            return values, lines, [violation("yaml-repaired", failure.message, line=failure.line), *found]
     return None, {}, [failure]
 
 
 def _repairs(header: str) -> Iterator[str]:
-    """Yield what the header perhaps was meant to be, the least change first."""
+    """Yield likely intended headers, the smallest change first."""
     printable = _UNPRINTABLE.sub(" ", header)
     lines = printable.split("\n")
     tried = {header}
-    for kept, wanted in (
+    for prefixes, needs_quotes in (
         (_NOT_PLAIN, _is_broken),
         (_NOT_PLAIN, lambda _: True),
-        # A value that looks like a list or a map and is none is not worth a skill, unless it is what names it.
-        (_NOT_STRUCTURED, _is_broken_aside),
-        (_NOT_STRUCTURED, _is_plain_or_broken_aside),
+        # A broken list or map becomes text rather than cost the whole skill, except in `name` and `description`.
+        (_NOT_STRUCTURED, _is_broken_and_optional),
+        (_NOT_STRUCTURED, _is_plain_or_broken_and_optional),
     ):
-        attempt = "\n".join(_rewritten_lines(lines, kept, wanted))
+        attempt = "\n".join(_quoted_lines(lines, prefixes, needs_quotes))
         if attempt not in tried:
             tried.add(attempt)
             yield attempt
@@ -212,57 +200,15 @@ def _values(header: str, first_line: int) -> _Yaml:
     reader = _EventReader(header, first_line)
     values = reader.document()
     if not isinstance(values, dict):
-        return None, {}, [breach("yaml-not-mapping", "the frontmatter is not a map", line=first_line)]
+        return None, {}, [violation("yaml-not-mapping", "the frontmatter is not a mapping", line=first_line)]
     return values, reader.lines, list(reader.found)
 
 
-def _plain_values(header: str, first_line: int) -> tuple[dict[str, Value], dict[str, int]] | None:
-    """Read a header of one-line pairs, at most one map of such pairs deep; None for anything else (rule 5)."""
-    values: dict[str, Value] = {}
-    lines: dict[str, int] = {}
-    inner: dict[str, Value] | None = None
-    indent = ""
-    for number, line in enumerate(header.split("\n"), first_line):
-        if not line or line == "\r":
-            continue
-        pair = _PAIR.match(line)
-        if pair is None or number - first_line > _MAX_PLAIN_LINES:
-            return None
-        blanks, key, written = pair.groups()
-        if blanks:
-            if inner is None or written is None or blanks != (indent or blanks):
-                return None
-            indent, target = blanks, inner
-        else:
-            # A key with nothing behind and nothing below has no value, which the parser may say.
-            if inner == {}:
-                return None
-            lines[key] = number
-            inner, indent, target = (None, "", values) if written is not None else ({}, "", values)
-        value = inner if written is None else _plain_scalar(written)
-        if value is _NOT_PLAIN_SCALAR or key in target:
-            return None
-        target[key] = value
-    return None if inner == {} else (values, lines)
-
-
-def _plain_scalar(written: str) -> Value:
-    """Return what a scalar on one line stands for, or `_NOT_PLAIN_SCALAR` where that takes the parser to tell."""
-    first = written[0]
-    if first in "\"'":
-        quoted = written[1:-1]
-        closed = len(written) > 1 and written[-1] == first
-        return quoted if closed and first not in quoted and "\\" not in quoted else _NOT_PLAIN_SCALAR
-    if first in _INDICATORS or written[-1] == ":" or ": " in written or " #" in written:
-        return _NOT_PLAIN_SCALAR
-    return None if written in _NULL_WORDS else written
-
-
 class _EventReader:
-    """Makes plain values of the parser's events, counting as it goes.
+    """Builds plain values from the parser's events and enforces the limits.
 
-    Events, not nodes: PyYAML composes nodes by recursion in C, where a few thousand brackets end the whole process.
-    An alias is written out where it stands, so that an alias bomb meets the same bounds as any other text.
+    Events, not nodes: PyYAML composes nodes by recursion in C, where a few thousand brackets crash the process.
+    An alias is expanded in place, so that the same limits apply to an alias bomb as to any other text.
     """
 
     def __init__(self, header: str, first_line: int) -> None:
@@ -277,7 +223,7 @@ class _EventReader:
         self._characters = 0
 
     def document(self) -> Value:
-        """Return the value of the only document; an empty one is an empty map."""
+        """Return the value of the only document; an empty document is an empty mapping."""
         self._next()  # the stream's start
         if isinstance(self._next(), yaml.StreamEndEvent):
             return {}
@@ -285,16 +231,16 @@ class _EventReader:
         self._next()  # the document's end
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
-            raise _Broken("a second YAML document begins", after)
+            raise _Broken("a second YAML document starts", after)
         return value
 
     def _value(self, event: yaml.Event, depth: int) -> Value:
         if isinstance(event, yaml.AliasEvent):
-            return self._written_out(event, depth)
+            return self._expanded(event, depth)
         text = event.value if isinstance(event, yaml.ScalarEvent) else ""
         self._count(text, depth)
-        if not text.isascii() and _HALF_CHARACTER.search(text):
-            raise _Broken("found half of a character", event)
+        if not text.isascii() and _SURROGATE.search(text):
+            raise _Broken("found a lone surrogate", event)
         anchor = getattr(event, "anchor", None)
         if anchor is not None:
             self._unfinished.add(anchor)
@@ -304,7 +250,7 @@ class _EventReader:
         elif isinstance(event, yaml.SequenceStartEvent):
             value = self._sequence(depth)
         else:
-            value = None if not getattr(event, "style", None) and text in _NULL_WORDS else text
+            value = None if not getattr(event, "style", None) and text in _NULLS else text
         if anchor is not None:
             self._unfinished.discard(anchor)
             self._anchored[anchor] = value
@@ -318,7 +264,7 @@ class _EventReader:
             if not isinstance(key, str):
                 key = "?"
             if key in values:
-                self._note("yaml-duplicate-key", f"{key!r} stands twice", event)
+                self._report("yaml-duplicate-key", f"{key!r} occurs more than once", event)
             if depth == 0:
                 self.lines[key] = self._line(event)
             values[key] = self._value(self._next(), depth + 1)
@@ -330,12 +276,12 @@ class _EventReader:
             values.append(self._value(event, depth + 1))
         return values
 
-    def _written_out(self, event: yaml.AliasEvent, depth: int) -> Value:
+    def _expanded(self, event: yaml.AliasEvent, depth: int) -> Value:
         if event.anchor in self._unfinished:
-            raise _TooComplex(f"the alias {event.anchor!r} stands in what it stands for")
+            raise _TooComplex(f"the alias {event.anchor!r} refers to itself")
         if event.anchor not in self._anchored:
             raise _Broken(f"undefined alias {event.anchor!r}", event)
-        self._note("yaml-alias", f"the alias {event.anchor!r} is used", event)
+        self._report("yaml-alias", f"the alias {event.anchor!r} is used", event)
         return self._copy(self._anchored[event.anchor], depth)
 
     def _copy(self, value: Value, depth: int) -> Value:
@@ -350,16 +296,16 @@ class _EventReader:
         self._nodes += 1
         self._characters += len(text)
         if depth > MAX_DEPTH:
-            raise _TooComplex(f"the frontmatter is nested more than {MAX_DEPTH} deep")
+            raise _TooComplex(f"the frontmatter is nested more than {MAX_DEPTH} levels deep")
         if self._nodes > MAX_NODES:
-            raise _TooComplex(f"the frontmatter holds more than {MAX_NODES:,} keys and values")
+            raise _TooComplex(f"the frontmatter has more than {MAX_NODES:,} keys and values")
         if self._characters > MAX_FRONTMATTER_CHARACTERS:
             raise _TooComplex(
-                f"the frontmatter's aliases stand for more than {MAX_FRONTMATTER_CHARACTERS:,} characters"
+                f"the frontmatter's aliases expand to more than {MAX_FRONTMATTER_CHARACTERS:,} characters"
             )
 
-    def _note(self, rule: str, what: str, event: yaml.Event) -> None:
-        self.found[breach(rule, what, line=self._line(event))] = None
+    def _report(self, rule: str, message: str, event: yaml.Event) -> None:
+        self.found[violation(rule, message, line=self._line(event))] = None
 
     def _line(self, event: yaml.Event) -> int:
         mark = event.start_mark
@@ -367,7 +313,7 @@ class _EventReader:
 
 
 def _line_at(index: int, header: str, first_line: int) -> int:
-    # Not the parser's own count of lines: for it, U+2028 and the like end a line, for an editor they do not.
+    # Not the parser's line number: it counts U+2028 and the like as line breaks, and editors do not.
     return first_line + header.count("\n", 0, index)
 
 
@@ -376,13 +322,13 @@ def _yaml_failure(error: Exception, header: str, first_line: int) -> Diagnostic:
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     index = None if mark is None else mark.index
     if isinstance(error, yaml.reader.ReaderError):
-        # Its position counts bytes in one parser and characters in the other.
+        # One parser gives its position in bytes, the other in characters.
         index = next((found.start() for found in _UNPRINTABLE.finditer(header)), None)
-    return breach("yaml-invalid", str(problem), line=None if index is None else _line_at(index, header, first_line))
+    return violation("yaml-invalid", str(problem), line=None if index is None else _line_at(index, header, first_line))
 
 
 def repaired(header: str) -> str:
-    """Return the header as it is read where it is not YAML as written, or as it is where that does not help either."""
+    """Return the first repair of an invalid header that is valid YAML, or the header itself if none is."""
     for attempt in _repairs(header):
         try:
             if _values(attempt, 1)[0] is not None:
@@ -392,26 +338,28 @@ def repaired(header: str) -> str:
     return header
 
 
-def _is_plain_or_broken_aside(entry: str) -> bool:
-    return not entry.partition(":")[2].strip().startswith(("[", "{")) or _is_broken_aside(entry)
+def _is_plain_or_broken_and_optional(entry: str) -> bool:
+    return not entry.partition(":")[2].strip().startswith(("[", "{")) or _is_broken_and_optional(entry)
 
 
-def _is_broken_aside(entry: str) -> bool:
-    """Whether an entry is broken that a skill can do without."""
+def _is_broken_and_optional(entry: str) -> bool:
+    """Whether an entry is broken and a skill does not need it."""
     return entry.partition(":")[0] not in ("name", "description") and _is_broken(entry)
 
 
 def _is_broken(entry: str) -> bool:
-    """Whether one `key: value`, which may run on over lines, is not YAML by itself."""
+    """Whether one `key: value`, which may continue over several lines, is not valid YAML by itself."""
     try:
         return _values(entry, 1)[0] is None
     except (_TooComplex, *_UNPARSABLE):
         return True
 
 
-def _rewritten_lines(lines: list[str], kept: tuple[str, ...], wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Put those values in quotes, where colons, hashes and quotes are only text, that are `wanted` and do not begin
-    with one of the signs `kept`. Lines stay lines; `wanted` is asked of each whole `key: value`.
+def _quoted_lines(lines: list[str], prefixes: tuple[str, ...], needs_quotes: Callable[[str], bool]) -> Iterator[str]:
+    """Quote the values for which `needs_quotes` holds, so that their colons, hashes and quotes are only text.
+
+    `needs_quotes` is given each whole `key: value`. Values that start with one of `prefixes` stay as they are. The
+    number of lines does not change.
     """
     position = 0
     while position < len(lines):
@@ -420,14 +368,14 @@ def _rewritten_lines(lines: list[str], kept: tuple[str, ...], wanted: Callable[[
         position += 1
         match = _TOP_LEVEL_LINE.match(line)
         value = (match.group("value") or "").rstrip() if match else ""
-        if match is None or not value or value.startswith(kept):
+        if match is None or not value or value.startswith(prefixes):
             yield line
             continue
         written = [value]
         while position < len(lines) and lines[position][:1] in (" ", "\t") and lines[position].strip():
             written.append(lines[position].strip())
             position += 1
-        if not wanted("\n".join(lines[first:position])):
+        if not needs_quotes("\n".join(lines[first:position])):
             yield from lines[first:position]
             continue
         ending = "\r" if line.endswith("\r") else ""

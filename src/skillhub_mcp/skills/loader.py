@@ -1,4 +1,4 @@
-"""The small loader of seed 004, for a program of one's own: a directory of skills, their descriptions, their bodies."""
+"""`SkillLoader`, a small loader for Python programs: the skills of one directory, their descriptions and bodies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ParsedSkill(TypedDict):
 
 
 class SkillSummary(TypedDict):
-    """What a `SkillLoader` knows of a skill without its body. `path` is the SKILL.md, `dir` its directory."""
+    """A skill without its body, as `SkillLoader.skills` returns it. `path` is the SKILL.md, `dir` its directory."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class SkillSummary(TypedDict):
 
 
 class SkillLoader:
-    """The skills below one directory, as seed 004 has them: names are read at once, bodies when they are asked for."""
+    """The skills below one directory. Frontmatter is read by the constructor, bodies on request."""
 
     def __init__(self, skills_dir: Path | str) -> None:
         self._roots = make_roots([os.fspath(skills_dir)])
@@ -47,7 +47,7 @@ class SkillLoader:
 
     @property
     def skills(self) -> dict[str, SkillSummary]:
-        """The skills that were found, by name."""
+        """The skills as of the last scan, by name."""
         return {
             skill.name: SkillSummary(
                 name=skill.name,
@@ -59,13 +59,13 @@ class SkillLoader:
         }
 
     def load_skills(self) -> None:
-        """Look at the directory again: what is new is found, what is gone goes."""
+        """Scan the directory again, to find new and changed skills and to drop deleted ones."""
         self._snapshot = self._scan()
 
     def parse_skill_md(self, path: Path | str) -> ParsedSkill | None:
-        """Return what one SKILL.md says, or None where it has no usable frontmatter; never raises on its content.
+        """Parse one SKILL.md. Returns None if its frontmatter is unusable; never raises on its content.
 
-        Raises FileNotFoundError where there is no such file.
+        Raises FileNotFoundError if the file does not exist.
         """
         given = Path(path)
         directory = given.parent.resolve()
@@ -75,28 +75,28 @@ class SkillLoader:
         except SkillHubError:
             return None
         stamp = FileStamp(status.st_mtime_ns, status.st_size, "", 0)
-        place = os.fspath(directory)
-        read = parse_skill(content, directory=place, root=place, directory_name=directory.name, stamp=stamp)
-        if read.skill is None or not read.skill.description:
+        root = os.fspath(directory)
+        parsed = parse_skill(content, directory=root, root=root, directory_name=directory.name, stamp=stamp)
+        if parsed.skill is None or not parsed.skill.description:
             return None
         return ParsedSkill(
-            name=read.skill.name, description=read.skill.description, body=read.body, path=given, dir=directory
+            name=parsed.skill.name, description=parsed.skill.description, body=parsed.body, path=given, dir=directory
         )
 
     def get_descriptions(self) -> str:
-        """Return a line `- name: description` for each skill, for a system prompt."""
+        """Return one line `- name: description` per skill, for a system prompt."""
         lines = (f"- {skill.name}: {' '.join(skill.description.split())}" for skill in self._snapshot.skills)
         return "\n".join(lines) or NO_SKILLS
 
     def get_skill_content(self, name: str) -> str:
-        """Return `# Skill: name`, a blank line and the body as the file holds it now.
+        """Return `# Skill: name`, a blank line and the body, read from the file now.
 
         Raises SkillNotFound and SkillUnreadable.
         """
-        skill = self._snapshot.named(name)
+        skill = self._snapshot.find(name)
         if skill is None:
             raise not_found(name, self.skills, search_tool="get_descriptions")
         return f"# Skill: {skill.name}\n\n{read_document(skill).instructions}"
 
     def _scan(self) -> Snapshot:
-        return scan(self._roots, memory={}, reading=ReadDepth.HEADER).snapshot
+        return scan(self._roots, memory={}, depth=ReadDepth.HEADER).snapshot

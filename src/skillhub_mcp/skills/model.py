@@ -1,4 +1,4 @@
-"""The values that cross every border: a skill, its document, and what a scan found. No I/O, no policy."""
+"""The values that all layers share: a skill, its document, and the stamp of its file. No I/O, no policy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SKILL_FILE = "SKILL.md"
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """A SKILL.md as it was when it was read: its mtime, its size in bytes, and the SHA-256 of what was read.
+    """The state of a SKILL.md when it was read: its mtime, its size in bytes, and the SHA-256 of the bytes read.
 
-    `content_hash` begins with `header:` where only the frontmatter was read, and is empty where nothing could be.
+    `content_hash` starts with `header:` if only the frontmatter was read, and is empty if nothing could be read.
     """
 
     mtime_ns: int
@@ -25,16 +25,16 @@ class FileStamp:
 
     @property
     def is_of_whole_file(self) -> bool:
-        """Whether equal hashes mean equal files."""
+        """Whether the hash covers the whole file, so that equal hashes mean equal files."""
         return bool(self.content_hash) and not self.content_hash.startswith("header:")
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderShape:
-    """What a strict registry judges a frontmatter by besides its values (seed 003 §4.2).
+    """The properties of a frontmatter, besides its values, for which a strict registry has rules.
 
-    `longest` counts the characters of the longest line outside the description, which stands on line `longest_at` of
-    SKILL.md; `markup` is the first key whose value holds an angle bracket.
+    `longest` is the length in characters of the longest line outside the description, and `longest_at` its line in
+    SKILL.md. `markup` is the first key whose value contains an angle bracket.
     """
 
     lines: int = 0
@@ -48,12 +48,12 @@ NO_SHAPE = HeaderShape()
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Tier 1 of disclosure: everything about a skill but its body.
+    """Tier 1 of disclosure: everything about a skill except its body.
 
-    `directory` is the canonical path of the skill's own directory and the key of its row in the index;
-    `root` is the canonical path of the root it was found under. `category` and `tags` are lower-case.
-    `allowed_tools_text` is what was written where `allowed_tools` came from text (DECISIONS 14), `argument_hint` what
-    a person is told that they may type behind the skill's name.
+    `directory` is the canonical path of the skill's directory and the key of its row in the index;
+    `root` is the canonical path of the root it was found under. `category` and `tags` are lowercase.
+    `allowed_tools_text` is the original text if `allowed-tools` was a string; `argument_hint` describes the arguments
+    that a user may type after the skill's name.
     """
 
     name: str
@@ -78,18 +78,18 @@ class Skill:
 
     @property
     def alias(self) -> str:
-        """The name in the specification's alphabet; equal to the name for a conforming one."""
+        """The name in the specification's form; for a conforming name, the name itself."""
         return safe_alias(self.name)
 
     @property
     def searchable_text(self) -> str:
-        """Name, description, tags and category: all that an embedding provider may see (seed 002 §6.3)."""
+        """Name, description, tags and category: the only text that an embedding provider receives."""
         return "\n".join((self.name, self.description, " ".join(self.tags), self.category or "")).strip()
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDocument:
-    """Tier 2 of disclosure: a skill's SKILL.md as read now. `instructions` is the body without frontmatter."""
+    """Tier 2 of disclosure: a skill and its `instructions`, the body of SKILL.md without the frontmatter."""
 
     skill: Skill
     instructions: str

@@ -1,4 +1,4 @@
-"""Names of skills: how two are compared, the specification's form, and the alias of a name outside it. Pure."""
+"""Names of skills: comparison, the specification's form, and the safe alias of any other name. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ _IS_AN_ALIAS = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def fold_name(name: str) -> str:
-    """Return what a name, a category or a tag is compared by: NFKC, blanks collapsed, without regard to case."""
+    """Return the form in which names, categories and tags are compared: NFKC, case-folded, blanks collapsed."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return " ".join(text.split()).casefold()
 
 
 def safe_alias(name: str) -> str:
-    """Return `name` in lower-case letters and digits of any script joined by single hyphens, at most 64 of them."""
+    """Return `name` as lowercase letters and digits of any script, joined by single hyphens, at most 64 characters.
+
+    A name without letters and digits has an empty alias.
+    """
     if _IS_AN_ALIAS.fullmatch(name):
         return name
     folded = unicodedata.normalize("NFKC", name).lower()
@@ -24,5 +27,5 @@ def safe_alias(name: str) -> str:
 
 
 def is_specified_name(name: str) -> bool:
-    """Whether `name` has the specification's form (NFKC, lower-case letters of any script, digits, single hyphens)."""
+    """Whether `name` has the specification's form: NFKC, lowercase letters of any script, digits, single hyphens."""
     return bool(name) and name == safe_alias(name)

@@ -1,4 +1,4 @@
-"""Which skill does a SKILL.md describe? Frontmatter values become a `Skill`, or a reason why not. No I/O."""
+"""Parsing a SKILL.md into a `Skill` with its diagnostics, or into the diagnostics that say why not. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
 from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.names import is_specified_name
-from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.rules import Diagnostic, violation
 
 SPECIFIED_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 MAX_NAME = 256
@@ -25,10 +25,9 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 @dataclass(frozen=True, slots=True)
 class ParseResult:
-    """What one SKILL.md came to: a skill with its diagnostics, or no skill and the diagnostics that say why.
+    """The result for one SKILL.md: a skill with its diagnostics, or no skill and the diagnostics that say why.
 
-    A skill that is here may still be kept out for one of its breaches: `admission` decides that. `lines` says where
-    each top-level key stands.
+    `admission` may still exclude the skill because of its violations. `lines` maps top-level keys to their lines.
     """
 
     skill: Skill | None
@@ -39,7 +38,7 @@ class ParseResult:
 
 
 def parse_skill(content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> ParseResult:
-    """Read a SKILL.md's bytes as the skill in `directory` (seed 002 §5.2). Never raises on bad content."""
+    """Parse the bytes of a SKILL.md as the skill in `directory`. Never raises on bad content."""
     document = parse(content)
     found = list(document.diagnostics)
     if document.values is None:
@@ -52,12 +51,14 @@ def parse_skill(content: bytes, *, directory: str, root: str, directory_name: st
     compatibility = _text(document, "compatibility", found)
     if compatibility is not None and len(compatibility) > MAX_SPECIFIED_COMPATIBILITY:
         line = document.lines.get("compatibility")
-        found.append(breach("compatibility-length", f"it has {len(compatibility):,} characters", line=line))
+        found.append(
+            violation("compatibility-length", f"the compatibility has {len(compatibility):,} characters", line=line)
+        )
     tools_text = document.values.get("allowed-tools")
     tools = _allowed_tools(document, found)
     license_text = _text(document, "license", found)
-    hidden_from_models = _switch(document, "disable-model-invocation", found, default=False)
-    for_people = _switch(document, "user-invocable", found, default=True)
+    disable_model_invocation = _boolean(document, "disable-model-invocation", found, default=False)
+    user_invocable = _boolean(document, "user-invocable", found, default=True)
     diagnostics = tuple(found)
     if not name:
         return ParseResult(None, diagnostics, document.body, _shape(document), document.lines)
@@ -75,18 +76,18 @@ def parse_skill(content: bytes, *, directory: str, root: str, directory_name: st
         metadata=metadata,
         diagnostics=diagnostics,
         stamp=stamp,
-        version=_stated(document, metadata, "version"),
-        author=_stated(document, metadata, "author"),
+        version=_top_level_or_metadata(document, metadata, "version"),
+        author=_top_level_or_metadata(document, metadata, "author"),
         allowed_tools_text=tools_text if isinstance(tools_text, str) else None,
-        disable_model_invocation=hidden_from_models,
-        user_invocable=for_people,
-        argument_hint=_stated(document, metadata, "argument-hint"),
+        disable_model_invocation=disable_model_invocation,
+        user_invocable=user_invocable,
+        argument_hint=_top_level_or_metadata(document, metadata, "argument-hint"),
     )
     return ParseResult(skill, diagnostics, document.body, _shape(document), document.lines)
 
 
 def allowed_tools(value: Value) -> tuple[str, ...]:
-    """Return `allowed-tools` as a list: text is split at blanks and commas outside parentheses (DECISIONS 14)."""
+    """Return `allowed-tools` as a tuple. A string is split at blanks and commas outside parentheses."""
     if isinstance(value, list):
         return tuple(text for item in value if isinstance(item, str) and (text := item.strip()))
     return tuple(_split_outside_parentheses(value)) if isinstance(value, str) else ()
@@ -96,25 +97,25 @@ def _allowed_tools(document: Document, found: list[Diagnostic]) -> tuple[str, ..
     value = (document.values or {}).get("allowed-tools")
     if isinstance(value, dict):
         line = document.lines.get("allowed-tools")
-        found.append(breach("key-type", "allowed-tools is neither text nor a list", line=line))
+        found.append(violation("key-type", "allowed-tools is neither a string nor a list", line=line))
     return allowed_tools(value)
 
 
-def _stated(document: Document, metadata: Mapping[str, Value], key: str) -> str | None:
-    """Return what stands at the top, as seed 003 §4.1 has it, or else where the specification would have it."""
+def _top_level_or_metadata(document: Document, metadata: Mapping[str, Value], key: str) -> str | None:
+    """Return the value of a top-level key, or else of the same key in `metadata`, where the specification puts it."""
     at_top = (document.values or {}).get(key)
     value = metadata.get(key) if at_top is None else at_top
     return _one_line(value) or None if isinstance(value, str) else None
 
 
-def _switch(document: Document, key: str, found: list[Diagnostic], *, default: bool) -> bool:
+def _boolean(document: Document, key: str, found: list[Diagnostic], *, default: bool) -> bool:
     value = (document.values or {}).get(key)
     if value is None:
         return default
     word = value.strip().lower() if isinstance(value, str) else ""
     if word in _TRUE_WORDS or word in _FALSE_WORDS:
         return word in _TRUE_WORDS
-    found.append(breach("key-type", f"{key} is neither true nor false", line=document.lines.get(key)))
+    found.append(violation("key-type", f"{key} is neither true nor false", line=document.lines.get(key)))
     return default
 
 
@@ -127,16 +128,16 @@ def _shape(document: Document) -> HeaderShape:
     longest = max(others, key=len, default="")
     markup = None
     if "<" in header or ">" in header:
-        markup = next((key for key, value in (document.values or {}).items() if _holds_markup(value)), None)
+        markup = next((key for key, value in (document.values or {}).items() if _contains_markup(value)), None)
     return HeaderShape(len(lines), len(longest), document.first_line + lines.index(longest) if longest else 0, markup)
 
 
-def _holds_markup(value: Value) -> bool:
+def _contains_markup(value: Value) -> bool:
     if isinstance(value, str):
         return "<" in value or ">" in value
     if isinstance(value, dict):
-        return any(_holds_markup(key) or _holds_markup(item) for key, item in value.items())
-    return isinstance(value, list) and any(_holds_markup(item) for item in value)
+        return any(_contains_markup(key) or _contains_markup(item) for key, item in value.items())
+    return isinstance(value, list) and any(_contains_markup(item) for item in value)
 
 
 def _split_outside_parentheses(text: str) -> Iterator[str]:
@@ -164,15 +165,15 @@ def _name(document: Document, directory_name: str, found: list[Diagnostic]) -> s
     written = _normalised_name(_text(document, "name", found) or "")
     name = written or _normalised_name(directory_name)
     if not written:
-        found.append(breach("name-missing", f"there is no name; {directory_name!r} is used", line=line))
+        found.append(violation("name-missing", f"there is no name; {directory_name!r} is used", line=line))
     elif name != _normalised_name(directory_name):
-        found.append(breach("name-directory", f"the directory is named {directory_name!r}", line=line))
+        found.append(violation("name-directory", f"the directory is named {directory_name!r}", line=line))
     if not name:
-        found.append(breach("name-unusable", "not even the directory has a name", line=line))
+        found.append(violation("name-unusable", "neither the frontmatter nor the directory gives a name", line=line))
     elif len(name) > MAX_NAME:
-        found.append(breach("name-unusable", f"the name has {len(name):,} characters", line=line))
+        found.append(violation("name-unusable", f"the name has {len(name):,} characters", line=line))
     elif written and not is_specified_name(name):
-        found.append(breach("name-form", f"the name is {name!r}", line=line))
+        found.append(violation("name-form", f"the name is {name!r}", line=line))
     return name
 
 
@@ -184,9 +185,9 @@ def _description(document: Document, found: list[Diagnostic]) -> str:
     line = document.lines.get("description")
     description = (_text(document, "description", found) or "").strip()
     if not description:
-        found.append(breach("description-missing", "there is no description", line=line))
+        found.append(violation("description-missing", "there is no description", line=line))
     elif len(description) > MAX_SPECIFIED_DESCRIPTION:
-        found.append(breach("description-length", f"the description has {len(description):,} characters", line=line))
+        found.append(violation("description-length", f"the description has {len(description):,} characters", line=line))
     return description
 
 
@@ -196,16 +197,16 @@ def _text(document: Document, key: str, found: list[Diagnostic]) -> str | None:
         return value
     line = document.lines.get(key)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        found.append(breach("key-type", f"{key} is a list; its items were joined", line=line))
+        found.append(violation("key-type", f"{key} is a list; its items were joined", line=line))
         return " ".join(str(item) for item in value)
-    found.append(breach("key-type", f"{key} is not text", line=line))
+    found.append(violation("key-type", f"{key} is not a string", line=line))
     return None
 
 
 def _unknown_keys(document: Document) -> Iterator[Diagnostic]:
     for key in document.values or {}:
         if key not in SPECIFIED_KEYS:
-            yield breach("key-unknown", f"{key!r} is not a specified key", line=document.lines.get(key))
+            yield violation("key-unknown", f"{key!r} is not a specified key", line=document.lines.get(key))
 
 
 def _metadata(document: Document, found: list[Diagnostic]) -> Mapping[str, Value]:
@@ -214,32 +215,32 @@ def _metadata(document: Document, found: list[Diagnostic]) -> Mapping[str, Value
     if metadata is None:
         return {}
     if not isinstance(metadata, dict):
-        found.append(breach("key-type", "metadata is not a map", line=line))
+        found.append(violation("key-type", "metadata is not a mapping", line=line))
         return {}
     nested = [key for key, value in metadata.items() if not isinstance(value, str)]
     if nested:
-        found.append(breach("metadata-nested", f"metadata.{nested[0]} is not text", line=line))
+        found.append(violation("metadata-nested", f"metadata.{nested[0]} is not a string", line=line))
     return metadata
 
 
 def _skillhub_metadata(
     metadata: Mapping[str, Value], document: Document, found: list[Diagnostic]
 ) -> tuple[str | None, tuple[str, ...], bool]:
-    """Read category, tags and alwaysApply in the flat form, else in seed 002's nested form (DECISIONS 13)."""
+    """Return category, tags and alwaysApply from the flat keys `skillhub.*`, or else from the map `skillhub`."""
     nested = metadata.get("skillhub")
     inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
 
-    def own(key: str) -> Value:
+    def value(key: str) -> Value:
         return metadata.get(f"skillhub.{key}", inner.get(key))
 
-    category = own("category")
+    category = value("category")
     if category is not None and not isinstance(category, str):
-        found.append(breach("key-type", "the category is not text", line=document.lines.get("metadata")))
+        found.append(violation("key-type", "the category is not a string", line=document.lines.get("metadata")))
         category = None
-    always = own("alwaysApply")
+    always = value("alwaysApply")
     return (
         (_one_line(category).lower() or None) if category else None,
-        _tags(own("tags")),
+        _tags(value("tags")),
         isinstance(always, str) and always.strip().lower() in _TRUE_WORDS,
     )
 

@@ -1,7 +1,7 @@
-"""Which skills are there, of whose, and what of those that are not? Seed 003's registry over the hub's own scan.
+"""The registry: an index of skills by name and source, with a report on every path that gave no skill.
 
-It reads as much of each SKILL.md as its frontmatter takes and no body, runs nothing, and grants nothing. Each build
-and each refresh makes a new snapshot; one that was handed out never changes.
+It reads each SKILL.md up to the end of its frontmatter, runs nothing and grants no permissions. Each build and each
+refresh makes a new snapshot; a snapshot never changes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, entry_of, index_of
-from skillhub_mcp.skills.roots import SkillRoot, Source, ordered
+from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
+from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
 from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
@@ -22,8 +22,9 @@ AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
 
 
 class Registry:
-    """The skills below some roots. Nothing is read before the first question, and no disk is looked at after it
-    until `build_index` or `refresh_index` (seed 003 §6). Not for several threads at once.
+    """The skills below some roots. Not thread-safe.
+
+    Nothing is read before the first query. After it, only `build_index` and `refresh_index` access the disk.
     """
 
     def __init__(self, roots: Sequence[AnyRoot], *, admission: Admission = REGISTRY_STRICT) -> None:
@@ -34,71 +35,71 @@ class Registry:
 
     @property
     def roots(self) -> tuple[SkillRoot, ...]:
-        """The roots, the first of which wins a name."""
+        """The roots in order of priority: the first wins a name."""
         return self._roots
 
     @property
     def snapshot(self) -> Snapshot:
-        """The skills as they were when they were last looked at."""
-        return self._snapshot or self._look()
+        """The skills as of the last scan."""
+        return self._snapshot or self._scan()
 
     def build_index(self) -> RegistryIndex:
-        """Read every SKILL.md anew and return the index and its report (seed 003 §2.3)."""
-        return self._index(self._look(reread=True))
+        """Read every SKILL.md again and return the index with its report."""
+        return self._index(self._scan(reread=True))
 
     def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
-        """Read what is new or other and return the index. With `changes`, paths, nothing else is looked at."""
-        return self._index(self._look(only=None if self._snapshot is None else changes))
+        """Read new and changed files and return the index. With `changes`, only those paths are scanned."""
+        return self._index(self._scan(only=None if self._snapshot is None else changes))
 
     def find(self, name: str, *, source: Source | str | None = None) -> IndexEntry | None:
-        """Return the skill of that name, or the one that `source` has, be it shadowed (seed 003 §5).
+        """Return the skill of that name; with `source`, the one from that source, even if it is shadowed.
 
-        Raises InvalidArgument for a source that does not exist.
+        Raises InvalidArgument for an unknown source.
         """
         snapshot = self.snapshot
-        skill = snapshot.named(name if source is None else f"{name}@{as_source(source).value}")
-        return None if skill is None else entry_of(skill, snapshot.source(skill))
+        skill = snapshot.find(name if source is None else f"{name}@{as_source(source).value}")
+        return None if skill is None else to_index_entry(skill, snapshot.source(skill))
 
     def skills(self, *, source: Source | str | None = None) -> tuple[IndexEntry, ...]:
-        """Return the entries by name, or those of one source, also the shadowed ones (seed 003 §5).
+        """Return the entries by name; with `source`, all from that source, including shadowed ones.
 
-        Raises InvalidArgument for a source that does not exist.
+        Raises InvalidArgument for an unknown source.
         """
         snapshot = self.snapshot
-        chosen: tuple[Skill, ...] = snapshot.skills if source is None else snapshot.of(as_source(source))
-        return tuple(entry_of(skill, snapshot.source(skill)) for skill in chosen)
+        chosen: tuple[Skill, ...] = snapshot.skills if source is None else snapshot.by_source(as_source(source))
+        return tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen)
 
     def _index(self, snapshot: Snapshot) -> RegistryIndex:
-        return replace(index_of(snapshot), again=self.refresh_index)
+        return replace(build_registry_index(snapshot), refresh=self.refresh_index)
 
-    def _look(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
-        seen = scan(
+    def _scan(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
+        scanned = scan(
             self._roots,
             memory=self._memory,
             admission=self._admission,
             reread=reread,
-            reading=ReadDepth.HEADER,
+            depth=ReadDepth.HEADER,
             only=only,
         )
-        self._memory = seen.memory
-        self._snapshot = seen.snapshot
-        return seen.snapshot
+        self._memory = scanned.memory
+        self._snapshot = scanned.snapshot
+        return scanned.snapshot
 
 
 def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
-    """Return roots in the order given, or by their priorities where they carry some (seed 003 §2.1).
+    """Return the roots in the given order, or sorted by priority if they have priorities.
 
-    A root is a path, a `SkillRoot`, or a map of `path`, `source` and, if wanted, `priority`: 1 is the highest. Raises
-    InvalidArgument for one that is none of these.
+    A root is a path, a `SkillRoot`, or a mapping of `path`, `source` and optionally `priority`, of which 1 is the
+    highest. Raises InvalidArgument for anything else.
     """
     if isinstance(roots, str | os.PathLike):
-        # A text is a sequence of its letters, each of which would pass for a path.
-        raise InvalidArgument("roots", "is one path, and not a list of roots", hint=f"give [{os.fspath(roots)!r}]")
+        # A str is a sequence of characters, each of which would be accepted as a path.
+        raise InvalidArgument("roots", "is a single path, not a list of roots", hint=f"pass [{os.fspath(roots)!r}]")
     read = [_root(root) for root in roots]
     if all(isinstance(root, SkillRoot) for root in roots):
         return tuple(root for root in roots if isinstance(root, SkillRoot))
     read.sort(key=lambda root: root[0])
-    return ordered((source, path) for _, source, path in read)
+    return distinct_roots((source, path) for _, source, path in read)
 
 
 def _root(root: AnyRoot) -> tuple[int, Source, str]:
@@ -107,19 +108,19 @@ def _root(root: AnyRoot) -> tuple[int, Source, str]:
     if isinstance(root, str | os.PathLike):
         return 1, Source.HUB, os.fspath(root)
     if not isinstance(root, Mapping):
-        raise InvalidArgument("roots", f"holds {root!r}, which is neither a path nor a root")
+        raise InvalidArgument("roots", f"contains {root!r}, which is neither a path nor a root")
     path, priority = root.get("path"), root.get("priority", 1)
     if isinstance(path, os.PathLike):
         path = os.fspath(path)
     if not isinstance(path, str) or not path:
-        raise InvalidArgument("roots", "holds a root without a path")
+        raise InvalidArgument("roots", "contains a root without a path")
     if not isinstance(priority, int):
-        raise InvalidArgument("roots", f"holds a priority {priority!r}, which is no whole number")
+        raise InvalidArgument("roots", f"contains a priority that is not an integer: {priority!r}")
     return priority, as_source(root.get("source", Source.HUB)), path
 
 
 def as_source(written: object) -> Source:
-    """Return the source of that name. Raises InvalidArgument, which names those that exist."""
+    """Return the source of that name. Raises InvalidArgument for an unknown one and lists the known ones."""
     try:
         return Source(written)
     except ValueError:

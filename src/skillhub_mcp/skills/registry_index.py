@@ -1,4 +1,4 @@
-"""What does seed 003 call a skill index? The entries, the controls, and the report of one build; values only."""
+"""The registry's index: entries, controls and the report of one build. Values only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What a skill's author asks of whoever runs it; the agent enforces it, not the registry (seed 003 §2.2)."""
+    """The author's restrictions on how a skill is invoked. The agent enforces them, not the registry."""
 
     disable_model_invocation: bool
     user_invocable: bool
@@ -24,7 +24,7 @@ class Controls:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a skill says of itself besides."""
+    """A skill's version and author, if its frontmatter gives them."""
 
     version: str | None
     author: str | None
@@ -32,7 +32,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One skill of the index (seed 003 §2.2). `path` is the skill's absolute directory."""
+    """One skill in the index. `path` is the skill's absolute directory."""
 
     name: str
     description: str
@@ -45,7 +45,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class ScannedRoot:
-    """A root as it was found: 1 is the highest priority; `found` counts the SKILL.md files below it."""
+    """A root as scanned. A `priority` of 1 is the highest; `found` counts the SKILL.md files below it."""
 
     source: Source
     path: str
@@ -56,7 +56,7 @@ class ScannedRoot:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredPlace:
-    """A path that gave no skill, and why: `rule` is set where a SKILL.md broke one."""
+    """A path that gave no skill, and the reason. `rule` is set if a SKILL.md violates that rule."""
 
     path: str
     reason: str
@@ -65,7 +65,7 @@ class IgnoredPlace:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One of two skills that claim a name."""
+    """One of two skills with the same name."""
 
     source: Source
     path: str
@@ -74,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A name that two skills claim, which one got it, and why (seed 003 §5)."""
+    """A name that two skills have, which of them it refers to, and why."""
 
     name: str
     winner: Claim
@@ -84,7 +84,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """How an index came about (seed 003 §8). `ignored_counts` are whole; `ignored` names the first hundred of each."""
+    """The report of one build. `ignored_counts` are complete; `ignored` lists the first hundred paths per reason."""
 
     roots: tuple[ScannedRoot, ...]
     seconds: float
@@ -98,34 +98,34 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class RegistryIndex:
-    """The skills, by name, and the report of the build. `again` looks anew, where a registry of one's own built it."""
+    """The skills, sorted by name, and the report of the build. `refresh` scans again; None without a `Registry`."""
 
     skills: tuple[IndexEntry, ...]
     report: IndexReport
-    again: Callable[[Sequence[str] | None], RegistryIndex] | None = field(default=None, repr=False, compare=False)
+    refresh: Callable[[Sequence[str] | None], RegistryIndex] | None = field(default=None, repr=False, compare=False)
 
 
-def index_of(
+def build_registry_index(
     snapshot: Snapshot,
     *,
     source: Source | None = None,
     allows: Callable[[Skill], bool] = lambda _: True,
     whole: bool = True,
 ) -> RegistryIndex:
-    """Return `snapshot` as seed 003's index, of the skills that `allows` lets through.
+    """Return `snapshot` as a registry index of the skills for which `allows` holds.
 
-    With `source`, the entries are that source's, also those that lost their names to another (seed 003 §5). Where it
-    is not `whole`, the report too tells of nothing but those skills.
+    With `source`, the entries are those of that source, including shadowed ones. Unless `whole`, the report covers
+    only the allowed skills, too.
     """
-    chosen = snapshot.skills if source is None else snapshot.of(source)
-    skills = tuple(entry_of(skill, snapshot.source(skill)) for skill in chosen if allows(skill))
+    chosen = snapshot.skills if source is None else snapshot.by_source(source)
+    skills = tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen if allows(skill))
     valid = sum(1 for skill in snapshot.skills if allows(skill))
     report = _report(snapshot, valid, allows)
     return RegistryIndex(skills, report if whole else _narrowed(report, snapshot, allows))
 
 
-def entry_of(skill: Skill, source: Source) -> IndexEntry:
-    """Return the index's entry for a skill."""
+def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
+    """Return the index entry for a skill."""
     return IndexEntry(
         name=skill.name,
         description=skill.description,
@@ -139,11 +139,11 @@ def entry_of(skill: Skill, source: Source) -> IndexEntry:
 
 def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> IndexReport:
     scanned = snapshot.report
-    below = Counter(skill.root for skill in snapshot.everything)
-    below.update(refused.root for refused in scanned.refused)
-    passed_by = scanned.ignored
-    counts = Counter({reason.value: count for reason, count in passed_by.counts.items()})
-    ignored = [IgnoredPlace(path, reason.value) for reason, paths in passed_by.paths.items() for path in paths]
+    found = Counter(skill.root for skill in snapshot.everything)
+    found.update(refused.root for refused in scanned.refused)
+    skipped = scanned.ignored
+    counts = Counter({reason.value: count for reason, count in skipped.counts.items()})
+    ignored = [IgnoredPlace(path, reason.value) for reason, paths in skipped.paths.items() for path in paths]
     for problem in scanned.problems:
         counts["cannot be looked into"] += 1
         ignored.append(IgnoredPlace(problem.path, problem.reason))
@@ -152,7 +152,7 @@ def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> 
         ignored.append(IgnoredPlace(refused.directory, refused.reason.message, refused.reason.rule))
     return IndexReport(
         roots=tuple(
-            ScannedRoot(root.source, root.path, root.priority, os.path.isdir(root.path), below[root.path])
+            ScannedRoot(root.source, root.path, root.priority, os.path.isdir(root.path), found[root.path])
             for root in scanned.roots
         ),
         seconds=scanned.seconds,
@@ -175,18 +175,18 @@ def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> 
 
 
 def _narrowed(report: IndexReport, snapshot: Snapshot, allows: Callable[[Skill], bool]) -> IndexReport:
-    """Return the report without what it says of other skills, of files that are none, and of broken ones."""
-    own = tuple(skill for skill in snapshot.everything if allows(skill))
-    below = Counter(skill.root for skill in own)
-    paths = {skill.directory for skill in own}
+    """Return the report restricted to the allowed skills, without ignored paths."""
+    allowed = tuple(skill for skill in snapshot.everything if allows(skill))
+    found = Counter(skill.root for skill in allowed)
+    paths = {skill.directory for skill in allowed}
     return replace(
         report,
-        roots=tuple(replace(root, found=below[root.path]) for root in report.roots),
-        found=len(own),
+        roots=tuple(replace(root, found=found[root.path]) for root in report.roots),
+        found=len(allowed),
         ignored_counts={},
         ignored=(),
         conflicts=tuple(one for one in report.conflicts if one.winner.path in paths),
-        digest=replace(snapshot, everything=own).digest,
+        digest=replace(snapshot, everything=allowed).digest,
     )
 
 

@@ -1,4 +1,4 @@
-"""Where are skills looked for? Roots are an ordered, labelled list of directories: an earlier one wins a name."""
+"""Skill roots: an ordered list of directories with sources. If two roots have the same name, the earlier one wins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Places = Literal["project", "user", "hub", "builtin", "claude"]
 
 
 class Source(str, Enum):
-    """Whose skills a root holds, the strongest first (DECISIONS 7)."""
+    """Where a root's skills come from, highest priority first."""
 
     PROJECT = "project"
     USER = "user"
@@ -29,10 +29,10 @@ SOURCES = tuple(source.value for source in Source)
 
 @dataclass(frozen=True, slots=True)
 class SkillRoot:
-    """A directory that is searched for skills. `path` is canonical; `given` is what the person wrote.
+    """A directory that is searched for skills. `path` is canonical; `given` is the path as configured.
 
-    `priority` is the root's place in its list, 1 being asked first. At most `max_directories` are looked into below
-    it, where that is given (DECISIONS 9).
+    `priority` is the root's position in its list, 1 being the highest. If `max_directories` is set, at most that many
+    directories are searched below it.
     """
 
     path: str
@@ -43,12 +43,12 @@ class SkillRoot:
 
 
 def make_roots(directories: Sequence[str], *, source: Source = Source.HUB) -> tuple[SkillRoot, ...]:
-    """Return the roots for `directories` in order, each real directory once."""
-    return ordered((source, directory) for directory in directories)
+    """Return the roots for `directories` in order, without duplicates of the same real directory."""
+    return distinct_roots((source, directory) for directory in directories)
 
 
-def ordered(places: Iterable[tuple[Source, str]]) -> tuple[SkillRoot, ...]:
-    """Return the roots for labelled directories in order, each real directory once, under its first label."""
+def distinct_roots(places: Iterable[tuple[Source, str]]) -> tuple[SkillRoot, ...]:
+    """Return the roots for pairs of source and directory in order; a real directory keeps its first source."""
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
         path = os.path.realpath(os.path.expanduser(given))
@@ -60,14 +60,14 @@ def ordered(places: Iterable[tuple[Source, str]]) -> tuple[SkillRoot, ...]:
 def choose_roots(
     places: Collection[str], *, project: Project, home: str, hub: Sequence[str], builtin: str
 ) -> tuple[SkillRoot, ...]:
-    """Return the roots at those `places`, in the order of DECISIONS 7: the nearest to the working directory first."""
-    return ordered(_labelled(places, project=project, home=home, hub=hub, builtin=builtin))
+    """Return the roots for `places`, in order of priority: those nearest to the working directory first."""
+    return distinct_roots(_labelled(places, project=project, home=home, hub=hub, builtin=builtin))
 
 
-def codelia_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
-    """Return the two places of seed 000 §5.1, and no other."""
+def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
+    """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
     own = [(Source.PROJECT, path) for path in _in_each(project, ".agents", home)]
-    return ordered([*own, (Source.USER, os.path.join(home, ".agents", "skills"))])
+    return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))])
 
 
 def _labelled(
@@ -95,7 +95,7 @@ def _of_project(places: Collection[str], project: Project, home: str) -> Iterato
 
 def _in_each(project: Project, hidden: str, home: str) -> Iterator[str]:
     for directory in reversed(project.chain):
-        # Started at home, as desktop clients start us, the person's own skills are no project's.
+        # Desktop clients start the server in the home directory: the user's own skills belong to no project.
         if not _is_home(directory, home):
             yield os.path.join(directory, hidden, "skills")
 

@@ -1,7 +1,7 @@
-"""What can be wrong with a SKILL.md, as a table: one rule, its severity, its sentence, and what mends it.
+"""The table of rules for a SKILL.md: id, severity, requirement and fix.
 
-This module decides wording and severity only; `frontmatter`, `reading`, `admission` and `validation` find the
-breaches, and `admission` decides which of them keep a skill out (DECISIONS 11: loading is lenient).
+This module defines wording and severity only. `frontmatter`, `parser`, `admission` and `validation` find violations;
+`admission` decides which of them exclude a skill. Loading is lenient: most violations are reported, not refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Severity(str, Enum):
-    """How bad a breach is: an `error` breaks what the rule's `origin` demands, a `note` is only worth knowing."""
+    """How serious a violation is: an `error` violates the rule's `origin`, a `note` is for information."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -19,39 +19,39 @@ class Severity(str, Enum):
 
 
 class RuleSource(str, Enum):
-    """Who asks for a rule: the Agent Skills specification, one of the seeds' stricter readers, or experience."""
+    """Where a rule comes from: the Agent Skills specification, the registry, the agent-context tools, or practice."""
 
     SPECIFICATION = "specification"
     REGISTRY = "registry"
-    CODELIA = "codelia"
+    AGENT_CONTEXT = "codelia"
     ADVICE = "advice"
 
 
 @dataclass(frozen=True, slots=True)
 class SkillRule:
-    """One thing that a SKILL.md should keep to.
+    """One requirement for a SKILL.md, and how to fix a violation.
 
-    `refuses` means that a breach cannot be served around. `severity` is what loading reports; `strictly` is the
-    verdict of `skillhub validate` and of strict loading, where that is another (DECISIONS 11 and 12).
+    `refuses` means that a skill that violates the rule cannot be served at all. `severity` is what loading reports;
+    `strict_severity`, where set, is what `skillhub validate` and strict loading report instead.
     """
 
     id: str
     severity: Severity
-    sentence: str
-    mend: str
+    requirement: str
+    fix: str
     refuses: bool = False
-    strictly: Severity | None = None
+    strict_severity: Severity | None = None
     origin: RuleSource = RuleSource.SPECIFICATION
 
     @property
     def verdict(self) -> Severity:
-        """How bad a breach is to a strict reader."""
-        return self.strictly or self.severity
+        """The severity that `skillhub validate` and strict loading report."""
+        return self.strict_severity or self.severity
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One breach of one rule. `line` is 1-based within SKILL.md, where a line can be named."""
+    """One violation of one rule. `line` is the 1-based line in SKILL.md, if known."""
 
     rule: str
     severity: Severity
@@ -65,158 +65,178 @@ _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 RULES: dict[str, SkillRule] = {
     rule.id: rule
     for rule in (
-        SkillRule("file-missing", _ERROR, "there is a SKILL.md", "name a skill's directory, or add one", refuses=True),
-        SkillRule("file-unreadable", _ERROR, "SKILL.md can be read", "check the file's permissions", refuses=True),
+        SkillRule(
+            "file-missing",
+            _ERROR,
+            "SKILL.md exists",
+            "pass the path of a skill directory, or create a SKILL.md there",
+            refuses=True,
+        ),
+        SkillRule("file-unreadable", _ERROR, "SKILL.md is readable", "check the file's permissions", refuses=True),
         SkillRule(
             "file-too-large",
             _ERROR,
             "SKILL.md is at most 16 MiB",
-            "move detail into references/",
+            "move details into files under references/",
             refuses=True,
         ),
-        SkillRule("file-binary", _ERROR, "SKILL.md is text", "save it as UTF-8 text", refuses=True),
-        SkillRule("file-encoding", _WARNING, "SKILL.md is UTF-8", "save it as UTF-8"),
+        SkillRule("file-binary", _ERROR, "SKILL.md is a text file", "save it as UTF-8 text", refuses=True),
+        SkillRule("file-encoding", _WARNING, "SKILL.md is encoded as UTF-8", "save it as UTF-8"),
         SkillRule(
             "frontmatter-missing",
             _ERROR,
-            "SKILL.md begins with a line of three hyphens",
-            "begin the file with ---, name and description, and a closing ---",
+            "SKILL.md starts with frontmatter",
+            "start the file with ---, name, description and a closing ---",
             refuses=True,
         ),
         SkillRule(
             "frontmatter-unclosed",
             _ERROR,
-            "the frontmatter is closed by a line of three hyphens within 64 KiB",
-            "close it with a line that is exactly ---",
+            "a line of three hyphens closes the frontmatter within 64 KiB",
+            "close the frontmatter with a line that is exactly ---",
             refuses=True,
         ),
         SkillRule(
             "frontmatter-late",
             _WARNING,
-            "nothing stands before the frontmatter",
-            "remove the blank lines",
-            strictly=_ERROR,
+            "the frontmatter starts on the first line",
+            "remove the blank lines before it",
+            strict_severity=_ERROR,
         ),
-        SkillRule("yaml-invalid", _ERROR, "the frontmatter is YAML", "mend the YAML at the line named", refuses=True),
+        SkillRule(
+            "yaml-invalid", _ERROR, "the frontmatter is valid YAML", "fix the YAML at the reported line", refuses=True
+        ),
         SkillRule(
             "yaml-repaired",
             _ERROR,
-            "the frontmatter is YAML as written",
-            "quote values that hold ': ' or ' #'",
+            "the frontmatter is valid YAML without repair",
+            "quote values that contain ': ' or ' #'",
         ),
         SkillRule(
             "yaml-not-mapping",
             _ERROR,
-            "the frontmatter is a map of keys",
+            "the frontmatter is a mapping",
             "write 'key: value' lines",
             refuses=True,
         ),
-        SkillRule("yaml-too-complex", _ERROR, "the frontmatter stays small and flat", "flatten it", refuses=True),
-        SkillRule("yaml-alias", _WARNING, "the frontmatter has no YAML aliases", "write the value out"),
+        SkillRule(
+            "yaml-too-complex",
+            _ERROR,
+            "the frontmatter stays within the limits on nesting and size",
+            "flatten or shorten it",
+            refuses=True,
+        ),
+        SkillRule("yaml-alias", _WARNING, "the frontmatter uses no YAML aliases", "replace the alias with its value"),
         SkillRule(
             "yaml-duplicate-key",
             _WARNING,
-            "each key stands once",
-            "remove one; the last one counts",
-            strictly=_ERROR,
+            "each key occurs once",
+            "remove the duplicate; the last value is used",
+            strict_severity=_ERROR,
         ),
-        SkillRule("name-missing", _ERROR, "there is a name", "add name: the directory's name is used meanwhile"),
+        SkillRule("name-missing", _ERROR, "the name is set", "add a name; until then the directory's name is used"),
         SkillRule(
             "name-unusable",
             _ERROR,
-            "the name is at most 256 characters of text",
-            "shorten the name",
+            "the name has 1 to 256 characters",
+            "set a name of at most 256 characters",
             refuses=True,
         ),
         SkillRule(
             "name-form",
             _ERROR,
-            "the name is 1-64 lower-case letters, digits and single hyphens",
-            "rename the skill; meanwhile it answers to its safe alias too",
+            "the name has 1 to 64 lowercase letters, digits and single hyphens",
+            "rename the skill; until then it can also be loaded by its safe alias",
         ),
         SkillRule(
             "name-directory",
             _NOTE,
-            "the name equals the directory's name",
-            "rename one of the two",
-            strictly=_ERROR,
+            "the name matches the directory's name",
+            "rename the skill or the directory",
+            strict_severity=_ERROR,
         ),
-        SkillRule("description-missing", _ERROR, "there is a description", "say what it does and when", refuses=True),
-        SkillRule("description-length", _ERROR, "the description is at most 1,024 characters", "shorten it"),
-        SkillRule("compatibility-length", _ERROR, "the compatibility is at most 500 characters", "shorten it"),
+        SkillRule(
+            "description-missing",
+            _ERROR,
+            "the description is set",
+            "describe what the skill does and when to use it",
+            refuses=True,
+        ),
+        SkillRule("description-length", _ERROR, "the description has at most 1,024 characters", "shorten it"),
+        SkillRule("compatibility-length", _ERROR, "the compatibility has at most 500 characters", "shorten it"),
         SkillRule(
             "key-unknown",
             _ERROR,
-            "only name, description, license, compatibility, metadata and allowed-tools stand at the top",
+            "top-level keys are name, description, license, compatibility, metadata and allowed-tools only",
             "move it under metadata",
         ),
-        SkillRule("key-type", _ERROR, "each key has its specified type", "use the type the specification names"),
+        SkillRule("key-type", _ERROR, "each key has the type that the specification defines", "use the specified type"),
         SkillRule(
             "metadata-nested",
             _WARNING,
-            "metadata maps text to text",
-            'write it flat: skillhub.category: "x", skillhub.tags: "a, b"',
+            "metadata maps strings to strings",
+            'use flat keys: skillhub.category: "x", skillhub.tags: "a, b"',
         ),
         SkillRule(
             "registry-markup",
             _NOTE,
-            "no value of the frontmatter holds < or >",
-            "write it without angle brackets: a strict registry refuses it",
+            "frontmatter values contain no < or >",
+            "remove the angle brackets; a strict registry refuses the skill",
             origin=RuleSource.REGISTRY,
         ),
         SkillRule(
             "registry-lines",
             _NOTE,
-            "the frontmatter is at most 200 lines",
-            "move detail into the body",
+            "the frontmatter has at most 200 lines",
+            "move details into the body",
             origin=RuleSource.REGISTRY,
         ),
         SkillRule(
             "registry-line-length",
             _NOTE,
-            "a line of the frontmatter, but for the description's, is at most 500 characters",
+            "frontmatter lines, except the description's, have at most 500 characters",
             "shorten or fold the line",
             origin=RuleSource.REGISTRY,
         ),
         SkillRule(
             "name-ascii",
             _NOTE,
-            "the name is written in a-z, 0-9 and hyphens",
-            "rename the skill: Codelia's tools leave it out",
-            origin=RuleSource.CODELIA,
+            "the name uses only a-z, 0-9 and hyphens",
+            "rename the skill; the agent-context tools leave it out",
+            origin=RuleSource.AGENT_CONTEXT,
         ),
         SkillRule(
             "body-lines",
             _WARNING,
-            "the body is at most 500 lines",
-            "move detail into files below references/",
+            "the body has at most 500 lines",
+            "move details into files under references/",
             origin=RuleSource.ADVICE,
         ),
         SkillRule(
             "body-tokens",
             _WARNING,
-            "the body is at most about 5,000 tokens",
-            "move detail into files below references/",
+            "the body has at most about 5,000 tokens",
+            "move details into files under references/",
             origin=RuleSource.ADVICE,
         ),
         SkillRule(
             "description-when",
             _NOTE,
             "the description says when to use the skill",
-            "add a sentence such as 'Use when ...': agents choose by it",
+            "add a sentence such as 'Use when ...'; agents choose skills by their descriptions",
             origin=RuleSource.ADVICE,
         ),
         SkillRule(
             "reference-missing",
             _WARNING,
-            "each file that the body names is there",
-            "add the file, or mend its path",
+            "every file that the body references exists",
+            "add the file, or fix its path",
             origin=RuleSource.ADVICE,
         ),
         SkillRule(
             "file-unreferenced",
             _NOTE,
-            "the body names each file of the skill",
+            "the skill's text mentions every file of the skill",
             "say in the body when to read it, or remove it",
             origin=RuleSource.ADVICE,
         ),
@@ -224,7 +244,7 @@ RULES: dict[str, SkillRule] = {
 }
 
 
-def breach(rule_id: str, what: str, *, line: int | None = None) -> Diagnostic:
-    """Return the diagnostic for a breach of `rule_id`; `what` says what was found instead."""
+def violation(rule_id: str, message: str, *, line: int | None = None) -> Diagnostic:
+    """Return the diagnostic for a violation of `rule_id`; `message` says what was found instead."""
     rule = RULES[rule_id]
-    return Diagnostic(rule=rule.id, severity=rule.severity, message=what, hint=rule.mend, line=line)
+    return Diagnostic(rule=rule.id, severity=rule.severity, message=message, hint=rule.fix, line=line)

@@ -1,8 +1,7 @@
-"""The one way by which skills enter the hub: walk the roots, read what changed, settle the names.
+"""The scan, the only way for skills to enter the hub: walk the roots, read changed files, resolve names.
 
-What an earlier scan read is remembered by path, mtime and size, so that an unchanged SKILL.md is not opened
-again (DECISIONS 26). A skill is judged by its frontmatter alone (seed 003 §1), whichever way it is read. This module
-knows of files and skills; it does not know that there is an index.
+The results of earlier scans are cached by path, mtime and size, so that an unchanged SKILL.md is not opened again.
+Only the frontmatter decides on a skill, however much of the file is read. This module is independent of the index.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from skillhub_mcp.skills.frontmatter import header_end
 from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, make_snapshot
 
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
 
-# A file written again within its clock's tick keeps its mtime: within these spans "unchanged" is not believed.
+# A file written twice within one tick of the file system clock keeps its mtime: a younger stamp proves nothing.
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_000_000_000
 _HALF_WRITTEN_NS = 1_000_000_000
@@ -35,7 +34,7 @@ _HALF_WRITTEN_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CachedSkillFile:
-    """What one SKILL.md came to when it was last read: its stamp, and a skill or the reasons for none."""
+    """The result of reading one SKILL.md: its stamp, and a skill or the diagnostics that say why there is none."""
 
     root: str
     stamp: FileStamp
@@ -50,9 +49,9 @@ _NOTHING: ScanCache = {}
 
 
 class ReadDepth(Enum):
-    """How much of a SKILL.md is read: as much as its frontmatter needs, or all, where its body is to be indexed.
+    """How much of a SKILL.md is read: up to the end of the frontmatter, or all, if the body is to be indexed.
 
-    `FileStamp.content_hash` is of those bytes.
+    `FileStamp.content_hash` covers those bytes.
     """
 
     HEADER = "header"
@@ -61,9 +60,9 @@ class ReadDepth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One look at the roots: the snapshot, what to remember of it, and how it differs from what was remembered.
+    """The result of one scan: the snapshot, the cache for the next scan, and the differences to the given cache.
 
-    `opened` counts the files that were read, `changed` says whether any skill is new, other or gone.
+    `opened` counts the files that were read; `changed` says whether any skill was added, changed or removed.
     """
 
     snapshot: Snapshot
@@ -76,17 +75,17 @@ def scan(
     roots: tuple[SkillRoot, ...],
     *,
     memory: ScanCache,
-    lately: ScanCache = _NOTHING,
+    recent: ScanCache = _NOTHING,
     admission: Admission = LENIENT,
     reread: bool = False,
-    reading: ReadDepth = ReadDepth.WHOLE,
+    depth: ReadDepth = ReadDepth.WHOLE,
     only: Sequence[str] | None = None,
 ) -> Scan:
-    """Look at every SKILL.md below `roots`, opening only those that `memory` does not know as they are.
+    """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
 
-    With `reread`, opens those too. What was read `lately`, a moment ago, is taken from there; the scan still says how
-    all differs from `memory`. With `only`, paths that are said to have changed, nothing else is looked at. Bad files
-    never raise: they end in the snapshot's report.
+    `reread` opens unchanged files, too. Files in `recent`, a cache of a moment ago, are taken from there; `changed` is
+    still relative to `memory`. `only` limits the scan to paths that are known to have changed. Bad files never raise:
+    the snapshot's report lists them.
     """
     began = time.perf_counter()
     own = {root.path for root in roots}
@@ -98,21 +97,21 @@ def scan(
     opened = 0
     changed = False
     for found in walk.found:
-        known, fresh = memory.get(found.directory), lately.get(found.directory)
-        if fresh is not None and _as_remembered(found, fresh):
+        known, fresh = memory.get(found.directory), recent.get(found.directory)
+        if fresh is not None and _is_unchanged(found, fresh):
             now = fresh
-        elif known is not None and not reread and _as_remembered(found, known):
+        elif known is not None and not reread and _is_unchanged(found, known):
             now = known
         else:
             opened += 1
-            now = _settled(fresh or known, _read(found, reading))
+            now = _last_good(fresh or known, _read(found, depth))
         changed = changed or known is None or _differ(known, now)
         remembered[found.directory] = now
-    gone = any(path not in remembered for path in known_here)
+    removed = any(path not in remembered for path in known_here)
     snapshot = scan_from_cache(
         roots, memory=remembered, admission=admission, problems=walk.problems, ignored=walk.ignored, began=began
     )
-    return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or gone)
+    return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or removed)
 
 
 def scan_from_cache(
@@ -124,28 +123,28 @@ def scan_from_cache(
     ignored: Ignored | None = None,
     began: float | None = None,
 ) -> Snapshot:
-    """Return the snapshot of what `memory` holds under `roots`, without looking at any file."""
+    """Return the snapshot of the cached files under `roots`, without accessing any file."""
     began = time.perf_counter() if began is None else began
     own = {root.path for root in roots}
     skills: list[Skill] = []
-    kept_out: list[Refused] = []
+    refused: list[Refused] = []
     found = 0
     for directory, entry in memory.items():
         if entry.root not in own:
             continue
         found += 1
-        breaches = admission.breaches(entry.skill, entry.diagnostics, entry.shape)
-        if entry.skill is None or admission.refuses(breaches):
-            kept_out.append(Refused(directory, breaches, entry.root, admission.reason(breaches)))
+        violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)
+        if entry.skill is None or admission.refuses(violations):
+            refused.append(Refused(directory, violations, entry.root, admission.reason(violations)))
         else:
             skills.append(entry.skill)
     return make_snapshot(
-        skills, roots=roots, found=found, refused=kept_out, problems=problems, ignored=ignored or Ignored(), began=began
+        skills, roots=roots, found=found, refused=refused, problems=problems, ignored=ignored or Ignored(), began=began
     )
 
 
-def _settled(before: CachedSkillFile | None, after: CachedSkillFile) -> CachedSkillFile:
-    """Keep to what was read before while a file that was good is perhaps only half written; a later look decides."""
+def _last_good(before: CachedSkillFile | None, after: CachedSkillFile) -> CachedSkillFile:
+    """Return `before` if it was usable and the file is perhaps only half written now; a later scan decides."""
     just_written = after.stamp.read_at_ns - after.stamp.mtime_ns < _HALF_WRITTEN_NS
     if before is not None and before.skill is not None and after.skill is None and just_written:
         return before
@@ -160,7 +159,7 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
     )
 
 
-def _as_remembered(found: FoundSkillFile, known: CachedSkillFile) -> bool:
+def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
     stamp = known.stamp
     if (stamp.mtime_ns, stamp.size, known.root) != (found.mtime_ns, found.size, found.root):
         return False
@@ -172,11 +171,11 @@ def _is_below(path: str, directories: Sequence[str]) -> bool:
     return any(is_at_or_below(path, directory) for directory in directories)
 
 
-def _read(found: FoundSkillFile, reading: ReadDepth) -> CachedSkillFile:
+def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:
     read_at = time.time_ns()
-    whole = reading is ReadDepth.WHOLE
+    whole = depth is ReadDepth.WHOLE
     if whole and found.size > MAX_SKILL_FILE_BYTES:
-        return _unread(found, read_at, breach("file-too-large", f"the file has {found.size:,} bytes"))
+        return _unread(found, read_at, violation("file-too-large", f"the file has {found.size:,} bytes"))
     try:
         if whole:
             content = read_whole(found.directory, SKILL_FILE, skill=found.name, max_bytes=MAX_SKILL_FILE_BYTES)
@@ -185,13 +184,13 @@ def _read(found: FoundSkillFile, reading: ReadDepth) -> CachedSkillFile:
                 found.directory, SKILL_FILE, skill=found.name, first_bytes=_FIRST_BYTES, enough=header_end
             )
     except SkillHubError as error:
-        return _unread(found, read_at, breach("file-unreadable", error.message))
+        return _unread(found, read_at, violation("file-unreadable", error.message))
     digest = hashlib.sha256(content).hexdigest()
     stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at)
     header = content[: header_end(content, whole=True)] if whole else content
-    read = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
-    return CachedSkillFile(found.root, stamp, read.skill, read.diagnostics, read.shape)
+    parsed = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
+    return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape)
 
 
-def _unread(found: FoundSkillFile, read_at: int, why: Diagnostic) -> CachedSkillFile:
-    return CachedSkillFile(found.root, FileStamp(found.mtime_ns, found.size, "", read_at), None, (why,))
+def _unread(found: FoundSkillFile, read_at: int, reason: Diagnostic) -> CachedSkillFile:
+    return CachedSkillFile(found.root, FileStamp(found.mtime_ns, found.size, "", read_at), None, (reason,))

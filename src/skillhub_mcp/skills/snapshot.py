@@ -1,4 +1,4 @@
-"""What does the hub serve right now? One frozen value: the skills, what was left out and why, and a digest."""
+"""The snapshot: one frozen value with the skills that are served, a report on the others, and a digest."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skillhub_mcp.skills.rules import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A SKILL.md that cannot be served, with its breaches and the root it was found under.
+    """A SKILL.md that is not served, with its violations and the root it was found under.
 
-    `reason` is the breach that keeps it out; the others may be such as would have been served around.
+    `reason` is the violation that excludes it; the other violations may be harmless.
     """
 
     directory: str
@@ -31,7 +31,7 @@ class Refused:
 
 
 class ShadowReason(str, Enum):
-    """Why one of two skills of a name won (DECISIONS 17)."""
+    """Why one of two skills with the same name won."""
 
     COPY = "the same file word for word"
     ROOT = "the winner's root comes first"
@@ -41,7 +41,7 @@ class ShadowReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A skill whose name another skill won: the earlier root, then the later modified (DECISIONS 17)."""
+    """A skill whose name another skill has won. The earlier root wins; within a root, the later modification."""
 
     skill: Skill
     winner: Skill
@@ -50,9 +50,9 @@ class Shadowed:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What a scan found besides the skills it serves: nothing is lost in silence (seed 003 §8).
+    """What a scan found besides the skills that are served: no file is dropped silently.
 
-    `roots` are those that were scanned, in order; `seconds` is what the scan took.
+    `roots` are the scanned roots in order. `found` counts the SKILL.md files, `seconds` is the duration of the scan.
     """
 
     roots: tuple[SkillRoot, ...]
@@ -66,7 +66,7 @@ class ScanReport:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The skills served at one moment, by name. `everything` also holds the shadowed ones, by directory."""
+    """The skills served at one moment, sorted by name. `everything` includes shadowed skills, sorted by directory."""
 
     skills: tuple[Skill, ...]
     everything: tuple[Skill, ...]
@@ -75,8 +75,8 @@ class Snapshot:
     _by_directory: Mapping[str, Skill] = field(repr=False)
     _by_source: Mapping[Source, Mapping[str, Skill]] = field(repr=False)
 
-    def named(self, name: str) -> Skill | None:
-        """Return the skill that `name` means: a name, a safe alias, `name@source`, or a skill's path (DECISIONS 17)."""
+    def find(self, name: str) -> Skill | None:
+        """Return the skill for a name, a safe alias, `name@source`, or the path of a skill or its SKILL.md."""
         known = self._by_name.get(name)
         if known is not None:
             return known
@@ -90,37 +90,37 @@ class Snapshot:
             )
         return None
 
-    def at(self, directory: str) -> Skill | None:
-        """Return the skill in that canonical directory, served under its name or shadowed."""
+    def by_directory(self, directory: str) -> Skill | None:
+        """Return the skill in that canonical directory, whether served or shadowed."""
         return self._by_directory.get(directory)
 
-    def of(self, source: Source) -> tuple[Skill, ...]:
-        """Return the skills of one source by name, also those that lose their names to another source."""
+    def by_source(self, source: Source) -> tuple[Skill, ...]:
+        """Return the skills of one source, sorted by name, including those shadowed by another source."""
         by_name = self._by_source.get(source, {})
         return tuple(sorted({id(skill): skill for skill in by_name.values()}.values(), key=lambda skill: skill.name))
 
     def source(self, skill: Skill) -> Source:
-        """Return whose root the skill was found under."""
+        """Return the source of the root that the skill was found under."""
         return self._sources[skill.root]
 
     def handle(self, skill: Skill) -> str:
-        """Return the shortest thing that `named` takes for exactly this skill."""
+        """Return the shortest text for which `find` returns exactly this skill."""
         source = self.source(skill)
         handles = (skill.name, f"{skill.name}@{source.value}")
-        return next((handle for handle in handles if self.named(handle) is skill), skill.directory)
+        return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
 
     @cached_property
     def digest(self) -> str:
-        """A hash of what this index says of every skill: the same library has the same on every machine.
+        """A hash over every skill's metadata: the same library has the same digest on every machine.
 
-        Places count relative to their roots, and the roots by their sources (seed 003 §6.3). Times do not count, nor
-        bodies: seed 003's index holds neither.
+        It includes paths relative to their roots, and roots by their sources. It excludes times and bodies, which the
+        registry's index does not contain either.
         """
-        numbers: dict[str, str] = {}
+        labels: dict[str, str] = {}
         for root in self.report.roots:
-            before = sum(1 for label in numbers.values() if label.startswith(f"{root.source.value}:"))
-            numbers[root.path] = f"{root.source.value}:{before}"
-        lines = sorted(json.dumps(_facts(skill, numbers), ensure_ascii=True) for skill in self.everything)
+            before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
+            labels[root.path] = f"{root.source.value}:{before}"
+        lines = sorted(json.dumps(_facts(skill, labels), ensure_ascii=True) for skill in self.everything)
         return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @cached_property
@@ -138,7 +138,7 @@ def make_snapshot(
     ignored: Ignored,
     began: float,
 ) -> Snapshot:
-    """Settle which skill each name means, and freeze the outcome; `began` is when the scan did, by `perf_counter`."""
+    """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
     rank = {root.path: position for position, root in enumerate(roots)}
     sources = {root.path: root.source for root in roots}
     everything = sorted(skills, key=lambda s: (rank.get(s.root, len(rank)), -s.stamp.mtime_ns, s.directory))
@@ -154,7 +154,7 @@ def make_snapshot(
         for skill in list(own.values()):
             own.setdefault(skill.alias or skill.name, skill)
     served = tuple(sorted(winners.values(), key=lambda s: s.name))
-    # A name of nothing but signs has no alias, and must not answer to the empty name.
+    # A name of nothing but punctuation has no alias: the empty name must not find it.
     by_name = {skill.alias: skill for skill in reversed(served) if skill.alias} | winners
     shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
     everything.sort(key=lambda s: s.directory)
@@ -184,15 +184,15 @@ def _why(skill: Skill, winner: Skill) -> ShadowReason:
     return ShadowReason.LATER if skill.stamp.mtime_ns < winner.stamp.mtime_ns else ShadowReason.ORDER
 
 
-def _facts(skill: Skill, numbers: Mapping[str, str]) -> list[object]:
-    """Return all that an index says of a skill, in values that look alike on every machine."""
-    above = os.path.join(skill.root, "")
-    # A skill that a link leads to lies elsewhere on each machine.
-    inside = skill.directory == skill.root or skill.directory.startswith(above)
-    place = skill.directory[len(skill.root) :] if inside else os.path.basename(skill.directory)
+def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
+    """Return all of a skill's metadata, in values that are the same on every machine."""
+    prefix = os.path.join(skill.root, "")
+    # A symlinked skill lies in a different directory on each machine.
+    inside = skill.directory == skill.root or skill.directory.startswith(prefix)
+    path = skill.directory[len(skill.root) :] if inside else os.path.basename(skill.directory)
     return [
-        numbers[skill.root],
-        place.replace(os.sep, "/").strip("/"),
+        labels[skill.root],
+        path.replace(os.sep, "/").strip("/"),
         skill.name,
         skill.description,
         skill.category,

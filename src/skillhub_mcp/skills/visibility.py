@@ -1,31 +1,44 @@
-"""Which skills may this server serve? Decided here once; search and loading are told the answer (seed 002 §8.3)."""
+"""The filter of skills that a server or a token may serve, by name or by category. Search and loading both apply it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import fold_name
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The names or safe aliases, else the categories (lower-case), that are served; both empty serves everything."""
+    """The names (or safe aliases) and the categories that are served; with both empty, every skill is.
+
+    Names and categories are compared by `fold_name`.
+    """
 
     names: frozenset[str] = frozenset()
     categories: frozenset[str] = frozenset()
+    _folded_names: frozenset[str] = field(init=False, repr=False, compare=False)
+    _folded_categories: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Without the empty text: a name of nothing but punctuation has an empty alias, and no filter means that.
+        object.__setattr__(self, "_folded_names", frozenset(map(fold_name, self.names)) - {""})
+        object.__setattr__(self, "_folded_categories", frozenset(map(fold_name, self.categories)) - {""})
 
     @property
     def limits(self) -> bool:
-        """Whether anything is left out at all."""
+        """Whether the filter excludes any skill."""
         return bool(self.names or self.categories)
 
     @property
     def setting(self) -> str:
-        """The setting that decides, to be named in an error."""
+        """The name of the setting that takes effect, for error messages."""
         return "SKILLHUB_ENABLED_SKILLS" if self.names else "SKILLHUB_ENABLED_CATEGORIES"
 
     def allows(self, skill: Skill) -> bool:
-        """Whether `skill` is served. Where names are given, they alone decide."""
+        """Whether `skill` is served. If names are given, categories are ignored."""
         if self.names:
-            return skill.name in self.names or skill.alias in self.names
-        return not self.categories or skill.category in self.categories
+            return fold_name(skill.name) in self._folded_names or fold_name(skill.alias) in self._folded_names
+        if not self.categories:
+            return True
+        return skill.category is not None and fold_name(skill.category) in self._folded_categories

@@ -1,1 +1,1 @@
-"""Does a skill keep to the rules, and what would mend it? Reads skills; knows nothing of hubs, indexes or MCP."""
+"""Validation of skills: findings, advice, fixes and SARIF. Independent of hubs, indexes and MCP."""

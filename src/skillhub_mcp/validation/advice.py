@@ -1,7 +1,7 @@
-"""What would make a skill better, though no rule of the specification asks for it? Pure, and shy of false alarms.
+"""Advice: checks beyond the specification. Pure; prefers a missed problem to a false alarm.
 
-A path counts as a reference where a Markdown link names it, or where text names a file below a directory that the skill
-has. Everything else could be about the user's own files.
+A path counts as a reference if a Markdown link names it, or if the text names a file under a directory that the skill
+has. Any other path may be one of the user's own files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from posixpath import basename, dirname, normpath, splitext
 from urllib.parse import unquote
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
-from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_BODY_LINES = 500
 MAX_BODY_TOKENS = 5_000
@@ -24,7 +24,7 @@ _LINK = re.compile(r"\]\(\s*<?([^)<>\s]+)>?(?:\s+[\"'(][^)]*)?\)")
 _MENTION = r"(?<![\w./\\:@$~{{<*-])(?:\./)?((?:{})/(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{{1,8}})(?![\w/*{{<-])"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
 _PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
-# Words that say when, in the languages that descriptions are written in; a false "it does" is the better mistake.
+# Words that say when, in the languages that descriptions are written in; a missed problem is the better mistake.
 _WHEN = re.compile(
     r"\b(?:when|whenever|while|if|use (?:this|it|to|in|on)|used (?:to|when)|useful when|for|"
     r"trigger\w*|invoke\w*|asks?|needs?|wants?|before|after|during|on (?:any|every|each)|must|always|"
@@ -34,7 +34,7 @@ _WHEN = re.compile(
     r"|時|とき|場合|際|たい|使用|利用|必要|用于|用於|当|當|时|使用|需要|适用|때|경우|위해|사용|เมื่อ|ใช้|khi",
     re.IGNORECASE,
 )
-# Files that a directory has by convention, whatever its skill is about.
+# Files that a directory has by convention, whatever the skill does.
 _CONVENTIONAL = re.compile(
     r"(?i)(^|/)(licen[cs]e|notice|readme|changelog|contributing|authors|security|copying|version|skill|agents|claude)"
     r"(\.[\w.]+)?$|(^|/)(__init__\.py|package(-lock)?\.json|requirements[\w-]*\.txt|pyproject\.toml|uv\.lock|"
@@ -44,59 +44,59 @@ _CONVENTIONAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file that a text names, relative to the skill's directory, and the line that does."""
+    """A path that a text references, relative to the skill's directory, and the line of the reference."""
 
     path: str
     line: int
 
 
 def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
-    """Say whether the body is longer than a model should be given at once; `first_line` is where it begins."""
+    """Report a body that is too long to give to a model at once; `first_line` is its first line in SKILL.md."""
     lines = body.count("\n") + (not body.endswith("\n") and bool(body))
     if lines > MAX_BODY_LINES:
-        yield breach("body-lines", f"the body has {lines:,} lines", line=first_line)
+        yield violation("body-lines", f"the body has {lines:,} lines", line=first_line)
     tokens = estimate_tokens(body)
     if tokens > MAX_BODY_TOKENS:
-        yield breach("body-tokens", f"the body is about {tokens:,} tokens", line=first_line)
+        yield violation("body-tokens", f"the body is about {tokens:,} tokens", line=first_line)
 
 
 def description_advice(description: str, line: int | None) -> Iterator[Diagnostic]:
-    """Say whether a description tells an agent nothing of when to use the skill."""
+    """Report a description that does not tell an agent when to use the skill."""
     if description and not _WHEN.search(description):
-        yield breach("description-when", "the description does not say when to use the skill", line=line)
+        yield violation("description-when", "the description does not say when to use the skill", line=line)
 
 
 def reference_advice(body: str, first_line: int, files: Collection[str]) -> Iterator[Diagnostic]:
-    """Say which files the body names that are not there, each once. `files` are the skill's, by relative path."""
+    """Report missing files that the body references, each once. `files` are the skill's files, by relative path."""
     directories = _directories(files)
-    told = set()
+    reported = set()
     for reference in references(body, first_line, directories):
-        there = reference.path in files or reference.path in directories
-        if there or reference.path in told or f"{reference.path}.md" in files:
+        exists = reference.path in files or reference.path in directories
+        if exists or reference.path in reported or f"{reference.path}.md" in files:
             continue
-        told.add(reference.path)
-        yield breach("reference-missing", f"{reference.path!r} is not in the skill", line=reference.line)
+        reported.add(reference.path)
+        yield violation("reference-missing", f"{reference.path!r} is not in the skill", line=reference.line)
 
 
 def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Say which files no text of the skill mentions; `texts` are its text files, by relative path."""
+    """Report files that no text of the skill mentions; `texts` are its text files, by relative path."""
     everything = "\n".join(texts.values())
-    named_directories = {place for place in _directories(files) if f"{place}/" in everything}
+    named_directories = {directory for directory in _directories(files) if f"{directory}/" in everything}
     for path in sorted(files):
         if _CONVENTIONAL.search(path) or path.startswith(".") or "/." in path:
             continue
         name, folder = basename(path), dirname(path)
         if name in everything or (folder and _is_named(folder, named_directories)):
             continue
-        # Code is imported, and documents are linked, by their names without an ending.
+        # Code is imported, and documents are linked, without the file extension.
         stem = splitext(name)[0]
         if re.search(rf"(?<![\w-]){re.escape(stem)}(?![\w-])", everything):
             continue
-        yield breach("file-unreferenced", f"nothing in the skill mentions {path!r}")
+        yield violation("file-unreferenced", f"nothing in the skill mentions {path!r}")
 
 
 def references(text: str, first_line: int, directories: Collection[str]) -> Iterator[Reference]:
-    """Yield the files of the skill that a Markdown text names, links before mentions."""
+    """Yield the files of the skill that a Markdown text references, links before mentions."""
     if "](" in text:
         fenced = _fenced(text)
         for link in _LINK.finditer(text):
@@ -112,7 +112,7 @@ def references(text: str, first_line: int, directories: Collection[str]) -> Iter
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
-    """Return where blocks of code begin and end."""
+    """Return the start and end of each fenced code block."""
     spans: list[tuple[int, int]] = []
     opened: tuple[str, int] | None = None
     for fence in _FENCE.finditer(text):
@@ -129,7 +129,7 @@ def _is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _relative(written: str) -> str | None:
-    """Return a path within the skill, or None for what is none: an address, a place elsewhere, a pattern."""
+    """Return a path within the skill, or None for anything else: a URL, an outside path, a placeholder."""
     if not written or _SCHEME.match(written) or _PLACEHOLDER.search(written):
         return None
     path = normpath(written)

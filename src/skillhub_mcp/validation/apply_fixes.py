@@ -1,12 +1,12 @@
-"""How is a mended SKILL.md written? In one step, into the skill itself, and only over what was read."""
+"""Writing fixes: replaces the SKILL.md in one step, only if it has not changed since it was read."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from dataclasses import dataclass
 
+from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -17,7 +17,7 @@ from skillhub_mcp.validation.fixes import fix
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A SKILL.md as it was read and as it would be, with the rules whose breaches would be gone."""
+    """A SKILL.md before and after its fixes. `rules` are those whose violations are fixed."""
 
     path: str
     name: str
@@ -27,7 +27,7 @@ class FixedFile:
 
 
 def fix_file(target: Target) -> FixedFile | None:
-    """Return what can be mended of the skill at `target`, or None where there is nothing."""
+    """Return the fixes for the skill at `target`, without writing them; None if there are none."""
     if target.directory is None:
         return None
     try:
@@ -35,26 +35,23 @@ def fix_file(target: Target) -> FixedFile | None:
     except SkillHubError:
         return None
     fixed = fix(before, target.name)
-    if not fixed.mended:
+    if not fixed.rules:
         return None
     path = os.path.realpath(os.path.join(target.directory, SKILL_FILE))
-    return FixedFile(path, target.name, before, fixed.content, fixed.mended)
+    return FixedFile(path, target.name, before, fixed.content, fixed.rules)
 
 
-def write(mended: FixedFile) -> None:
-    """Replace the file by what was mended. Raises SkillUnreadable where it has changed since, or cannot be written."""
-    new = f"{mended.path}.{os.getpid()}.new"
+def write(fixed: FixedFile) -> None:
+    """Replace the file by its fixed content, with the same permissions and synced to disk.
+
+    Raises SkillUnreadable if the file has changed since it was read, or cannot be written; it is then unchanged.
+    """
     try:
-        with open(mended.path, "rb") as file:
-            if file.read() != mended.before:
-                raise SkillUnreadable(mended.name, path=mended.path, reason="it was changed meanwhile")
-        with open(new, "wb") as file:
-            file.write(mended.after)
-        os.chmod(new, stat.S_IMODE(os.stat(mended.path).st_mode))
-        os.replace(new, mended.path)
+        with open(fixed.path, "rb") as file:
+            if file.read() != fixed.before:
+                raise SkillUnreadable(fixed.name, path=fixed.path, reason="it has changed since it was read")
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        atomic_write(fixed.path, fixed.after, mode=mode)
     except OSError as error:
         reason = f"it cannot be written: {error.strerror or error}"
-        raise SkillUnreadable(mended.name, path=mended.path, reason=reason) from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
+        raise SkillUnreadable(fixed.name, path=fixed.path, reason=reason) from error

@@ -1,4 +1,4 @@
-"""What is to be said of this skill? Reads its SKILL.md whole, and for advice its other texts; runs nothing."""
+"""The check of one skill: reads its whole SKILL.md and, for advice, its other text files. Runs nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_wh
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill
 from skillhub_mcp.skills.parser import ParseResult, parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
-from skillhub_mcp.skills.rules import Diagnostic, breach
+from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.validation.advice import (
     body_advice,
@@ -29,7 +29,7 @@ _NO_STAMP = FileStamp(0, 0, "", 0)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A skill's directory to look at, and its name as the person has it; or, without one, why there is none."""
+    """A skill directory to check and its name, or a path without a skill and its `problem`."""
 
     path: str
     directory: str | None
@@ -38,7 +38,7 @@ class Target:
 
 
 def targets(paths: Sequence[str]) -> Iterator[Target]:
-    """Yield the skills that `paths` name: a skill's directory, a SKILL.md, or a directory that holds skills."""
+    """Yield the skills at `paths`, each a skill directory, a SKILL.md, or a directory that contains skills."""
     for path in paths:
         yield from _targets(path)
 
@@ -50,26 +50,26 @@ def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
 
 
 def _targets(path: str) -> Iterator[Target]:
-    place = os.path.abspath(os.path.expanduser(path))
-    if os.path.basename(place) == SKILL_FILE and os.path.isfile(place):
-        place = os.path.dirname(place)
-    if not os.path.lexists(place):
+    full_path = os.path.abspath(os.path.expanduser(path))
+    if os.path.basename(full_path) == SKILL_FILE and os.path.isfile(full_path):
+        full_path = os.path.dirname(full_path)
+    if not os.path.lexists(full_path):
         yield Target(path, None, problem="the path does not exist")
-    elif not os.path.isdir(place):
+    elif not os.path.isdir(full_path):
         yield Target(path, None, problem="it is neither a directory nor a SKILL.md")
-    elif os.path.lexists(os.path.join(place, SKILL_FILE)):
-        yield Target(os.path.join(place, SKILL_FILE), os.path.realpath(place), os.path.basename(place))
+    elif os.path.lexists(os.path.join(full_path, SKILL_FILE)):
+        yield Target(os.path.join(full_path, SKILL_FILE), os.path.realpath(full_path), os.path.basename(full_path))
     else:
-        below = list(targets_below(make_roots([place])))
+        below = list(targets_below(make_roots([full_path])))
         if not below:
-            yield Target(path, None, problem="there is no SKILL.md in it or below")
+            yield Target(path, None, problem="the directory contains no SKILL.md, at any depth")
         yield from below
 
 
 def check(target: Target, *, advice: bool = True) -> ValidationResult:
-    """Return what is to be said of the skill at `target`. Never raises on what the skill holds."""
+    """Check the skill at `target`. Never raises on the skill's content."""
     if target.directory is None:
-        return ValidationResult(target.path, None, findings([breach("file-missing", target.problem)]))
+        return ValidationResult(target.path, None, findings([violation("file-missing", target.problem)]))
     try:
         content = read_whole(target.directory, SKILL_FILE, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
@@ -97,8 +97,8 @@ def _unreadable(directory: str, error: SkillHubError) -> Diagnostic:
     except OSError:
         size = 0
     if size > MAX_SKILL_FILE_BYTES:
-        return breach("file-too-large", f"the file has {size:,} bytes")
-    return breach("file-unreadable", error.message)
+        return violation("file-too-large", f"the file has {size:,} bytes")
+    return violation("file-unreadable", error.message)
 
 
 def _advice(content: bytes, skill: Skill, read: ParseResult, texts: dict[str, str | None]) -> Iterator[Diagnostic]:
@@ -112,7 +112,7 @@ def _advice(content: bytes, skill: Skill, read: ParseResult, texts: dict[str, st
 
 
 def _texts(directory: str) -> tuple[dict[str, str | None], int]:
-    """Return the skill's files by relative path, with the beginning of each that is text, and what all text costs."""
+    """Return the skill's files by relative path, with the start of each text file, and the tokens of all text."""
     texts: dict[str, str | None] = {}
     tokens = 0
     entries, _ = list_files(directory, serve_dotfiles=False)

@@ -1,6 +1,6 @@
-"""What can be mended without guessing? Text in, text out; every line that is not concerned stays as it is. No I/O.
+"""Fixes that need no guessing. Text in, text out; every other line stays as it is. No I/O.
 
-Each mend is kept only if, read again, its breach is gone and no other value has changed.
+A fix is kept only if, when the result is read again, its violation is gone and no other value has changed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _OWN_KEYS = ("category", "tags", "alwaysApply")
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A SKILL.md's bytes after mending, and the rules whose breaches are gone; none where nothing could be mended."""
+    """A SKILL.md's bytes after fixing, and the rules whose violations are fixed; no rules if nothing was fixed."""
 
     content: bytes
-    mended: tuple[str, ...]
+    rules: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A text that is being mended: its document, its breaches, and its directory's name."""
+    """A text that is being fixed: its document, the rules it violates, and its directory's name."""
 
     text: str
     document: Document
@@ -42,25 +42,25 @@ class _Subject:
 
 
 def fix(content: bytes, directory_name: str) -> Fixed:
-    """Mend what can be mended of a SKILL.md's bytes (DECISIONS 13 and 15). Never raises on bad content."""
+    """Fix what can be fixed in a SKILL.md without guessing. Never raises on bad content."""
     text, found = decode(content)
     if text is None:
         return Fixed(content, ())
-    mended: list[str] = []
+    fixed: list[str] = []
     subject = _subject(text, directory_name)
     if found:
-        mended += [diagnostic.rule for diagnostic in found]
-    for rule, mend in _MENDS.items():
+        fixed += [diagnostic.rule for diagnostic in found]
+    for rule, apply in _FIXES.items():
         if rule not in subject.rules:
             continue
-        after = _subject(mend(subject), directory_name)
+        after = _subject(apply(subject), directory_name)
         if rule not in after.rules and after.rules <= subject.rules and _same_meaning(subject, after, rule):
-            mended.append(rule)
+            fixed.append(rule)
             subject = after
-    if not mended:
+    if not fixed:
         return Fixed(content, ())
-    mark = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
-    return Fixed((mark + subject.text).encode("utf-8"), tuple(mended))
+    bom = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
+    return Fixed((bom + subject.text).encode("utf-8"), tuple(fixed))
 
 
 def _subject(text: str, directory_name: str) -> _Subject:
@@ -71,11 +71,11 @@ def _subject(text: str, directory_name: str) -> _Subject:
 
 
 def _same_meaning(before: _Subject, after: _Subject, rule: str) -> bool:
-    """Whether what was readable still says the same, but for what `rule` is about."""
+    """Whether what was readable still has the same values and body, apart from what `rule` concerns."""
     if after.document.values is None:
         return False
     if before.document.values is None:
-        # Only a fence was missing: what stands above it is what was written, and the rest is the body.
+        # Only the closing fence was missing, so there are no values to compare.
         return True
     old, new = dict(before.document.values), dict(after.document.values)
     if rule in ("name-form", "name-directory"):
@@ -90,7 +90,7 @@ def _without_blanks_before(subject: _Subject) -> str:
 
 
 def _with_closing_fence(subject: _Subject) -> str:
-    """Close the frontmatter before the first line that is none of it: a blank one or a heading."""
+    """Close the frontmatter before the first line that does not belong to it: a blank line or a heading."""
     lines = subject.text.split("\n")
     ending = "\r" if lines[0].endswith("\r") else ""
     for number, line in enumerate(lines[1:], 1):
@@ -103,27 +103,27 @@ def _with_closing_fence(subject: _Subject) -> str:
 
 
 def _quoted(subject: _Subject) -> str:
-    """Quote the values that the parser cannot read as they are."""
+    """Quote the values that the parser cannot read as written."""
     header = subject.document.header
     return subject.text.replace(header, repaired(header), 1)
 
 
 def _with_conforming_name(subject: _Subject) -> str:
-    """Write the name as its safe alias, where only case, blanks or underscores differ, or the directory has it so."""
+    """Replace the name by its safe alias if only case, blanks or underscores differ, or if the directory has it."""
     name = (subject.document.values or {}).get("name")
     if not isinstance(name, str):
         return subject.text
     alias = safe_alias(name)
-    only_letters = _SEPARATORS.sub("-", name.strip()).strip("-").lower() == alias
-    if not alias or not (only_letters or alias == subject.directory_name):
+    differs_in_form = _SEPARATORS.sub("-", name.strip()).strip("-").lower() == alias
+    if not alias or not (differs_in_form or alias == subject.directory_name):
         return subject.text
     header = subject.document.header
-    mended = _NAME_LINE.sub(lambda line: f"{line[1]}{alias}{line[3]}", header, count=1)
-    return subject.text.replace(header, mended, 1)
+    fixed = _NAME_LINE.sub(lambda line: f"{line[1]}{alias}{line[3]}", header, count=1)
+    return subject.text.replace(header, fixed, 1)
 
 
 def _with_flat_metadata(subject: _Subject) -> str:
-    """Write `metadata.skillhub`'s own keys as `skillhub.category` and so on (DECISIONS 13)."""
+    """Replace the nested `metadata.skillhub` by the flat keys `skillhub.category` and so on."""
     metadata = (subject.document.values or {}).get("metadata")
     nested = metadata.get("skillhub") if isinstance(metadata, dict) else None
     if not isinstance(nested, dict) or not nested.keys() <= set(_OWN_KEYS):
@@ -140,21 +140,21 @@ def _with_flat_metadata(subject: _Subject) -> str:
     while not lines[end - 1].strip():
         end -= 1
     if any("#" in line for line in lines[start:end]):
-        # A comment would be lost.
+        # Rewriting would lose the comment.
         return subject.text
     flat = [f"{indent}skillhub.{key}: {_double_quoted(_as_text(value))}{ending}" for key, value in nested.items()]
-    mended = "\n".join([*lines[:start], *flat, *lines[end:]])
-    return subject.text.replace(subject.document.header, mended, 1)
+    fixed = "\n".join([*lines[:start], *flat, *lines[end:]])
+    return subject.text.replace(subject.document.header, fixed, 1)
 
 
 def _flat(metadata: Value) -> Value:
-    """Return metadata as the flat form would have it, to compare both forms by."""
+    """Return metadata in its flat form, so that both forms can be compared."""
     if not isinstance(metadata, dict):
         return metadata
     nested = metadata.get("skillhub")
     rest: dict[str, Value] = {key: value for key, value in metadata.items() if key != "skillhub"}
-    own: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
-    return {**{f"skillhub.{key}": _as_text(value) for key, value in own.items()}, **rest}
+    inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
+    return {**{f"skillhub.{key}": _as_text(value) for key, value in inner.items()}, **rest}
 
 
 def _as_text(value: Value) -> str:
@@ -168,11 +168,11 @@ def _double_quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-_MENDS: Mapping[str, Callable[[_Subject], str]] = {
+_FIXES: Mapping[str, Callable[[_Subject], str]] = {
     "frontmatter-late": _without_blanks_before,
     "frontmatter-unclosed": _with_closing_fence,
     "yaml-repaired": _quoted,
     "name-form": _with_conforming_name,
     "metadata-nested": _with_flat_metadata,
 }
-FIXABLE_RULES = ("file-encoding", *_MENDS)
+FIXABLE_RULES = ("file-encoding", *_FIXES)

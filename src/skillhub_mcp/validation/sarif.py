@@ -1,4 +1,4 @@
-"""How do code hosts want findings? SARIF 2.1.0: one run, the rules that were broken, a result for each finding."""
+"""Findings as SARIF 2.1.0, for code hosts: one run, the rules that were violated, and a result for each finding."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 
 def sarif(verdicts: Sequence[ValidationResult], *, base: str) -> dict[str, object]:
-    """Return the log of these verdicts; places are written relative to the directory `base` (SARIF 2.1.0 §3)."""
-    broken = sorted({finding.rule for verdict in verdicts for finding in verdict.findings})
-    numbers = {rule: number for number, rule in enumerate(broken)}
+    """Return the SARIF log of `verdicts`. Locations are relative to the directory `base` (SARIF 2.1.0 §3)."""
+    violated = sorted({finding.rule for verdict in verdicts for finding in verdict.findings})
+    rule_indexes = {rule: index for index, rule in enumerate(violated)}
     driver = {
         "name": "skillhub",
         "version": version(),
         "informationUri": "https://agentskills.io/specification",
-        "rules": [_rule(rule) for rule in broken],
+        "rules": [_rule(rule) for rule in violated],
     }
     return {
         "$schema": SCHEMA,
@@ -33,7 +33,7 @@ def sarif(verdicts: Sequence[ValidationResult], *, base: str) -> dict[str, objec
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {"SRCROOT": {"uri": _directory_uri(base)}},
                 "results": [
-                    _result(verdict, finding, numbers[finding.rule], base)
+                    _result(verdict, finding, rule_indexes[finding.rule], base)
                     for verdict in verdicts
                     for finding in verdict.findings
                 ],
@@ -46,29 +46,29 @@ def _rule(rule_id: str) -> dict[str, object]:
     rule = RULES[rule_id]
     return {
         "id": rule.id,
-        "shortDescription": {"text": rule.sentence},
-        "help": {"text": rule.mend},
+        "shortDescription": {"text": rule.requirement},
+        "help": {"text": rule.fix},
         "defaultConfiguration": {"level": _LEVELS[rule.verdict]},
         "properties": {"origin": rule.origin.value, "docs": docs_anchor(rule_id)},
     }
 
 
 def docs_anchor(rule_id: str) -> str:
-    """Return where the documents explain a rule, relative to the project."""
+    """Return the path and anchor of a rule's documentation, relative to the repository."""
     return f"docs/reference/diagnostics.md#{rule_id}"
 
 
-def _result(verdict: ValidationResult, finding: Finding, number: int, base: str) -> dict[str, object]:
-    place = os.path.relpath(os.path.abspath(verdict.path), base)
-    inside = not place.startswith("..")
-    uri = quote(place.replace(os.sep, "/")) if inside else _uri(os.path.abspath(verdict.path))
+def _result(verdict: ValidationResult, finding: Finding, rule_index: int, base: str) -> dict[str, object]:
+    path = os.path.relpath(os.path.abspath(verdict.path), base)
+    inside = not path.startswith("..")
+    uri = quote(path.replace(os.sep, "/")) if inside else _uri(os.path.abspath(verdict.path))
     location: dict[str, object] = {"artifactLocation": {"uri": uri, **({"uriBaseId": "SRCROOT"} if inside else {})}}
     location["region"] = {"startLine": finding.line or 1}
     return {
         "ruleId": finding.rule,
-        "ruleIndex": number,
+        "ruleIndex": rule_index,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{finding.message}; {finding.mend}"},
+        "message": {"text": f"{finding.message}; {finding.fix}"},
         "locations": [{"physicalLocation": location}],
     }
 

@@ -1,4 +1,4 @@
-"""What is said of one skill: its findings, worst first, and what it costs a model. Values only."""
+"""The result of validating one skill: its findings, worst first, and its token counts. Values only."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One breach of one rule, as a strict reader judges it. `line` is 1-based within SKILL.md, where it has one."""
+    """One violation of one rule, with its strict severity. `line` is the 1-based line in SKILL.md, if known."""
 
     rule: str
     severity: Severity
     message: str
-    mend: str
+    fix: str
     line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """About how many tokens each tier of disclosure takes: the name and description, the body, all text files."""
+    """The estimated tokens of each tier of disclosure: name and description, body, all text files."""
 
     catalogue: int
     body: int
@@ -32,7 +32,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """What is said of one skill. `path` is its SKILL.md, or what was named where there is none."""
+    """The findings for one skill. `path` is its SKILL.md, or the path that was given if there is none."""
 
     path: str
     name: str | None
@@ -41,17 +41,17 @@ class ValidationResult:
 
     @property
     def valid(self) -> bool:
-        """Whether the specification is kept to."""
+        """Whether the skill conforms to the specification."""
         return not self.has(Severity.ERROR)
 
     def has(self, severity: Severity) -> bool:
-        """Whether something is found that is as bad as `severity` or worse."""
+        """Whether there is a finding of `severity` or worse."""
         return any(_ORDER[finding.severity] <= _ORDER[severity] for finding in self.findings)
 
 
 def findings(diagnostics: Iterable[Diagnostic]) -> tuple[Finding, ...]:
-    """Return breaches with the severity that a strict reader gives them, the worst first, then by line."""
+    """Return the diagnostics as findings with their strict severities, the worst first, then by line."""
     found = [
-        Finding(one.rule, RULES[one.rule].verdict, one.message, RULES[one.rule].mend, one.line) for one in diagnostics
+        Finding(one.rule, RULES[one.rule].verdict, one.message, RULES[one.rule].fix, one.line) for one in diagnostics
     ]
     return tuple(sorted(found, key=lambda one: (_ORDER[one.severity], one.line or 0, one.rule, one.message)))

@@ -88,7 +88,7 @@ def _examine(hub: SkillHub, settings: Settings, of_settings: Sequence[Problem]) 
     published: list[Publication] = []
     publisher = make_publisher(settings, hub)
     try:
-        published = list(publisher.standings())
+        published = list(publisher.publications())
     except PolicyUnreadable as error:
         problems.append(Problem(error.path, error.message, error.hint or "fix the file"))
     finally:

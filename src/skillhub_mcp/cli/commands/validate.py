@@ -86,7 +86,7 @@ def _say(verdicts: Sequence[ValidationResult], *, costs: bool) -> None:
     for verdict in verdicts:
         for finding in verdict.findings:
             line = f":{finding.line}" if finding.line else ""
-            say(f"{verdict.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.mend}")
+            say(f"{verdict.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.fix}")
         if costs and verdict.cost is not None:
             cost = verdict.cost
             say(
@@ -122,7 +122,7 @@ def _json(verdicts: Sequence[ValidationResult]) -> dict[str, object]:
     return {
         "skills": [_verdict_json(verdict) for verdict in verdicts],
         "rules": {
-            rule: {"holds": RULES[rule].sentence, "mend": RULES[rule].mend, "docs": docs_anchor(rule)}
+            rule: {"holds": RULES[rule].requirement, "mend": RULES[rule].fix, "docs": docs_anchor(rule)}
             for rule in broken
         },
         "summary": _totals(verdicts),

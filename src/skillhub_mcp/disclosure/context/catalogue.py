@@ -13,10 +13,10 @@ from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError,
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.admission import CODELIA
+from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.roots import Source, codelia_roots
+from skillhub_mcp.skills.roots import Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 
 _MAX_CATALOGUES = 32
@@ -103,7 +103,7 @@ class Catalogues:
             if cached is not None and cached.is_enabled == is_enabled and not force_reload:
                 return cached.listing
             if cached is None:
-                registry = Registry(codelia_roots(project, home=self._home), admission=CODELIA)
+                registry = Registry(agent_context_roots(project, home=self._home), admission=AGENT_CONTEXT)
             else:
                 registry = cached.registry
                 if force_reload:

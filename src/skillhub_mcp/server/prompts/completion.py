@@ -54,7 +54,7 @@ class ArgumentCompletion:
         return completion(typed.strip().removeprefix("/"), (skill.name for skill in skills if skill.user_invocable))
 
     def _path(self, typed: str) -> mcp_types.Completion:
-        return complete_path(typed.removeprefix(SCHEME), self._publisher.places(), self._files)
+        return complete_path(typed.removeprefix(SCHEME), self._publisher.uri_paths(), self._files)
 
     def _files(self, place: str) -> Iterable[str]:
         published = self._publisher.skill(f"{SCHEME}{place}/{SKILL_FILE}")

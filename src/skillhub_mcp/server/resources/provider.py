@@ -18,7 +18,7 @@ from pydantic import AnyUrl, PrivateAttr
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.publishing import publisher as publishing
 from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.publishing.uris import TEMPLATE, segments_of, uri_of
+from skillhub_mcp.publishing.uris import TEMPLATE, build_uri, parse_uri
 from skillhub_mcp.server.middleware.sessions import Sessions
 
 log = logging.getLogger(__name__)
@@ -48,11 +48,11 @@ class SkillResourceProvider(Provider):
         uri: str,
         version: VersionSpec | None = None,  # noqa: ARG002 - the provider's signature; files have one version
     ) -> Resource | None:
-        segments = segments_of(uri)
+        segments = parse_uri(uri)
         if segments is None:
             return None
         # Whether there is such a file is found out by reading it, where there are words to say that there is none.
-        return _SkillFile.of(self, publishing.Resource(uri_of(segments), segments[-1], ""), asked=uri)
+        return _SkillFile.of(self, publishing.Resource(build_uri(segments), segments[-1], ""), asked=uri)
 
     async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
         return [_Template(uri_template=TEMPLATE, name="skill-file", description=_TEMPLATE_DESCRIPTION, parameters={})]

@@ -1,8 +1,7 @@
-"""What is in a skill's files? Reads and listings that stay inside one skill's directory and inside a budget.
+"""Reading and listing a skill's files, confined to the skill's directory and to byte budgets.
 
-A path is judged (`paths`) before the file system is asked, then opened name by name from the skill's own directory
-(`opening`), so that nothing renamed or relinked meanwhile can lead out (DECISIONS 9 and 24). Knows nothing of what
-the files mean.
+A path is checked (`paths`) before the file system is accessed, and then opened component by component from the skill's
+directory (`confinement`), so that a concurrent rename or relink cannot lead out. Independent of the files' meaning.
 """
 
 from __future__ import annotations

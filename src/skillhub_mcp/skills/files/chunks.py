@@ -1,4 +1,4 @@
-"""How are bytes cut into parts that each make sense? Between characters, or at multiples of three; no I/O."""
+"""Chunks of a file as text or base64: text is split between characters, base64 at multiples of three. No I/O."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ LONGEST_CHARACTER = 4
 _BINARY_CUTS_TRIED = 64
 
 
-def cut(ahead: bytes, most: int) -> tuple[str, Literal["utf-8", "base64"], int]:
-    """Return the part that begins `ahead`, its encoding, and how many bytes it stands for, about `most`."""
+def encode_chunk(ahead: bytes, most: int) -> tuple[str, Literal["utf-8", "base64"], int]:
+    """Encode about `most` bytes from the start of `ahead`; return the text, its encoding, and the bytes used."""
     text = _text(ahead, most)
     if text is not None:
         return text[0], "utf-8", text[1]
@@ -22,7 +22,7 @@ def cut(ahead: bytes, most: int) -> tuple[str, Literal["utf-8", "base64"], int]:
 
 
 def _text(ahead: bytes, most: int) -> tuple[str, int] | None:
-    """Return the text that `most` bytes hold, at least one character, and its length in bytes; None if binary."""
+    """Return the text in the first `most` bytes, at least one character, and its length in bytes; None if binary."""
     for limit in range(most, max(most, LONGEST_CHARACTER) + 1):
         part = ahead[:limit]
         try:
@@ -37,7 +37,7 @@ def _text(ahead: bytes, most: int) -> tuple[str, int] | None:
 
 
 def _binary_length(ahead: bytes, most: int) -> int:
-    """Return how many bytes the part has. Its end is never within a character, so `next_offset` is never refused."""
+    """Return the length of a binary chunk. It never ends within a character, so `next_offset` is always valid."""
     if len(ahead) <= most:
         return len(ahead)
     longest = max(3, most - most % 3)
@@ -49,7 +49,7 @@ def _binary_length(ahead: bytes, most: int) -> int:
 
 
 def _character_across(content: bytes, at: int) -> tuple[int, int] | None:
-    """Return where a UTF-8 character begins and ends that begins before `at` and ends after it."""
+    """Return the start and end of the UTF-8 character that starts before `at` and ends after it, or None."""
     for begin in range(max(0, at - LONGEST_CHARACTER + 1), at):
         for end in range(at + 1, min(begin + LONGEST_CHARACTER, len(content)) + 1):
             if _is_one_character(content[begin:end]):
@@ -65,13 +65,13 @@ def _is_one_character(content: bytes) -> bool:
 
 
 def refuse_within_character(found: bytes, behind: int, offset: int, most: int) -> None:
-    """Raise InvalidArgument where `offset`, `behind` bytes into `found`, is within a character of a text."""
-    # Base64 of a text with half a character at its front would help nobody. In binary content, bytes that look like
-    # a character mean nothing: there any offset is good.
+    """Raise InvalidArgument if `offset`, `behind` bytes into `found`, is within a character of a text."""
+    # Base64 of a text that starts with half a character is useless. In binary content, bytes that look like a
+    # character mean nothing, so any offset is valid.
     across = _character_across(found, behind)
     if across is not None and _text(found[across[1] :], most) is not None:
         raise InvalidArgument(
             "offset",
             f"is {offset}, which is within a character",
-            hint=f"go on with next_offset; this character begins at {offset - behind + across[0]}",
+            hint=f"continue with next_offset; this character starts at {offset - behind + across[0]}",
         )

@@ -1,4 +1,4 @@
-"""How is a file opened so that nothing leads out of its skill? Name by name, from the skill's own directory."""
+"""Opening files confined to a skill: component by component from the skill's directory, so that no link leads out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from skillhub_mcp.skills.files.paths import MAX_DEPTH, WITHHELD, WantedFile
 
-# Every link, and every `..` within one, starts the walk anew; forty links is what Linux itself follows.
+# Every link, and every `..` within a link, restarts the walk. Linux itself follows forty links.
 _MAX_WALKS = 64
 _LEAVES = "leads out of the skill through a link"
 
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 TO_DIRECTORY: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-# O_NONBLOCK: should a FIFO take the file's place after the look at it, opening it does not wait for a writer.
+# O_NONBLOCK: if a FIFO replaces the file after it was checked, opening it does not wait for a writer.
 _TO_FILE: int = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 TO_PLAIN_FILE: int = _TO_FILE | NO_LINK
 HAS_DESCRIPTORS = bool(NO_LINK) and {os.open, os.stat, os.readlink} <= os.supports_dir_fd
@@ -25,8 +25,8 @@ Opener = Callable[[str, WantedFile], int]
 
 
 @contextmanager
-def opened(directory: str | Path, wanted: WantedFile, opener: Opener | None) -> Iterator[int]:
-    """Yield a descriptor of the regular file that is wanted. Raises PathNotAllowed and SkillFileNotFound."""
+def open_in_skill(directory: str | Path, wanted: WantedFile, opener: Opener | None) -> Iterator[int]:
+    """Yield a descriptor of the requested regular file. Raises PathNotAllowed and SkillFileNotFound."""
     try:
         descriptor = (opener or open_confined)(os.fspath(directory), wanted)
         try:
@@ -42,10 +42,10 @@ def opened(directory: str | Path, wanted: WantedFile, opener: Opener | None) -> 
 
 
 def open_by_descriptors(directory: str, wanted: WantedFile) -> int:
-    """Open the file name by name, each from its directory's descriptor, and never let the system follow a link.
+    """Open the file component by component, each relative to its parent's descriptor; the system follows no link.
 
-    A link is read and walked here, anew from the skill's directory, so that it too can only reach what is inside,
-    and nothing withheld. A race with a rename ends in an error or in a file that was inside when it was reached.
+    A link is read and resolved here, starting again from the skill's directory, so that it cannot reach files outside
+    the skill or withheld files. A race with a rename ends in an error or in a file that was inside when it was reached.
     Returns a descriptor; raises OSError besides the errors of `read_file`.
     """
     parts = list(wanted.parts)
@@ -64,14 +64,14 @@ def open_by_descriptors(directory: str, wanted: WantedFile) -> int:
 
 
 def _walk(root: int, parts: list[str], wanted: WantedFile) -> int | list[str]:
-    """Walk to the file and return its descriptor, or the names to walk instead where a link or a `..` is met."""
+    """Walk to the file and return its descriptor, or the components to walk instead after a link or a `..`."""
     here = os.dup(root)
     try:
         for at, name in enumerate(parts):
             if name == "..":
                 if at == 0:
                     raise wanted.refused(_LEAVES)
-                # What was walked so far are directories, no links: `..` undoes exactly one name.
+                # The components so far are directories, not links: `..` removes exactly one.
                 return parts[: at - 1] + parts[at + 1 :]
             status = os.stat(name, dir_fd=here, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
@@ -85,7 +85,7 @@ def _walk(root: int, parts: list[str], wanted: WantedFile) -> int | list[str]:
             elif stat.S_ISREG(status.st_mode):
                 return os.open(name, TO_PLAIN_FILE, dir_fd=here)
             else:
-                # Not even opened: opening a FIFO or a device can have effects.
+                # Not opened: opening a FIFO or a device can have side effects.
                 raise wanted.missing("is not a regular file")
     finally:
         os.close(here)
@@ -102,10 +102,10 @@ def _link_parts(target: str, wanted: WantedFile) -> list[str]:
 
 
 def open_by_resolved_path(directory: str, wanted: WantedFile) -> int:
-    """Open the file by its resolved path, where the system has no descriptors of directories (Windows).
+    """Open the file by its resolved path, for systems without directory descriptors (Windows).
 
-    Weaker than `open_by_descriptors`: someone who can write into the skill could swap a directory for a link between
-    the look and the opening. Absolute links that lead back inside are followed. Returns a descriptor; raises OSError
+    Weaker than `open_by_descriptors`: someone with write access to the skill can replace a directory by a link between
+    the check and the opening. Absolute links that lead back inside are followed. Returns a descriptor; raises OSError
     besides the errors of `read_file`.
     """
     root = os.path.realpath(directory)

@@ -1,4 +1,4 @@
-"""What does a file of a skill hold? One part of it, within a budget of bytes, as text or as base64."""
+"""Reading a skill's file: one chunk within a byte budget, as text or base64, or the whole file as bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, cut, refuse_within_character
-from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, opened
+from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, encode_chunk, refuse_within_character
+from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint
-from skillhub_mcp.skills.files.paths import judge
+from skillhub_mcp.skills.files.paths import check_path
 
 _MORE_MEDIA_TYPES = {
     ".md": "text/markdown",
@@ -29,7 +29,7 @@ _MORE_MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How much one read returns, in bytes of the file, and whether names that begin with a dot are served."""
+    """The maximum bytes of one read, and whether dotfiles are served. Raises ValueError for less than one byte."""
 
     max_bytes: int
     serve_dotfiles: bool = False
@@ -41,7 +41,7 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """One part of a file. `size` and both offsets count bytes; `next_offset` is where the rest begins, if any."""
+    """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any."""
 
     content: str
     encoding: Literal["utf-8", "base64"]
@@ -61,36 +61,36 @@ def read_file(
     offset: int = 0,
     opener: Opener | None = None,
 ) -> FileContent:
-    """Read the part of a skill's file that begins at byte `offset`, at most `limits.max_bytes` of it (seed 002 §3.4).
+    """Read a chunk of a skill's file, starting at byte `offset`, of at most `limits.max_bytes` bytes.
 
-    A part that is UTF-8 without NUL comes as text, exactly as stored (a byte order mark stays), cut between
-    characters. Any other part comes as base64 of its bytes, cut at a multiple of three bytes so that parts can be
-    joined; only where every such cut would split a character is it cut beside that character. Each part is judged by
-    itself, so a text that turns binary half-way changes its encoding half-way. A limit below four bytes may be
-    exceeded by up to three, since one character must fit.
+    A chunk that is UTF-8 without NUL is returned as text, exactly as stored (including a byte order mark), and ends
+    between characters. Any other chunk is returned as base64 and ends at a multiple of three bytes, so that chunks can
+    be joined; only if every such end would split a character does it end next to that character. Each chunk is judged
+    by itself, so the encoding may change within a file. A limit below four bytes may be exceeded by up to three, since
+    one character must fit.
 
-    Slash and backslash both separate names. Absolute paths, drives, `~`, empty names, control characters and every
-    `..` are refused, also where `..` would stay inside. Links are followed while they stay inside the skill; an
-    absolute link counts as leaving. A hard link cannot be told from the file itself and is read.
+    Slash and backslash both separate components. Absolute paths, drives, `~`, empty components, control characters and
+    every `..` are refused, even a `..` that would stay inside. Links are followed while they stay inside the skill; an
+    absolute link counts as leaving it. A hard link cannot be distinguished from the file itself and is read.
 
     Raises:
-        PathNotAllowed: the path leaves the skill, or names what is withheld.
-        SkillFileNotFound: there is no such file, or it is a directory, no regular file, or not readable.
+        PathNotAllowed: the path leaves the skill, or the file is withheld.
+        SkillFileNotFound: there is no such file, or it is a directory, not a regular file, or not readable.
         InvalidArgument: the path is empty; the offset is negative, beyond the end, or within a character.
     """
-    wanted = judge(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
+    wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
         raise InvalidArgument("offset", f"is {offset}, which is negative", hint="start at 0")
     behind = min(offset, LONGEST_CHARACTER - 1)
     count = max(limits.max_bytes, LONGEST_CHARACTER) + LONGEST_CHARACTER - 1
     try:
-        with opened(directory, wanted, opener) as descriptor:
+        with open_in_skill(directory, wanted, opener) as descriptor:
             size = os.fstat(descriptor).st_size
             if offset > size:
                 raise InvalidArgument(
                     "offset",
                     f"is {offset}, but the file has {size} bytes",
-                    hint="start at 0 and go on with next_offset",
+                    hint="start at 0 and continue with next_offset",
                 )
             found = _read_at(descriptor, offset - behind, behind + count)
             # The file may have grown or shrunk meanwhile.
@@ -99,7 +99,7 @@ def read_file(
         error.hint = error.hint or files_hint(directory, wanted)
         raise
     refuse_within_character(found, behind, offset, limits.max_bytes)
-    content, encoding, used = cut(found[behind:], limits.max_bytes)
+    content, encoding, used = encode_chunk(found[behind:], limits.max_bytes)
     truncated = used < len(found) - behind
     return FileContent(
         content=content,
@@ -121,13 +121,13 @@ def read_whole(
     serve_dotfiles: bool = False,
     opener: Opener | None = None,
 ) -> bytes:
-    """Read a whole file of a skill under the same confinement as `read_file`.
+    """Read a whole file of a skill, confined like `read_file`.
 
-    Raises PathNotAllowed, InvalidArgument (an empty path) and SkillFileNotFound, the last also for a file of
-    more than `max_bytes`.
+    Raises PathNotAllowed, InvalidArgument (an empty path) and SkillFileNotFound; the last also for a file of
+    more than `max_bytes` bytes.
     """
-    wanted = judge(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
-    with opened(directory, wanted, opener) as descriptor:
+    wanted = check_path(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
+    with open_in_skill(directory, wanted, opener) as descriptor:
         content = _read_at(descriptor, 0, max_bytes + 1)
     if len(content) > max_bytes:
         raise wanted.missing(f"has more than {max_bytes:,} bytes")
@@ -135,18 +135,18 @@ def read_whole(
 
 
 def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
-    """Read as many of the first bytes of the skill's own file `name` as are `enough`, and return just those.
+    """Read the start of the skill's file `name`, as many bytes as `enough` asks for, and return only those.
 
-    `enough(content, whole=...)` says how many of the bytes read so far are wanted, or None where more must be read.
-    Raises SkillFileNotFound, and PathNotAllowed where a link leads out of the skill.
+    `enough(content, whole=...)` returns how many of the bytes read so far are needed, or None to read more.
+    Raises SkillFileNotFound, and PathNotAllowed for a link that leads out of the skill.
     """
     try:
-        # The plain way: `directory` is canonical, and the system itself refuses where the name is a link.
+        # The fast path: `directory` is canonical, and the system itself refuses to open a link.
         descriptor = os.open(os.path.join(directory, name), TO_PLAIN_FILE) if NO_LINK else None
     except OSError:
         descriptor = None
     if descriptor is None:
-        with opened(directory, judge(name, skill=skill, serve_dotfiles=False), None) as confined:
+        with open_in_skill(directory, check_path(name, skill=skill, serve_dotfiles=False), None) as confined:
             return _start(confined, first_bytes, enough)
     try:
         return _start(descriptor, first_bytes, enough)
@@ -178,8 +178,8 @@ def _read_at(descriptor: int, offset: int, count: int) -> bytes:
 
 
 def media_type(name: str, *, text: bool) -> str:
-    """Return the media type of a file by its name; `text` says whether its content is."""
-    # Only the suffix: the library reads its argument as a URL.
+    """Return the media type for a file name; `text` says whether the file's content is text."""
+    # Only the suffix: `mimetypes` parses its argument as a URL.
     suffix = os.path.splitext(name)[1].lower()
     guessed, compressed = _media_types().guess_type(f"file{suffix}")
     if guessed is None or compressed:
@@ -189,7 +189,7 @@ def media_type(name: str, *, text: bool) -> str:
 
 @functools.cache
 def _media_types() -> mimetypes.MimeTypes:
-    # An own table: the library's global one also reads the machine's files, which differ.
+    # A separate table: the global one of `mimetypes` also reads system files, which differ between machines.
     table = mimetypes.MimeTypes()
     for suffix, media_type in _MORE_MEDIA_TYPES.items():
         table.add_type(media_type, suffix)

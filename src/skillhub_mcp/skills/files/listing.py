@@ -1,4 +1,4 @@
-"""Which files does a skill have, of those that may be read? Bounded, sorted, and honest about what is left out."""
+"""The list of a skill's readable files: bounded, sorted, and explicit about whether it is complete."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound
-from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, opened
-from skillhub_mcp.skills.files.paths import MAX_DEPTH, WantedFile, unfit
+from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, open_in_skill
+from skillhub_mcp.skills.files.paths import MAX_DEPTH, WantedFile, path_problem
 from skillhub_mcp.skills.suggestions import near_names
 
 _HINTED_FILES = 5
@@ -24,9 +24,9 @@ _NOT_LISTED = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file of a skill: its path below the skill's directory, with forward slashes, and its size in bytes.
+    """A file of a skill: its path relative to the skill's directory, with forward slashes, and its size in bytes.
 
-    While `stamp`, its mtime and ctime in nanoseconds and its inode, stays the same, its bytes do.
+    `stamp` is its mtime and ctime in nanoseconds and its inode; while it is unchanged, so are the file's bytes.
     """
 
     path: str
@@ -37,11 +37,11 @@ class FileEntry:
 def list_files(
     directory: str | Path, *, serve_dotfiles: bool, max_files: int = 512
 ) -> tuple[tuple[FileEntry, ...], bool]:
-    """List the files that `read_file` would serve, sorted by path; the second value says that there are more.
+    """List the files that `read_file` serves, sorted by path; the second value says whether there are more.
 
-    Left out: what `read_file` refuses, links that leave the skill, links to directories (their files are listed where
-    they are), node_modules and __pycache__. Where not all fit, files nearer the top come first. A directory
-    that cannot be looked into counts as more.
+    Left out: paths that `read_file` refuses, links out of the skill, links to directories (their files are listed in
+    their real directory), node_modules and __pycache__. If there are more than `max_files`, files nearer to the top are
+    preferred. An unreadable directory counts as more.
     """
     top = os.fspath(directory)
     found: list[FileEntry] = []
@@ -51,7 +51,7 @@ def list_files(
     while waiting and budget > 0:
         parts = waiting.popleft()
         try:
-            names = _look_into(top, parts, budget, serve_dotfiles)
+            names = _list_directory(top, parts, budget, serve_dotfiles)
         except OSError:
             more = True
             continue
@@ -69,14 +69,14 @@ def list_files(
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What one directory holds: its files with their states, its directories, both by name, and how many were seen."""
+    """The contents of one directory: files with their stat results, directories, and the count of entries read."""
 
     files: list[tuple[str, os.stat_result]]
     directories: list[str]
     seen: int
 
 
-def _look_into(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bool) -> _Names:
+def _list_directory(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bool) -> _Names:
     files: list[tuple[str, os.stat_result]] = []
     directories: list[str] = []
     seen = 0
@@ -84,8 +84,8 @@ def _look_into(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bo
         for entry in itertools.islice(entries, budget):
             seen += 1
             name = entry.name
-            asked = "/".join((*parts, name))
-            if name in _NOT_LISTED or "\\" in name or unfit(asked, serve_dotfiles=serve_dotfiles):
+            path = "/".join((*parts, name))
+            if name in _NOT_LISTED or "\\" in name or path_problem(path, serve_dotfiles=serve_dotfiles):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 directories.append(name)
@@ -120,26 +120,26 @@ def _entry(path: str, status: os.stat_result) -> FileEntry:
 
 
 def _status(entry: os.DirEntry[str], top: str, parts: tuple[str, ...], serve_dotfiles: bool) -> os.stat_result | None:
-    """Return the state of the file that reading this entry would give, or None where it would give none."""
+    """Return the status of the file that `read_file` would read for this entry, or None if it would refuse."""
     try:
         if not entry.is_symlink():
             status = entry.stat(follow_symlinks=False)
             return status if stat.S_ISREG(status.st_mode) else None
         wanted = WantedFile(skill="", path=entry.name, parts=parts, serve_dotfiles=serve_dotfiles)
-        with opened(top, wanted, None) as descriptor:
+        with open_in_skill(top, wanted, None) as descriptor:
             return os.fstat(descriptor)
     except (OSError, PathNotAllowed, SkillFileNotFound):
         return None
 
 
 def files_hint(directory: str | Path, wanted: WantedFile) -> str | None:
-    """Say which of the skill's files the caller may have meant."""
+    """Return a hint that names the files the caller may have meant, or None for a skill without files."""
     paths = [entry.path for entry in list_files(directory, serve_dotfiles=wanted.serve_dotfiles)[0]]
-    asked = "/".join(wanted.parts)
-    inside = [path for path in paths if not asked or path.startswith(f"{asked}/")]
+    requested = "/".join(wanted.parts)
+    inside = [path for path in paths if not requested or path.startswith(f"{requested}/")]
     if inside:
         return f"files in it: {_quoted(inside)}"
-    near = near_names(asked, paths)
+    near = near_names(requested, paths)
     if near:
         return f"did you mean {_quoted(near)}?"
     return f"files of the skill: {_quoted(paths)}" if paths else None
