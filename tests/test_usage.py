@@ -1,4 +1,4 @@
-"""The usage log: written by whoever serves, whole line by whole line, and read as searches that led to loads."""
+"""The usage log: written in whole lines by several processes, and read as searches that led to loads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from skillhub_mcp.usage import UsageLog, read_usage, skills_loaded_before
 THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 LONG = 60.0
 
-# Waits for a word on its stdin, so that several of them write at the same time.
+# Waits for a line on its stdin, so that several of them write at the same time.
 WRITER = """
 import sys
 from skillhub_mcp.usage import UsageLog
@@ -41,12 +41,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def written(path: Path) -> list[dict[str, Any]]:
-    # Who sees another's line half written begins with a newline: an empty line is none.
+    # A writer that finds an incomplete line starts with a newline; empty lines are skipped.
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
 def at(seconds: float, act: str, *, process: int = 1, **noted: object) -> str:
-    """A line of a log, so many seconds after it began."""
+    """A line of a log, that many seconds after its first."""
     moment = (THEN + timedelta(seconds=seconds)).isoformat()
     return json.dumps({"at": moment, "process": process, "act": act, **noted})
 

@@ -1,4 +1,4 @@
-"""Skills as values, for what decides which of them are told."""
+"""Skills as values, for tests of the card."""
 
 from __future__ import annotations
 

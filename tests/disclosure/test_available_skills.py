@@ -1,4 +1,4 @@
-"""The list that a model is shown: one line for each skill, and nothing in it can pass for anything else."""
+"""The "Available Skills" list: one line for each skill, whose values cannot imitate another line or field."""
 
 from __future__ import annotations
 

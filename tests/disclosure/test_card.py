@@ -1,4 +1,4 @@
-"""The card tells of pinned and fitting skills and maps the rest, in few bytes, and trusts no word of a skill."""
+"""The card describes pinned and matching skills and lists the rest by domain, within its bytes, and trusts no skill."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.card import ALWAYS, FITTING, HEADING, MAP, OTHERS, CardContext, render_card
+from skillhub_mcp.disclosure.card import ALWAYS, DOMAINS, HEADING, MATCHING, OTHERS, CardContext, render_card
 from skillhub_mcp.skills.model import Skill
 
 DAY = date(2026, 11, 21)
@@ -48,10 +48,10 @@ def test_pinned_skills_come_first_then_those_of_the_project_then_those_that_fit_
         HEADING.format(count="303"),
         ALWAYS,
         "- house-rules: How we work here.",
-        FITTING,
+        MATCHING,
         "- release: Cuts a release.",
         "- pytest-fixtures: Writes fixtures.",
-        MAP,
+        DOMAINS,
     ]
     # What is described is not counted again.
     assert next(line for line in lines if line.startswith("- d1 (")).startswith("- d1 (30): ")
@@ -60,7 +60,7 @@ def test_pinned_skills_come_first_then_those_of_the_project_then_those_that_fit_
 @pytest.mark.parametrize(("room", "shown"), [(4_000, 30), (1_000, 4), (500, 2), (370, 1)])
 def test_the_map_has_each_domain_with_its_count_and_examples(room: int, shown: int) -> None:
     lines = render_card(library(300), NOW, max_bytes=room).splitlines()
-    assert lines[1] == MAP
+    assert lines[1] == DOMAINS
     assert len(lines) == 2 + 10
     for line in lines[2:]:
         domain, _, names = line.removeprefix("- ").partition(" (30): ")
@@ -104,7 +104,7 @@ def test_names_only_leaves_every_description_out() -> None:
     small = render_card([pinned, skill("pdf", "Reads PDF files.")], replace(NOW, names_only=True), max_bytes=ROOM)
     assert small == f"{HEADING.format(count='2')}\n{ALWAYS} house-rules\n{OTHERS} pdf"
     large = render_card([pinned, *library(300)], replace(NOW, names_only=True), max_bytes=ROOM)
-    assert f"{ALWAYS} house-rules\n{MAP}\n- d0 (30): skill-" in large
+    assert f"{ALWAYS} house-rules\n{DOMAINS}\n- d0 (30): skill-" in large
     assert "How we" not in large
 
 
@@ -116,8 +116,8 @@ def test_long_descriptions_are_shortened_alike_and_leave_room_for_the_map() -> N
     assert 3 <= len(described) < 40
     assert {len(line) for line in described} == {len(described[0])}
     assert all(line.endswith("…") for line in described)
-    assert MAP in text
-    # Those that found no room are in the map.
+    assert DOMAINS in text
+    # Those without room are listed by domain.
     assert f"- code ({40 - len(described)}): python-" in text
 
 
@@ -197,6 +197,6 @@ def test_whatever_skills_say_the_card_keeps_its_bytes_and_its_lines(
     text = render_card(skills, replace(NOW, names_only=names_only), max_bytes=max_bytes)
     assert len(text.encode()) <= max_bytes
     for line in text.split("\n")[1:]:
-        assert line.startswith(("- ", ALWAYS, FITTING, OTHERS, MAP))
+        assert line.startswith(("- ", ALWAYS, MATCHING, OTHERS, DOMAINS))
         assert "<" not in line
         assert line.isprintable()

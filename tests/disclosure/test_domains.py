@@ -1,4 +1,4 @@
-"""Every skill falls into one domain, and every one of a domain comes round among its examples."""
+"""Every skill belongs to one domain, and every skill of a domain is among its examples on some day."""
 
 from __future__ import annotations
 

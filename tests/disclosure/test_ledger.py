@@ -1,4 +1,4 @@
-"""What a session was shown: each thing once, with what all its showings cost."""
+"""The ledger of a session: each thing that was shown once, with the tokens of all times together."""
 
 from __future__ import annotations
 

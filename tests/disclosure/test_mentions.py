@@ -1,4 +1,4 @@
-"""Mentions of skills in a text: whole tokens, paths before names, and no guessing (seed 000, goal 4)."""
+"""Mentions of skills in a text: whole tokens, paths before names, and no guessing."""
 
 from __future__ import annotations
 

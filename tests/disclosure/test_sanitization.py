@@ -1,4 +1,4 @@
-"""A skill's own words are shown on one line, can all be seen, and hold no markup."""
+"""Text from a skill is shown on one line, with visible characters only and without markup."""
 
 from __future__ import annotations
 

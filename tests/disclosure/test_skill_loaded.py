@@ -1,4 +1,4 @@
-"""Seed 004's message, byte for byte."""
+"""The `<skill-loaded>` message, byte for byte."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.seeds import seeds_example
 
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 
-# Seed 004's example: the body of `pdf`, in the frame of `run_skill`.
+# The specification's example.
 BODY = "# PDF処理スキル\n\n## PDFの読み込み\n高速抽出にはpdftotext使用：\npdftotext input.pdf -\n"
 MESSAGE = seeds_example("skill-loaded")
 

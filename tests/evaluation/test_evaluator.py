@@ -1,4 +1,4 @@
-"""Running queries: what is measured stands still, what it is measured on may not."""
+"""Running queries while the skills change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measures: against values worked out by hand, and what holds for every answer."""
+"""The measures: values computed by hand, and properties of every answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillhub_mcp.evaluation.metrics import MEASURES, Quality, bootstrap_interva
 SKILLS = [f"/s/{number}" for number in range(30)]
 ANSWERS = st.lists(st.sampled_from(SKILLS), unique=True, max_size=20)
 RELEVANT = st.frozensets(st.sampled_from(SKILLS), min_size=1)
-# Sums of 64ths are exact: what is found out is not how floats are rounded.
+# Sums of 64ths are exact, so that rounding of floats does not matter.
 SHARES = st.lists(st.integers(min_value=0, max_value=64).map(lambda number: number / 64), min_size=1, max_size=40)
 
 

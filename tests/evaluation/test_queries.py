@@ -1,4 +1,4 @@
-"""Files of queries and of skill ids: what they may hold, and which line of them is to blame."""
+"""Files of queries and of skill ids: what they may contain, and the line of an error."""
 
 from __future__ import annotations
 

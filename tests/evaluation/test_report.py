@@ -1,4 +1,4 @@
-"""A report: means over all and for each kind, what was refused, the worst answers, and the gain over another."""
+"""Reports: means of all queries and of each kind, rejection rates, the worst answers, and the gain over another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECOND = 1.0 / math.log2(3)
 THIRD = 0.5
 NOTHING = (math.nan, math.nan, math.nan)
 
-# What was asked: the id, the kind, the skills that answer, and what was found with whether it was said to fit.
+# Queries: the id, the kind, the relevant skills, the hits, and whether the engine is confident.
 Asked = tuple[str, str, str, str, bool]
 
 

@@ -1,4 +1,4 @@
-"""Hooks: a file that is refused rather than half understood, and commands that are bounded."""
+"""Hooks: an invalid file is refused, and commands are bounded."""
 
 from __future__ import annotations
 

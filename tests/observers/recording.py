@@ -1,4 +1,4 @@
-"""Every observer there is, each with all that it wrote or sent, for tests to read."""
+"""All observers, each with what it wrote or sent, for tests to read."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ EVERY_OBSERVER = ("silent", "several", "requests", "audit", "open_telemetry", "p
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """An observer, and what it has told so far, as one text."""
+class Recording:
+    """An observer, and all its output so far as one text."""
 
     observer: Observer
-    told: Callable[[], str]
+    output: Callable[[], str]
 
 
 class Telemetry:
-    """An OpenTelemetry SDK that keeps what it is given."""
+    """An OpenTelemetry SDK that keeps its spans and metrics in memory."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -60,7 +60,7 @@ class Telemetry:
                     found[(metric.name, *labels)] = getattr(point, "count", 0) if value is None else value
         return found
 
-    def told(self) -> str:
+    def output(self) -> str:
         return "\n".join([*(span.to_json() for span in self.spans()), repr(self.numbers())])
 
     def close(self) -> None:
@@ -68,30 +68,32 @@ class Telemetry:
             shutdown()
 
 
-def keeping(kind: str, directory: Path, caplog: pytest.LogCaptureFixture) -> Kept:
-    """Return one of the observers, and what tells what it has told."""
+def record(kind: str, directory: Path, caplog: pytest.LogCaptureFixture) -> Recording:
+    """Return the observer of that kind with its output."""
     caplog.set_level(logging.DEBUG, logger="skillhub_mcp")
 
     def logged() -> str:
         return "\n".join(repr(vars(record)) for record in caplog.records)
 
     if kind == "silent":
-        return Kept(NULL_OBSERVER, logged)
+        return Recording(NULL_OBSERVER, logged)
     if kind == "requests":
-        return Kept(AccessLog(), logged)
+        return Recording(AccessLog(), logged)
     if kind == "audit":
         path = directory / "audit.jsonl"
         observer = Audit(owner="ann", file=JsonLinesLog(str(path), label="The audit log"))
-        return Kept(observer, lambda: logged() + (path.read_text(encoding="utf-8") if path.exists() else ""))
+        return Recording(observer, lambda: logged() + (path.read_text(encoding="utf-8") if path.exists() else ""))
     if kind == "open_telemetry":
         telemetry = Telemetry()
-        return Kept(telemetry.observer, telemetry.told)
+        return Recording(telemetry.observer, telemetry.output)
     if kind == "prometheus":
         prometheus = Prometheus()
 
         def scraped() -> str:
             return prometheus.exposition("")[0].decode()
 
-        return Kept(prometheus, scraped)
-    every = [keeping(one, directory, caplog) for one in EVERY_OBSERVER if one != "several"]
-    return Kept(CompositeObserver([one.observer for one in every]), lambda: "\n".join(one.told() for one in every))
+        return Recording(prometheus, scraped)
+    every = [record(one, directory, caplog) for one in EVERY_OBSERVER if one != "several"]
+    return Recording(
+        CompositeObserver([one.observer for one in every]), lambda: "\n".join(one.output() for one in every)
+    )

@@ -1,4 +1,4 @@
-"""The audit: one line for each load, read and run, and for each refusal; whole, and never forged."""
+"""The audit log: one whole line for each load, read, run and refusal, which cannot be forged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every observer keeps to: it fails nobody, hears ends in any thread, and has no content to tell."""
+"""The contract of observers: they raise nothing, work in any thread, and disclose no content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.observers.recording import EVERY_OBSERVER, Kept, keeping
+from tests.observers.recording import EVERY_OBSERVER, Recording, record
 
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.errors import SkillHubError, SkillNotFound
@@ -29,8 +29,8 @@ QUERY, BODY, FILE, ARGUMENT = "qwertzuery", "bodyofaskill", "textofafile", "argu
 
 
 @pytest.fixture(params=EVERY_OBSERVER)
-def kept(request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Kept:
-    return keeping(request.param, tmp_path, caplog)
+def recording(request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Recording:
+    return record(request.param, tmp_path, caplog)
 
 
 def events() -> list[Event]:
@@ -50,33 +50,36 @@ def events() -> list[Event]:
     ]
 
 
-def test_whatever_happens_is_told_without_a_failure(kept: Kept) -> None:
+def test_whatever_happens_is_told_without_a_failure(recording: Recording) -> None:
     for event in events():
-        with observe(kept.observer, event):
+        with observe(recording.observer, event):
             pass
         assert event.outcome == "ok"
 
 
-def test_an_error_passes_and_its_code_is_the_outcome(kept: Kept) -> None:
+def test_an_error_passes_and_its_code_is_the_outcome(recording: Recording) -> None:
     for event in events():
-        with pytest.raises(SkillNotFound), observe(kept.observer, event):
+        with pytest.raises(SkillNotFound), observe(recording.observer, event):
             raise SkillNotFound(HOSTILE)
         assert event.outcome == "SKILL_NOT_FOUND"
 
 
-def test_a_mistake_of_ours_passes_and_has_no_code(kept: Kept) -> None:
-    with pytest.raises(ZeroDivisionError), observe(kept.observer, SearchEvent()) as search:
+def test_a_mistake_of_ours_passes_and_has_no_code(recording: Recording) -> None:
+    with pytest.raises(ZeroDivisionError), observe(recording.observer, SearchEvent()) as search:
         raise ZeroDivisionError
     assert search.outcome == "UNEXPECTED"
 
 
-def test_many_threads_are_heard_at_once(kept: Kept) -> None:
+def test_many_threads_are_heard_at_once(recording: Recording) -> None:
     failures: list[BaseException] = []
 
     def go() -> None:
         try:
             for _ in range(20):
-                with observe(kept.observer, RequestEvent(method="tools/call")), observe(kept.observer, SearchEvent()):
+                with (
+                    observe(recording.observer, RequestEvent(method="tools/call")),
+                    observe(recording.observer, SearchEvent()),
+                ):
                     pass
         except BaseException as error:  # noqa: BLE001 - told in the test's own thread
             failures.append(error)
@@ -90,23 +93,23 @@ def test_many_threads_are_heard_at_once(kept: Kept) -> None:
 
 
 def test_nothing_of_what_was_asked_or_given_is_told(
-    kept: Kept, write_skill: SkillWriter, hub_environment: dict[str, str]
+    recording: Recording, write_skill: SkillWriter, hub_environment: dict[str, str]
 ) -> None:
     write_skill("pdf", body=f"# {BODY}\n", files={"a.md": f"{FILE}\n"})
     settings, _ = read_settings(hub_environment)
-    hub = make_hub(settings, background=False, observer=kept.observer)
+    hub = make_hub(settings, background=False, observer=recording.observer)
     try:
         hub.search(f"pdf {QUERY}")
         assert BODY in hub.load("pdf").instructions
         assert FILE in hub.read_file("pdf", "a.md").content
         assert ARGUMENT in hub.run_command("pdf", "python", ["-c", f"print('{ARGUMENT}')"]).stdout
         with pytest.raises(SkillHubError):
-            # What a model writes that takes the command for a line of a shell.
+            # A model may pass a whole shell line as the command.
             hub.run_command("pdf", f"python -c {ARGUMENT}")
         with pytest.raises(SkillHubError):
             hub.search(QUERY, limit=0)
     finally:
         hub.close()
-    told = kept.told()
+    output = recording.output()
     for content in (QUERY, BODY, FILE, ARGUMENT):
-        assert content not in told
+        assert content not in output

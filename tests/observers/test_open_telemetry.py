@@ -1,4 +1,4 @@
-"""Spans where the time goes, and numbers of what happened, for a program with an SDK."""
+"""Spans and metrics for a program with an OpenTelemetry SDK."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillhub_mcp.events import UseEvent, observe
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 
-# Prints whether OpenTelemetry hears of what a server does, and whether its API was loaded at all.
+# Prints the observers of a server, and whether the OpenTelemetry API was imported.
 PROBE = """
 import os, sys
 if sys.argv[1] == "sdk":

@@ -1,4 +1,4 @@
-"""What a scraper reads: the same numbers under names of its kind, each in the guide, and no series for a skill."""
+"""The metrics for Prometheus: each is in the guide, and none has a series for a skill."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def hub(prometheus: Prometheus, write_skill: SkillWriter, hub_environment: dict[
 
 
 def samples(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
-    """The value of each sample but the buckets and the moments of creation, by name and values of its labels."""
+    """The value of each sample except buckets and times of creation, by name and values of its labels."""
     text = prometheus.exposition("text/plain")[0].decode()
     return {
         (sample.name, *sample.labels.values()): sample.value

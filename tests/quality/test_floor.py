@@ -19,7 +19,7 @@ from skillhub_mcp.evaluation.report import Report
 
 @dataclass(frozen=True)
 class Asked:
-    """What search came to over the development queries beside the project, and over our own."""
+    """The reports on the development queries beside the project, and on our own queries."""
 
     development: Report
     own: Report

@@ -1,4 +1,4 @@
-"""Lists of skills: for a person, with what became of each; for a catalogue; and for resolving mentions. Pure."""
+"""Lists of skills: for people, with the status of each; for a catalogue; and for resolving mentions. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ListedSkill:
-    """A skill as a person sees it: its source, its handle, the skill that has its name instead, if any, and whether it
-    is served (`standing`).
+    """A skill in a list: its source, its handle, the skill that shadows its name, if any, and its `standing`:
+    whether it is served and, if not, why.
     """
 
     skill: Skill
@@ -28,15 +28,15 @@ class ListedSkill:
 
     @property
     def served(self) -> bool:
-        """Whether an agent may have it."""
+        """Whether agents may load it."""
         return self.standing is Availability.ON
 
 
 def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
-    """Return the skills that are served or could be, by name; after each come those that lost its name to it.
+    """Return the skills that are served or could be, by name, each followed by those that it shadows.
 
-    Skills that the server's settings or the caller's filter leave out are not listed; those that are switched off or
-    denied are.
+    Skills that the server's settings or the caller's filter leave out are not listed; disabled and denied
+    skills are.
     """
     winners = {lost.skill.directory: lost.winner for lost in snapshot.report.shadowed}
     listed = [
@@ -44,14 +44,14 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
         for skill in snapshot.everything
         if (standing := policy.standing(skill)) is not Availability.FILTERED
     ]
-    listed.sort(key=lambda one: (one.skill.name, one.shadowed_by is not None))
+    listed.sort(key=lambda entry: (entry.skill.name, entry.shadowed_by is not None))
     return tuple(listed)
 
 
 def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ...]:
     """Return the skills that a model may choose.
 
-    Skills that always apply are the most important, then those of the stronger source.
+    Skills that always apply are the most important, then those of the source with the higher priority.
     """
     rank = {source: number for number, source in enumerate(Source)}
     return tuple(

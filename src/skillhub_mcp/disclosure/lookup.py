@@ -1,6 +1,6 @@
-"""Finding the skill that a caller names, and checking that the caller may have it.
+"""Finds the skill that a caller names, and checks that the caller may use it.
 
-Every way to a skill's text, files and commands goes through `SkillLookup.find_allowed`.
+Every access to a skill's text, files and commands goes through `SkillLookup.find_allowed`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FoundByName(NamedTuple):
 
 
 class SkillLookup:
-    """Finds skills by name for whoever calls. Safe to use from several threads."""
+    """Finds skills by name for the present caller. Safe to use from several threads."""
 
     def __init__(self, live: LiveIndex, access: Access) -> None:
         self._live = live
@@ -74,7 +74,7 @@ class SkillLookup:
         snapshot = self._live.skills_alone()
         skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None:
-            # It may have been written since the last look.
+            # It may have been written since the last scan.
             snapshot = self._live.skills_alone(anew=True)
             skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None or policy.hides(skill):

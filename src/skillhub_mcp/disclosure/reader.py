@@ -1,4 +1,4 @@
-"""Reading skills: the instructions of one, in parts where they are long, and its files, within budgets of bytes."""
+"""Reads skills: the instructions, in parts where they are long, and the files, within limits of bytes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from skillhub_mcp.usage import UsageLog
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill:
-    """A skill and its instructions, or one part of `parts` (counted from 1) where the body is long.
+    """A skill and its instructions, or where the body is long, one `part` of `parts`, counted from 1.
 
-    `handle` is what its files are read by: its name, or `name@source` where another skill has the name.
+    `handle` identifies the skill in further calls: its name, or `name@source` where another skill has that name.
     """
 
     skill: Skill
@@ -36,14 +36,14 @@ class LoadedSkill:
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """A skill and what was read of one of its files."""
+    """A skill and the content read from one of its files."""
 
     skill: Skill
     content: FileContent
 
 
 class SkillReader:
-    """Reads instructions and files of the skills that the caller may have. Safe to use from several threads."""
+    """Reads the instructions and files of skills that the caller may use. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class SkillReader:
         self._observer = observer
 
     def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
-        """Return a skill's instructions as its SKILL.md holds them now.
+        """Return a skill's instructions from its SKILL.md as it is now.
 
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
         raises.

@@ -238,7 +238,7 @@ def _read_until_exit(
     with selectors.DefaultSelector() as selector:
         for stream in streams:
             selector.register(stream.descriptor, selectors.EVENT_READ, stream)
-        # The end of the streams does not tell the exit: a background child may keep them open, and a process may close
+        # The end of the streams is not the exit: a background child may keep them open, and a process may close
         # them and go on.
         while not (_has_exited(process) or (stop is not None and stop.is_set())):
             remaining = deadline - time.monotonic()

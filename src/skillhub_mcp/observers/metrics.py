@@ -34,22 +34,22 @@ class Metric:
 
 REQUESTS = Metric("skillhub.requests", "counter", "Requests answered", ("method", "tool", "outcome"))
 REQUEST_SECONDS = Metric(
-    "skillhub.request.duration", "histogram", "How long a request took", ("method", "tool"), "s", _SECONDS
+    "skillhub.request.duration", "histogram", "Duration of a request", ("method", "tool"), "s", _SECONDS
 )
 SEARCH_SECONDS = Metric(
-    "skillhub.search.duration", "histogram", "How long a search took", ("mode", "outcome"), "s", _SECONDS
+    "skillhub.search.duration", "histogram", "Duration of a search", ("mode", "outcome"), "s", _SECONDS
 )
-SEARCH_HITS = Metric("skillhub.search.hits", "histogram", "Skills that a search found", ("confident",), "", _HITS)
-LOADS = Metric("skillhub.loads", "counter", "Times a skill's instructions were asked for", ("outcome",))
-READS = Metric("skillhub.reads", "counter", "Times a skill's file was asked for", ("outcome",))
-RUNS = Metric("skillhub.runs", "counter", "Times a skill's command was asked for", ("outcome",))
-SKILLS = Metric("skillhub.index.skills", "gauge", "Skills that were found, served or not")
-SYNCS = Metric("skillhub.index.syncs", "counter", "Times the index was brought in step", ("outcome",))
+SEARCH_HITS = Metric("skillhub.search.hits", "histogram", "Skills found by a search", ("confident",), "", _HITS)
+LOADS = Metric("skillhub.loads", "counter", "Requests to load a skill's instructions", ("outcome",))
+READS = Metric("skillhub.reads", "counter", "Requests to read a skill's file", ("outcome",))
+RUNS = Metric("skillhub.runs", "counter", "Requests to run a command in a skill", ("outcome",))
+SKILLS = Metric("skillhub.index.skills", "gauge", "Skills found, served or not")
+SYNCS = Metric("skillhub.index.syncs", "counter", "Syncs of the index with the files", ("outcome",))
 SYNC_SECONDS = Metric(
-    "skillhub.index.sync.duration", "histogram", "How long bringing the index in step took", (), "s", _SYNC_SECONDS
+    "skillhub.index.sync.duration", "histogram", "Duration of a sync of the index", (), "s", _SYNC_SECONDS
 )
 EMBEDDING_FAILURES = Metric(
-    "skillhub.embedding.failures", "counter", "Times the embedding provider failed", ("purpose",)
+    "skillhub.embedding.failures", "counter", "Failures of the embedding provider", ("purpose",)
 )
 
 METRICS = (

@@ -1,4 +1,4 @@
-"""A project, a home, and seed 000's catalogues over both."""
+"""A project, a home directory, and the agent-context tools' catalogues of both."""
 
 from __future__ import annotations
 

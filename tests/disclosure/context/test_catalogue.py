@@ -1,4 +1,4 @@
-"""Which skills seed 000 lists for a working directory, and which it reports instead."""
+"""The agent-context tools' catalogue of a working directory: the skills it lists and the errors it reports."""
 
 from __future__ import annotations
 

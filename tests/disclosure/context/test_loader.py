@@ -1,4 +1,4 @@
-"""How a skill is chosen by path or name, and what is given of it: seed 000 §6.2 to the byte."""
+"""Selecting a skill by path or name, and the text that is loaded, byte for byte."""
 
 from __future__ import annotations
 

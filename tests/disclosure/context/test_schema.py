@@ -1,4 +1,4 @@
-"""Seed 000's types: declared once, exported as JSON Schema, and strict."""
+"""The agent-context tools' types: declared once, exported as JSON Schema, and strict."""
 
 from __future__ import annotations
 

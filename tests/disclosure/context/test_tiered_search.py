@@ -1,4 +1,4 @@
-"""Seed 000's search: a path, a name, the beginning of a name, then shared words, in any script."""
+"""The agent-context tools' search: a path, a name, a prefix of a name, then shared words, in any script."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.server.sessions import command
 from tests.server.test_transports import INITIALIZE, RawClient
 
 from skillhub_mcp.bootstrap import server_options
-from skillhub_mcp.disclosure.card import FITTING, MAP, OTHERS
+from skillhub_mcp.disclosure.card import DOMAINS, MATCHING, OTHERS
 from skillhub_mcp.index.state import STATE_FILE
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, ServerInstructions
 from skillhub_mcp.settings import read_settings
@@ -134,7 +134,7 @@ def test_skills_of_the_project_and_those_that_fit_it_come_first(
     environment = {**hub_environment, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
     for way in (("stdio", "auto"), ("http", "auto")):
         assert told(environment, way).splitlines()[3:] == [
-            FITTING,
+            MATCHING,
             "- release: Cuts a release.",
             "- python-testing: Tests.",
             OTHERS,
@@ -148,7 +148,7 @@ def test_over_http_the_directory_that_a_server_happens_to_run_in_is_nobodys_proj
     (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
     write_skill("python-testing", "Tests.")
     monkeypatch.chdir(tmp_path)
-    assert FITTING not in told(hub_environment)
+    assert MATCHING not in told(hub_environment)
 
 
 @ways
@@ -235,7 +235,7 @@ def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
             instructing = InstructionOptions("stdio", ("core",), 400, None, with_paths=False, card=options.card)
             ServerInstructions(server, hub, instructing, today=lambda: day)
             text = asyncio.run(instructions_of(server))
-        assert MAP in text
+        assert DOMAINS in text
         return text.rpartition(": ")[2].split(", ")
 
     first = examples(today, hub_environment)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
-from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata
+from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.project import Project
@@ -137,7 +137,7 @@ def context_entries(listing: Listing, *, with_paths: bool = True) -> list[Catalo
             name=skill.name,
             description=skill.description,
             path=skill.path if with_paths else skill.id,
-            source="project" if skill.scope == "repo" else "user",
+            source=scope_source(skill),
             scope=skill.scope,
         )
         for skill in listing.shown
