@@ -1,6 +1,6 @@
-"""Writes docs/reference/ from the program itself: whatever would otherwise be written twice.
+"""Write docs/reference/ from the program itself, so that no fact is written twice.
 
-`python docs/generate.py` writes, `python docs/generate.py --check` names what no longer agrees and fails.
+`python docs/generate.py` writes the pages; `python docs/generate.py --check` names pages that differ, and fails.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 
 PROJECT = Path(__file__).parents[1]
 REFERENCE = PROJECT / "docs" / "reference"
-# argparse lays its help out otherwise in other versions of Python (docs/decisions/0002).
+# argparse formats its help differently in other versions of Python (docs/decisions/0002).
 PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 
 sys.path.insert(0, str(PROJECT))
 
-from tests.requirements import GAPS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
+from tests.requirements import GAPS, PARTS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
 from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as above
@@ -60,17 +60,17 @@ def settings() -> str:
 
 
 def command_line() -> str:
-    """Return the page of what every command says of itself."""
+    """Return the page of every command's help."""
     os.environ["COLUMNS"] = "100"
     parser = make_parser()
     sections = [f"## {one.prog}\n\n```\n{one.format_help()}```" for one in _parsers(parser)]
     return page(
         "The command line",
         "the parsers in cli/",
-        "`skillhub` and `skillhub-mcp` are one command. The answer is on stdout, all else on stderr. A failure is a "
-        "line `error: …` and, after a blank line, `hint: …`; with `--json` it is an object "
+        "`skillhub` and `skillhub-mcp` are one command. Results go to stdout, everything else to stderr. A failure is "
+        "a line `error: …` and, after a blank line, `hint: …`; with `--json` it is an object "
         '`{"error": {"code", "message", "hint", …}}`. '
-        "[Errors](errors.md) says which codes there are.",
+        "[Errors](errors.md) lists the codes.",
         *sections,
     )
 
@@ -82,7 +82,7 @@ def _parsers(parser: Parser) -> Iterator[Parser]:
 
 
 def tools() -> str:
-    """Return the page of every tool, as a client is told of it."""
+    """Return the page of every tool, as `tools/list` describes it."""
     listed = asyncio.run(_listed_tools("all"))
     costs = []
     for name in TOOL_SETS:
@@ -91,8 +91,8 @@ def tools() -> str:
     running = [tool for tool in listed if tool["name"] == "run_skill_command"]
     costs.append(("`--enable-run`", "`run_skill_command`", *_costs(running)))
     sections = [
-        "## What each set costs\n\nAn agent pays for the description of every tool in each turn: bytes of the compact "
-        "JSON of `tools/list`, and about how many tokens that is.\n\n"
+        "## What each set costs\n\nAn agent pays for the description of every tool in each turn. These are the bytes "
+        "of the compact JSON of `tools/list`, and the estimated tokens.\n\n"
         + table(("set", "tools", "bytes", "tokens"), costs)
     ]
     for tool in listed:
@@ -100,26 +100,26 @@ def tools() -> str:
         told = [f"`{name}`: {str(value).lower()}" for name, value in hints.items() if isinstance(value, bool)]
         sections += [
             f"## {tool['name']}\n\n{tool['description']}\n\n{', '.join(told)}",
-            "Arguments:\n\n" + table(("name", "type", "needed", "meaning"), _arguments(tool["inputSchema"])),
+            "Arguments:\n\n" + table(("name", "type", "required", "meaning"), _arguments(tool["inputSchema"])),
         ]
         output = tool.get("outputSchema")
         if output:
             fields = [(f"`{name}`", kind) for name, kind in _fields(output, output.get("$defs", {}))]
-            sections.append("Structured result, in the text too:\n\n" + table(("field", "type"), fields))
+            sections.append("Structured result, also sent as text:\n\n" + table(("field", "type"), fields))
         else:
-            sections.append("The result is one block of text: JSON, or the text that the description speaks of.")
+            sections.append("The result is one block of text: JSON, or the text that the description names.")
     return page(
         "The tools",
         "a running server",
-        "The set `core` is offered unless `SKILLHUB_TOOLS` says otherwise, the others only when it names them, and "
-        "`run_skill_command` only with `--enable-run`. Within 0.x arguments and results change by optional "
-        "additions only. The complete schemas are in [tests/golden/tools](../../tests/golden/tools).",
+        "`SKILLHUB_TOOLS` selects the sets of tools; the default is `core`. `run_skill_command` needs `--enable-run`. "
+        "Within 0.x, arguments and results gain optional fields only. The complete schemas are in "
+        "[tests/golden/tools](../../tests/golden/tools).",
         *sections,
     )
 
 
 def _costs(tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """Return the bytes and the estimated tokens of what a client is told of `tools`."""
+    """Return the bytes and the estimated tokens of the descriptions of `tools`."""
     told = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
     return f"{len(told.encode()):,}", f"{estimate_tokens(told):,}"
 
@@ -193,10 +193,10 @@ def error_codes() -> str:
     return page(
         "Errors",
         "errors.py",
-        "A failed tool call is a result with `isError: true`, whose text is `CODE: sentence. Hint.` and whose `_meta` "
-        "holds, under `io.skillhub/error`, the code, the facts and the hint. `SKILLHUB_ERROR_STYLE=jsonrpc` answers "
-        "with a JSON-RPC error instead, with the same object as its data. In a shell, `INVALID_ARGUMENT` and "
-        "`INVALID_SETTING` end with exit code 2, the others with 1.",
+        "A failed tool call returns a result with `isError: true`. Its text is `CODE: sentence. Hint.`; its `_meta` "
+        "has the code, the facts and the hint under `io.skillhub/error`. With `SKILLHUB_ERROR_STYLE=jsonrpc` it "
+        "returns a JSON-RPC error with the same object as its data. In a shell, `INVALID_ARGUMENT` and "
+        "`INVALID_SETTING` exit with code 2, the others with 1.",
         table(("code", "meaning", "facts"), rows),
     )
 
@@ -223,10 +223,10 @@ def diagnostics() -> str:
     """Return the page of every rule for a SKILL.md."""
     severities = list(Severity)
     origins = {
-        RuleSource.SPECIFICATION: "The Agent Skills specification, and what it takes to read a SKILL.md at all.",
-        RuleSource.REGISTRY: "Seed 003 §4.2: what a strict registry refuses besides.",
-        RuleSource.AGENT_CONTEXT: "Seed 000 §5.3: what Codelia's tools refuse besides.",
-        RuleSource.ADVICE: "Experience: what makes a skill better. Only `skillhub validate` looks at these.",
+        RuleSource.SPECIFICATION: "Rules of the Agent Skills specification, and what is needed to read a SKILL.md.",
+        RuleSource.REGISTRY: "Further rules of a strict [registry](../guides/registry.md).",
+        RuleSource.AGENT_CONTEXT: "Further rules of the [agent-context tools](../guides/context.md).",
+        RuleSource.ADVICE: "Advice that makes a skill better. Only `skillhub validate` checks it.",
     }
     sections = []
     for origin, meaning in origins.items():
@@ -234,11 +234,7 @@ def diagnostics() -> str:
         own = [rule for rule in RULES.values() if rule.origin is origin]
         for rule in sorted(own, key=lambda rule: (not rule.refuses, severities.index(rule.verdict))):
             loading = (
-                "refused"
-                if rule.refuses
-                else rule.severity.value
-                if origin is not RuleSource.ADVICE
-                else "not looked at"
+                "refused" if rule.refuses else rule.severity.value if origin is not RuleSource.ADVICE else "not checked"
             )
             sections.append(
                 f"### {rule.id}\n\n{plain(rule.requirement[0].upper() + rule.requirement[1:])}.\n\n"
@@ -247,9 +243,9 @@ def diagnostics() -> str:
     return page(
         "Diagnostics",
         "skills/rules.py",
-        "What `skillhub validate`, `index` and `show` say of a SKILL.md. Loading is lenient: a skill that breaks a "
-        "rule is served all the same where a name and a description can be had, and with `SKILLHUB_STRICT=1` every "
-        "breach that `validate` calls an error refuses it.",
+        "What `skillhub validate`, `index` and `show` report about a SKILL.md. Loading is lenient: a skill that breaks "
+        "a rule is still served if it has a name and a description. With `SKILLHUB_STRICT=1`, every breach that "
+        "`validate` calls an error refuses the skill.",
         *sections,
     )
 
@@ -259,6 +255,9 @@ def acceptance() -> str:
     proofs = claims()
     entries = []
     for row, sentence in REQUIREMENTS.items():
+        part, _, number = row.partition("-")
+        if number == "1":
+            entries.append(f"## {part}\n\n{PARTS[part]}.")
         files: dict[str, list[str]] = {}
         for proof in proofs.get(row, ()):
             file, _, name = proof.partition("::")
@@ -273,8 +272,8 @@ def acceptance() -> str:
     return page(
         "Acceptance",
         "tests/requirements.py and the marks of the tests",
-        f"What the product has to do, row by row, and the tests that show it from the outside: {proved} of "
-        f"{len(REQUIREMENTS)} rows.",
+        f"What SkillHub must do, row by row, and the tests that prove it from the outside: {proved} of "
+        f"{len(REQUIREMENTS)} rows are proved. Tests and issues refer to a row by its id.",
         *entries,
     )
 
@@ -302,19 +301,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` such that Markdown takes none of it for its own, but for code in backticks."""
+    """Return `text` with what Markdown would take for markup escaped, except code in backticks."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the pages, or with --check compare them. Return 1 when a page does not agree."""
+    """Write the pages, or with --check compare them. Return 1 if a page differs."""
     parser = argparse.ArgumentParser(description="Write docs/reference/ from the program.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page does not agree")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page differs")
     check = parser.parse_args(argv).check
     drifted = []
     for name, make in PAGES.items():
         if name == "cli.md" and sys.version_info[:2] not in PYTHONS_FOR_HELP:
-            print(f"{name} is left alone: argparse of this Python lays help out otherwise", file=sys.stderr)
+            print(f"{name} is skipped: argparse of this Python formats help differently", file=sys.stderr)
             continue
         made = make()
         path = REFERENCE / name
@@ -326,10 +325,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             REFERENCE.mkdir(exist_ok=True)
             path.write_text(made, encoding="utf-8", newline="\n")
             print(f"wrote docs/reference/{name}")
-    strangers = sorted(path.name for path in REFERENCE.glob("*") if path.name not in PAGES)
-    for name in (*drifted, *strangers):
-        print(f"docs/reference/{name} does not agree: run python docs/generate.py", file=sys.stderr)
-    return 1 if drifted or strangers else 0
+    unknown = sorted(path.name for path in REFERENCE.glob("*") if path.name not in PAGES)
+    for name in (*drifted, *unknown):
+        print(f"docs/reference/{name} differs: run python docs/generate.py", file=sys.stderr)
+    return 1 if drifted or unknown else 0
 
 
 if __name__ == "__main__":

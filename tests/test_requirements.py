@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.requirements import GAPS, REQUIREMENTS, TESTS, claims
+from tests.requirements import GAPS, PARTS, REQUIREMENTS, TESTS, claims
 
 
 def test_every_claimed_row_exists() -> None:
@@ -40,4 +40,5 @@ def test_the_rows_are_in_order_and_none_is_left_out() -> None:
         "S3": range(1, 39),
         "S4": range(1, 18),
     }
-    assert list(REQUIREMENTS) == [f"{seed}-{number}" for seed, rows in numbers.items() for number in rows]
+    assert list(REQUIREMENTS) == [f"{part}-{number}" for part, rows in numbers.items() for number in rows]
+    assert list(PARTS) == list(numbers)
