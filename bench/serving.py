@@ -70,9 +70,12 @@ def _listening(command: Sequence[str], environment: Mapping[str, str]) -> Iterat
 
 
 def reply_times(
-    environment: Mapping[str, str], tasks: Sequence[str] = _TASKS, *, rounds: int = 60
+    environment: Mapping[str, str], tasks: Sequence[str] = _TASKS, *, rounds: int = 60, pause: float = 0.0
 ) -> tuple[float, float, float]:
-    """Return the median times in ms of a search and of the constant tool, asked in turn, and of their ratios."""
+    """Return the median times in ms of a search and of the constant tool, asked in turn, and of their ratios.
+
+    With a `pause`, so many seconds pass before each pair: agents think between two calls.
+    """
 
     async def asked() -> tuple[float, float, float]:
         with served(environment) as (ours, _):
@@ -81,16 +84,17 @@ def reply_times(
                 reply = (await first.call("search_skills", {"query": _TASKS[0]}))["structuredContent"]
                 with constant(reply, environment) as (theirs, _):
                     async with HttpConnection(theirs) as second:
-                        return await _in_turn(first, second, tasks, rounds)
+                        return await _in_turn(first, second, tasks, rounds, pause)
 
     return asyncio.run(asked())
 
 
 async def _in_turn(
-    ours: HttpConnection, theirs: HttpConnection, tasks: Sequence[str], rounds: int
+    ours: HttpConnection, theirs: HttpConnection, tasks: Sequence[str], rounds: int, pause: float
 ) -> tuple[float, float, float]:
     pairs = []
     for number in range(rounds + 10):
+        await asyncio.sleep(pause if number >= 10 else 0)
         task = {"query": tasks[number % len(tasks)]}
         pairs.append((await _timed(ours, task), await _timed(theirs, task)))
     counted = pairs[10:]

@@ -62,6 +62,12 @@ def found(live: LiveIndex, query: str) -> list[str]:
     return sorted(Path(hit.directory).name for hit in text_hits(index, query, limit=50, among=among))
 
 
+def watch_in_vain(*_: str, stop_event: Any, **__: Any) -> Iterator[object]:
+    """Watch as on a file system that gives no notices."""
+    stop_event._end.wait(LONG)
+    yield from ()
+
+
 def eventually(ask: Callable[[], object], wanted: object) -> None:
     deadline = time.monotonic() + LONG
     while (answer := ask()) != wanted:
@@ -131,6 +137,36 @@ def test_questions_alone_keep_a_server_fresh_where_nothing_can_be_watched(
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
         assert found(live, "walruses") == ["one"]
+        write_skill("two", "About walruses too.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+
+
+def test_a_question_waits_for_no_look_while_the_watcher_reports_nothing(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
+    monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        eventually(lambda: live._watcher.healthy, wanted=True)
+        write_skill("two", "About walruses too.")
+        assert found(live, "walruses") == ["one"]
+
+
+def test_a_question_is_followed_by_a_look_where_the_watcher_reports_nothing(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        eventually(lambda: live._watcher.healthy, wanted=True)
         write_skill("two", "About walruses too.")
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 

@@ -65,6 +65,10 @@ class LiveIndex:
         # What was seen before the thread began, and when.
         self._early: tuple[Snapshot, float] | None = None
         self._wanted = True
+        # A look that nobody waits for, at the next poll.
+        self._due = False
+        # The thread is at a look that somebody asked for.
+        self._running = False
         self._closing = False
         self._looks = 0
         self._looked_at = 0.0
@@ -178,14 +182,20 @@ class LiveIndex:
     def _freshen(self) -> None:
         """Ask for a look when the last is too old, and wait for it where that is cheap. Holds the condition.
 
+        A healthy watcher has already asked for a look if anything changed: without one, the look is left to the next
+        poll and nobody waits for it. It still finds what a file system does not report, and another process's index.
         Without `automatic` a look only finds out whether another index was published.
         """
         age = time.monotonic() - self._looked_at
         if age < max(_LOOK_AGAIN_SECONDS, self._look_seconds * _REST_FACTOR):
             return
         looks = self._looks
-        self._wanted = True
-        self._changed.notify_all()
+        if not (self._wanted or self._running):
+            if self._watcher.healthy:
+                self._due = True
+                return
+            self._wanted = True
+            self._changed.notify_all()
         if self._look_seconds < _CHEAP_SECONDS:
             self._changed.wait_for(lambda: self._closing or self._looks > looks, _LOOK_AGAIN_SECONDS)
 
@@ -208,8 +218,9 @@ class LiveIndex:
                 wanted = self._changed.wait_for(lambda: self._wanted or self._closing, self._poll_seconds())
                 if self._closing:
                     return
-                self._wanted = False
-            if self._watcher.healthy and not wanted and not self._watcher.overlooks():
+                due, self._wanted, self._due = self._due, False, False
+                self._running = wanted
+            if self._watcher.healthy and not (wanted or due) and not self._watcher.overlooks():
                 continue
             try:
                 self._look(SyncDepth.CHANGES)
@@ -246,6 +257,7 @@ class LiveIndex:
         with self._changed:
             self._view = view
             self._failure = None
+            self._running = False
             self._looks += 1
             self._looked_at = time.monotonic()
             self._look_seconds = self._looker.scan_seconds
@@ -258,6 +270,7 @@ class LiveIndex:
             self._failure = failure
             if self._view is not None and self._view.index is None:
                 self._view = replace(self._view, problem=failure)
+            self._running = False
             self._looks += 1
             self._looked_at = time.monotonic()
             self._changed.notify_all()
