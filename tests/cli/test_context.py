@@ -101,7 +101,7 @@ def test_without_skills_it_says_where_to_put_them(skillhub: Skillhub, project: P
     assert skillhub("context", "list", "--cwd", str(project)).out.startswith("No skills. Put a folder")
 
 
-def test_a_working_directory_that_is_none_is_told(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_working_directory_that_does_not_exist_is_refused(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("context", "list", "--cwd", str(tmp_path / "none"))
     assert (done.code, "is not a directory" in done.err) == (2, True)
 

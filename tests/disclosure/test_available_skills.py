@@ -16,7 +16,7 @@ LINE = re.compile(r"- name=[^|]* \| source=[^|]* \| description=[^|]*")
 
 
 @pytest.mark.acceptance("S3-31")
-def test_the_list_has_the_form_of_the_seed() -> None:
+def test_the_list_has_the_specified_form() -> None:
     assert render_available_skills(
         [
             ("pdf-form-filler", "project", "Extract and fill PDF form fields using Python"),

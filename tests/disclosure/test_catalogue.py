@@ -44,7 +44,7 @@ CATALOG = seeds_example("skills-catalog")
 
 
 @pytest.mark.acceptance("S0-37", "S0-38", "S0-39")
-def test_the_seeds_catalogue_is_as_the_seed_shows_it() -> None:
+def test_the_catalogue_is_as_specified() -> None:
     text = fit(EXAMPLE, Budget(), render_codelia, search_tool="skill_search", load_tool="skill_load").text
     assert text.startswith("<skills_context>\n<skills_usage>\n  <rule>")
     assert text.endswith(f"</rule>\n</skills_usage>\n{CATALOG}")

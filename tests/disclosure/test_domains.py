@@ -55,7 +55,7 @@ def test_a_tag_and_a_category_of_one_name_are_one_domain() -> None:
     assert [(domain.name, len(domain.skills)) for domain in group_by_domain(skills)] == [("data", 3)]
 
 
-def test_skills_without_either_are_told_apart_by_the_words_of_their_names() -> None:
+def test_skills_without_either_are_grouped_by_the_words_of_their_names() -> None:
     names = ["azure-storage", "azure-vision", "Azure Deploy", "git-commit", "git-rebase", "haiku"]
     assert named(names) == [
         ("azure", ["azure-storage", "azure-vision", "Azure Deploy"]),
@@ -64,14 +64,14 @@ def test_skills_without_either_are_told_apart_by_the_words_of_their_names() -> N
     ]
 
 
-def test_words_that_say_nothing_make_no_domain() -> None:
+def test_stop_words_make_no_domain() -> None:
     assert named(["skill-creator", "skill-finder", "to-do", "to-go"]) == [
         ("", ["skill-creator", "skill-finder", "to-do", "to-go"])
     ]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sets(st.sampled_from(["x", "y", "z"]))), max_size=30))
-def test_no_skill_is_lost_or_told_twice(written: list[tuple[str, set[str]]]) -> None:
+def test_every_skill_is_in_exactly_one_domain(written: list[tuple[str, set[str]]]) -> None:
     skills = [skill(f"s{number}-{name}", tags=tuple(sorted(tags))) for number, (name, tags) in enumerate(written)]
     found = [one.name for domain in group_by_domain(skills) for one in domain.skills]
     assert sorted(found) == sorted(one.name for one in skills)

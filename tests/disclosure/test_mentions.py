@@ -71,7 +71,7 @@ def test_anything_else_mentions_nothing(text: str) -> None:
 
 @pytest.mark.acceptance("S0-80")
 @pytest.mark.parametrize("text", ["$PATH", "$HOME", "$XDG_CONFIG_HOME", "echo $PATH:$HOME", "${PATH}", "$1", "$"])
-def test_the_environments_names_are_nobodys(text: str) -> None:
+def test_environment_variables_are_no_mentions(text: str) -> None:
     resolution = resolve_mentions(text, SKILLS, cwd="/work")
     assert (resolution.skills, resolution.unresolved) == ((), ())
 

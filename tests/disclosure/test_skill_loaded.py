@@ -13,7 +13,7 @@ MESSAGE = seeds_example("skill-loaded")
 
 
 @pytest.mark.acceptance("S4-9", "S4-15")
-def test_the_message_is_the_seeds() -> None:
+def test_the_message_is_as_specified() -> None:
     assert render_skill_loaded("pdf", BODY) == MESSAGE
 
 

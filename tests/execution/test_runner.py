@@ -276,7 +276,7 @@ def test_an_interrupted_call_kills_its_command(run_python: RunPython, skill: Pat
     assert_ended(int(number.read_text(encoding="utf-8")))
 
 
-def test_a_command_that_nobody_wants_any_longer_is_killed_with_all_that_it_started(skill: Path) -> None:
+def test_a_cancelled_command_is_killed_with_all_that_it_started(skill: Path) -> None:
     stop, environment, told = threading.Event(), reduced_environment(os.environ), skill / "pid"
     source = (
         "import os, subprocess, sys\n"

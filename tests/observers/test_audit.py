@@ -86,7 +86,7 @@ def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
     ]
 
 
-def test_a_command_that_is_killed_is_told_as_that(
+def test_a_command_that_is_killed_has_a_timeout_as_its_outcome(
     write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
 ) -> None:
     write_skill("pdf")
@@ -166,7 +166,7 @@ def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
     assert sorted(line["who"] for line in lines) == sorted(name for name in names for _ in range(300))
 
 
-def test_a_disk_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_write_error_is_logged_once_and_raises_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="skillhub_mcp")
     audit = Audit(owner="ann", file=JsonLinesLog(str(tmp_path), label="The audit log"))
     for _ in range(3):

@@ -50,7 +50,7 @@ def events() -> list[Event]:
     ]
 
 
-def test_whatever_happens_is_told_without_a_failure(recording: Recording) -> None:
+def test_every_event_is_observed_without_an_error(recording: Recording) -> None:
     for event in events():
         with observe(recording.observer, event):
             pass
@@ -70,7 +70,7 @@ def test_a_mistake_of_ours_passes_and_has_no_code(recording: Recording) -> None:
     assert search.outcome == "UNEXPECTED"
 
 
-def test_many_threads_are_heard_at_once(recording: Recording) -> None:
+def test_events_of_many_threads_are_observed_at_once(recording: Recording) -> None:
     failures: list[BaseException] = []
 
     def go() -> None:
@@ -92,7 +92,7 @@ def test_many_threads_are_heard_at_once(recording: Recording) -> None:
     assert failures == []
 
 
-def test_nothing_of_what_was_asked_or_given_is_told(
+def test_no_content_of_requests_or_results_is_disclosed(
     recording: Recording, write_skill: SkillWriter, hub_environment: dict[str, str]
 ) -> None:
     write_skill("pdf", body=f"# {BODY}\n", files={"a.md": f"{FILE}\n"})

@@ -72,7 +72,7 @@ def test_a_search_is_a_span_with_one_for_each_of_its_steps(hub: SkillHub, teleme
     }
 
 
-def test_bringing_the_index_in_step_is_a_span(hub: SkillHub, telemetry: Telemetry) -> None:
+def test_a_sync_of_the_index_is_a_span(hub: SkillHub, telemetry: Telemetry) -> None:
     hub.refresh()
     (sync,) = telemetry.spans()
     assert sync.name == "skillhub.index.sync"
@@ -83,7 +83,7 @@ def test_bringing_the_index_in_step_is_a_span(hub: SkillHub, telemetry: Telemetr
     }
 
 
-def test_an_index_that_is_in_step_is_none(hub: SkillHub, telemetry: Telemetry) -> None:
+def test_an_index_that_is_up_to_date_has_no_span(hub: SkillHub, telemetry: Telemetry) -> None:
     hub.refresh()
     hub.refresh()
     assert [span.name for span in telemetry.spans()] == ["skillhub.index.sync"]
@@ -100,7 +100,7 @@ def test_what_is_used_is_a_span_that_does_not_say_which_skill(hub: SkillHub, tel
     ]
 
 
-def test_an_error_is_told_by_its_code_and_not_by_its_words(hub: SkillHub, telemetry: Telemetry) -> None:
+def test_an_error_is_reported_by_its_code_and_not_by_its_message(hub: SkillHub, telemetry: Telemetry) -> None:
     with pytest.raises(SkillHubError):
         hub.load("nothing-of-the-kind")
     (span,) = telemetry.spans()

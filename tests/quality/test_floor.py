@@ -72,7 +72,7 @@ def test_no_kind_of_question_is_left_behind(report: Report) -> None:
     )
 
 
-def test_what_nothing_fits_is_told_and_what_fits_is_rarely_refused(report: Report) -> None:
+def test_queries_without_a_match_are_rejected_and_others_rarely_are(report: Report) -> None:
     assert report.rejection_rate is not None
     assert report.false_rejection_rate is not None
     assert report.rejection_rate >= 0.6

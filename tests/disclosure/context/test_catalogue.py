@@ -216,7 +216,7 @@ def test_only_the_last_catalogues_are_kept(catalogues: Catalogues, project: Path
     assert catalogues.listing(str(project / "31")) is catalogues.listing(str(project / "31"))
 
 
-def test_a_working_directory_that_is_none_is_told(catalogues: Catalogues, tmp_path: Path) -> None:
+def test_a_working_directory_that_does_not_exist_is_refused(catalogues: Catalogues, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="is not a directory"):
         catalogues.listing(str(tmp_path / "none"))
 

@@ -27,7 +27,7 @@ def test_a_path_wins_over_a_name_and_one_of_them_must_be_given(catalogues: Catal
 
 
 @pytest.mark.acceptance("S0-26", "S0-50")
-def test_a_name_that_two_have_is_ambiguous_and_their_paths_are_told(
+def test_a_name_that_two_have_is_ambiguous_and_the_error_has_their_paths(
     catalogues: Catalogues, add: Add, project: Path, home: Path
 ) -> None:
     paths = [str(add(place, "one").resolve() / "SKILL.md") for place in (project, home)]
@@ -55,7 +55,7 @@ def test_what_is_not_in_the_catalogue_cannot_be_chosen(
 
 
 @pytest.mark.acceptance("S0-52", "S0-53", "S0-54", "S0-55", "S0-56")
-def test_a_loaded_skill_reads_as_the_seed_shows_it(catalogues: Catalogues, project: Path, add: Add) -> None:
+def test_a_loaded_skill_is_rendered_as_specified(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(
         project,
         "repo-review",
@@ -106,7 +106,7 @@ def test_the_list_of_files_is_bounded_and_stays_inside(catalogues: Catalogues, p
     assert len(text) < 40_000
 
 
-def test_a_skill_that_is_gone_since_is_told(catalogues: Catalogues, project: Path, add: Add) -> None:
+def test_a_skill_that_no_longer_exists_is_unreadable(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "one")
     skill = select_skill(catalogues.listing(), name="one", path=None)
     (directory / "SKILL.md").unlink()
