@@ -161,7 +161,7 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
         state = load_state(state_path(database))
         assert state is not None
         indexer = Indexer(database, roots, embedder=None)
-        assert indexer.stale(state, scan(roots, memory=state.memory)) is None
+        assert indexer.reason_to_sync(state, scan(roots, memory=state.memory)) is None
 
     a, b, ratio = _pairs(lambda: _timed(decide), lambda: _timed(lambda: bare_walk(environment["SKILLS_DIR"])), 9)
     return [

@@ -371,18 +371,20 @@ def make_hub(
     """
     observer = observer or make_observer(settings, serving=background)
     roots = roots_of(settings)
-    steps = IndexProgress(progress)
+    index_progress = IndexProgress(progress)
     embedder = choose_embedder(settings)
     automatic = not settings.index.skip_auto_reindex
     index_sync = IndexSync(
         roots,
-        Indexer(settings.index.db_path, roots, embedder=embedder, progress=steps.tell),
+        Indexer(settings.index.db_path, roots, embedder=embedder, progress=index_progress.report),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
         admission=STRICT if settings.skills.strict else LENIENT,
         observer=observer,
     )
-    live = LiveIndex(roots, index_sync, automatic=automatic, background=background, observer=observer, steps=steps)
+    live = LiveIndex(
+        roots, index_sync, automatic=automatic, background=background, observer=observer, progress=index_progress
+    )
     access = make_access(settings, asks=background if asks is None else asks)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
     lookup = SkillLookup(live, access)

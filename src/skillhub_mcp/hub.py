@@ -80,28 +80,28 @@ class SkillHub:
 
     def refresh(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Look at the files now, in this thread, and sync the index with them; with `only`, at those paths alone."""
-        return self._live.look_now(depth, only=only)
+        return self._live.sync_now(depth, only=only)
 
     def peek(self) -> View | None:
         """Return the present view, if there is one yet, without waiting."""
         return self._live.peek()
 
-    def answers(self, query: str) -> bool:
+    def is_ready_for(self, query: str) -> bool:
         """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
-        return self._live.answers() or not self._engine.has_terms(query)
+        return self._live.is_ready() or not self._engine.has_terms(query)
 
     @property
-    def steps(self) -> IndexProgress:
+    def index_progress(self) -> IndexProgress:
         """The progress of the index."""
-        return self._live.steps
+        return self._live.progress
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener`, from a thread of the hub, after each look that found other skills than the one before."""
         self._live.on_change(listener)
 
-    def on_look(self, listener: Callable[[], None]) -> None:
+    def on_sync(self, listener: Callable[[], None]) -> None:
         """Call `listener` after each look, from whichever thread looked: some file of a skill may have changed."""
-        self._live.on_look(listener)
+        self._live.on_sync(listener)
 
     # Who may have what
 
@@ -125,12 +125,12 @@ class SkillHub:
     def present(self, *, as_last_seen: bool = False) -> tuple[Snapshot, Policy]:
         """Return the present skills, and the policy for them; `as_last_seen`, without looking at the files again."""
         view = self._live.peek() if as_last_seen else None
-        return self._live.skills_alone() if view is None else view.snapshot, self._access.now()
+        return self._live.snapshot_without_index() if view is None else view.snapshot, self._access.now()
 
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
         policy = self._access.now()
-        return tuple(skill for skill in self._live.skills_alone().skills if policy.offers(skill))
+        return tuple(skill for skill in self._live.snapshot_without_index().skills if policy.offers(skill))
 
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name. See `list_skills`."""
@@ -138,7 +138,7 @@ class SkillHub:
 
     def catalogue(self) -> tuple[CatalogueEntry, ...]:
         """Return the skills that a model may choose, by name, as a catalogue has them."""
-        return catalogue_entries(list_skills(self._live.skills_alone(), self._access.now()))
+        return catalogue_entries(list_skills(self._live.snapshot_without_index(), self._access.now()))
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""
@@ -149,7 +149,7 @@ class SkillHub:
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""
         return build_registry_index(
-            self._live.judged(admission),
+            self._live.snapshot_for(admission),
             source=source,
             allows=self._access.now().offers,
             whole=self._access.sees_everything(),

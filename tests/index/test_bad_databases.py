@@ -462,7 +462,7 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     write_skill("one", "About walruses.")
     assert skillhub(hub_environment, "index").returncode == 0
     reader = Desk(database(hub_environment), skills_dir)
-    reader.look()
+    reader.refresh()
     killed = 0
     for round_, files in enumerate((1, 3, 6, 10)):
         write_skill(f"late-{round_}", "About walruses too.")
@@ -474,7 +474,7 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     assert reader.find("walruses")[-1:] == ["one"]
     check_after_kill(hub_environment, [*(f"late-{round_}" for round_ in range(4)), "one"])
     assert len(published_rows(database(hub_environment))) == 205
-    reader.look()
+    reader.refresh()
     assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(4)), "one"]
 
 

@@ -10,9 +10,9 @@ from skillhub_mcp.analysis.analyzer import term_counts
 from skillhub_mcp.index.features import (
     decode_features,
     encode_features,
-    hash_of,
+    hash_term,
     short_words,
-    similar_pairs,
+    similarity_mask,
     stack_terms,
 )
 
@@ -22,7 +22,7 @@ SKILL = make_skill("pdf-invoice", "Extract invoices from a PDF.", category="fina
 def test_a_count_beyond_its_bits_stays_the_most_that_they_hold() -> None:
     skill = make_skill("x", "word " * 1_000)
     found = stack_terms([decode_features(encode_features(skill, "word " * 20_000).encoded)])
-    assert found.occurrences([hash_of("word")]).counts.T.tolist() == [[0, 127, 0, 0, 4_095]]
+    assert found.occurrences([hash_term("word")]).counts.T.tolist() == [[0, 127, 0, 0, 4_095]]
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
@@ -31,7 +31,7 @@ def test_every_term_of_any_text_is_counted(description: str, body: str) -> None:
     found = stack_terms([decode_features(encode_features(skill, body).encoded)])
     for column, text in ((1, description), (4, body)):
         for term, count in term_counts(text).items():
-            assert found.occurrences([hash_of(term)]).counts[column, 0] >= min(count, 127)
+            assert found.occurrences([hash_term(term)]).counts[column, 0] >= min(count, 127)
 
 
 def test_the_same_text_is_alike_and_another_is_not() -> None:
@@ -40,9 +40,11 @@ def test_the_same_text_is_alike_and_another_is_not() -> None:
     nearly = decode_features(encode_features(SKILL, f"{text} walrus").encoded)
     other = decode_features(encode_features(make_skill("painter", "Paint the walls of a house today."), text).encoded)
     skills = [one, same, nearly, other]
-    assert similar_pairs(skills, least=1.0).tolist()[0] == [True, True, False, False]
-    assert similar_pairs(skills, least=0.9).tolist()[0] == [True, True, True, False]
-    assert similar_pairs(skills, least=0.5).tolist() == [[True, True, True, False]] * 3 + [[False, False, False, True]]
+    assert similarity_mask(skills, threshold=1.0).tolist()[0] == [True, True, False, False]
+    assert similarity_mask(skills, threshold=0.9).tolist()[0] == [True, True, True, False]
+    assert similarity_mask(skills, threshold=0.5).tolist() == [[True, True, True, False]] * 3 + [
+        [False, False, False, True]
+    ]
 
 
 def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_alike() -> None:
@@ -50,22 +52,22 @@ def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_a
     up = make_skill("db-apply", "Apply a database migration.")
     down = make_skill("db-revert", "Revert a database migration.")
     first, second = (decode_features(encode_features(skill, body).encoded) for skill in (up, down))
-    assert similar_pairs([first, second], least=0.9).tolist() == [[True, False], [False, True]]
+    assert similarity_mask([first, second], threshold=0.9).tolist() == [[True, False], [False, True]]
 
 
 def test_a_skill_without_any_term_is_like_no_other() -> None:
     nothing, something = (
         decode_features(encode_features(make_skill(name, text), "").encoded) for name, text in (("-", ""), ("a", "b"))
     )
-    assert similar_pairs([nothing, nothing, something], least=0.9)[0].tolist() == [False, False, False]
-    assert similar_pairs([], least=0.9).tolist() == []
+    assert similarity_mask([nothing, nothing, something], threshold=0.9)[0].tolist() == [False, False, False]
+    assert similarity_mask([], threshold=0.9).tolist() == []
     # Nor does it keep others from being looked at.
     tools = (make_skill("db-tool", "Migrate the database."), make_skill("db-tool", "Migrate the database."))
     first, second = (
         decode_features(encode_features(skill, body).encoded)
         for skill, body in zip(tools, ("walk " * 50, " ".join(f"word{n}" for n in range(50))), strict=True)
     )
-    assert not similar_pairs([first, second, nothing, nothing], least=0.9)[0, 1]
+    assert not similarity_mask([first, second, nothing, nothing], threshold=0.9)[0, 1]
 
 
 def test_words_are_kept_as_written_for_mending_others() -> None:

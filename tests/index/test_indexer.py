@@ -31,7 +31,7 @@ def db(tmp_path: Path) -> Path:
 
 
 def stale(desk: Desk) -> str | None:
-    return desk.indexer.stale(desk.state(), desk.scan())
+    return desk.indexer.reason_to_sync(desk.state(), desk.scan())
 
 
 @pytest.mark.acceptance("S2-50")
@@ -388,7 +388,7 @@ def test_a_rebuild_by_one_server_leads_the_other_to_restore_its_rows(
     one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
     one.sync()
     two.sync()
-    one.sync(force="asked for", anew=True)
+    one.sync(force_reason="asked for", rebuild=True)
     assert published_rows(db) == ["a"]
     assert stale(two) == "a skills directory is new to the index"
     two.sync()
@@ -427,8 +427,8 @@ def test_what_was_noted_late_does_not_overwrite_what_another_published_since(
     seen, published = one.scan(reread=True), one.published()
     # Meanwhile another server rebuilds for its own root alone.
     write_skill("b", root=tmp_path / "b")
-    Desk(db, tmp_path / "b").sync(force="asked for", anew=True)
-    one.indexer.remember(seen, published)
+    Desk(db, tmp_path / "b").sync(force_reason="asked for", rebuild=True)
+    one.indexer.save_stamps(seen, published)
     assert list(one.published().roots) == [str(tmp_path / "b")]
 
 
@@ -449,7 +449,7 @@ def test_files_that_were_read_again_are_noted_so_that_they_need_not_be_read_once
     save_state(state_path(str(db)), replace(state, roots=roots))
     seen = desk.scan()
     assert (seen.opened, seen.changed) == (1, False)
-    desk.indexer.remember(seen, desk.published())
+    desk.indexer.save_stamps(seen, desk.published())
     assert desk.scan().opened == 0
 
 
@@ -461,7 +461,7 @@ def test_a_file_from_the_future_is_not_noted_again_and_again(db: Path, skills_di
     before = os.stat(state_path(str(db))).st_mtime_ns
     seen = desk.scan()
     assert (seen.opened, seen.changed) == (1, False)
-    desk.indexer.remember(seen, desk.published())
+    desk.indexer.save_stamps(seen, desk.published())
     assert os.stat(state_path(str(db))).st_mtime_ns == before
 
 
@@ -545,7 +545,7 @@ def test_indexing_that_is_given_up_leaves_what_was_published(db: Path, skills_di
 
     indexer = Indexer(str(db), roots, embedder=None, progress=progress)
     with pytest.raises(IndexUnavailable, match="stopped"):
-        indexer.sync(lambda memory: scan(roots, memory=memory), force="asked for", anew=True)
+        indexer.sync(lambda memory: scan(roots, memory=memory), force_reason="asked for", rebuild=True)
     assert ("indexing", 20) in steps
     assert Desk(db, skills_dir).published() == before
     assert len(published_rows(db)) == 30

@@ -108,7 +108,7 @@ def test_the_indexes_outlast_updates_and_merging(tmp_path: Path) -> None:
     version = store.rebuild([row(PDF)], dimension=None)
     before = [str(found) for found in opened(tmp_path / "db", version).list_indices()]
     many = [make_skill(f"extra-{number:04}", "Another.") for number in range(lance_store._MERGE_AFTER_ROWS + 1)]
-    version = store.update([row(skill) for skill in many], gone=[], dimension=None, published=version)
+    version = store.update([row(skill) for skill in many], removed=[], dimension=None, published=version)
     table = opened(tmp_path / "db", version)
     assert len(table.list_indices()) == len(before)
     assert table.index_stats("description_idx").num_unindexed_rows == 0
@@ -172,7 +172,7 @@ def test_a_query_in_another_script_finds_what_is_written_in_it(tmp_path: Path, q
 def test_rows_that_no_index_has_merged_yet_are_found_alike(tmp_path: Path, query: str, found: str) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
-    version = store.update([row(skill) for skill in SCRIPTS], gone=[], dimension=None, published=version)
+    version = store.update([row(skill) for skill in SCRIPTS], removed=[], dimension=None, published=version)
     index = store.open(version)
     assert names(index, query, among=(*SCRIPTS, PDF))[:1] == [found]
 
@@ -259,11 +259,11 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
     for skill in library:
         assert names(store.open(version), "odd", among=[skill]) == [skill.name]
     changed = [make_skill(skill.name, "New text.", directory=skill.directory) for skill in library]
-    version = store.update([row(skill) for skill in changed], gone=[], dimension=None, published=version)
+    version = store.update([row(skill) for skill in changed], removed=[], dimension=None, published=version)
     assert store.open(version).count() == len(library)
     assert sorted(names(store.open(version), "text", among=changed)) == [skill.name for skill in library]
     for left, path in reversed(list(enumerate(ODD_PATHS))):
-        version = store.update([], gone=[path], dimension=None, published=version)
+        version = store.update([], removed=[path], dimension=None, published=version)
         assert store.open(version).stored().keys() == set(ODD_PATHS[:left])
 
 
@@ -288,12 +288,12 @@ def test_a_search_is_narrowed_inside_the_index_to_a_category_and_to_tags(tmp_pat
     ]
     index = index_of(tmp_path / "db", library)
     among = frozenset(skill.directory for skill in library)
-    narrowing = Filter.of(" IT'S ", ["B'C", "a", ""])
+    narrowing = Filter.create(" IT'S ", ["B'C", "a", ""])
     found = index.match_terms(["stamp"], limit=2_000, among=among, where=narrowing)
     assert {one.directory for one in found} == {skill.directory for skill in library if narrowing.matches(skill)}
     assert len(found) == 650
-    assert index.match_terms(["stamp"], limit=9, among=among, where=Filter.of(None, ["a", "none"])) == []
-    assert not Filter.of("  ", [" "])
+    assert index.match_terms(["stamp"], limit=9, among=among, where=Filter.create(None, ["a", "none"])) == []
+    assert not Filter.create("  ", [" "])
 
 
 def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
 def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
-    index = store.open(store.update([row(REVIEW)], gone=[], dimension=2, published=version))
+    index = store.open(store.update([row(REVIEW)], removed=[], dimension=2, published=version))
     everything = frozenset({PDF.directory, REVIEW.directory})
     found = index.nearest([1.0, 0.0], limit=10, among=everything)
     assert [hit.directory for hit in found] == [PDF.directory]
@@ -353,7 +353,7 @@ def test_an_update_changes_adds_and_removes_each_row_once(tmp_path: Path) -> Non
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
     changed = make_skill(PDF.name, "Now about receipts.", directory=PDF.directory)
-    version = store.update([row(changed), row(CHART)], gone=[REVIEW.directory], dimension=None, published=version)
+    version = store.update([row(changed), row(CHART)], removed=[REVIEW.directory], dimension=None, published=version)
     index = store.open(version)
     assert index.count() == 2
     assert index.stored().keys() == {PDF.directory, CHART.directory}
@@ -366,7 +366,7 @@ def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path:
     version = store.rebuild([], dimension=None)
     assert store.open(version).count() == 0
     assert names(store.open(version), "invoice", among=LIBRARY) == []
-    version = store.update([row(PDF), *map(row, SCRIPTS)], gone=[], dimension=None, published=version)
+    version = store.update([row(PDF), *map(row, SCRIPTS)], removed=[], dimension=None, published=version)
     assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
     assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
 
@@ -422,7 +422,7 @@ def test_a_reader_keeps_its_version_while_another_thread_updates(tmp_path: Path)
         asker.start()
     version = published
     for _ in range(5):
-        version = store.update([row(CHART)], gone=[PDF.directory], dimension=None, published=version)
+        version = store.update([row(CHART)], removed=[PDF.directory], dimension=None, published=version)
     for asker in askers:
         asker.join()
     assert found == [[PDF.name]] * 120
@@ -439,7 +439,7 @@ def test_a_writer_that_fails_half_way_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(IndexDamaged, match="the disk went away"):
         store.rebuild(broken(), dimension=None)
     with pytest.raises(IndexDamaged, match="the disk went away"):
-        store.update(broken(), gone=[PDF.directory], dimension=None, published=version)
+        store.update(broken(), removed=[PDF.directory], dimension=None, published=version)
     assert store.open(version).stored().keys() == {PDF.directory}
 
 
@@ -447,14 +447,14 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
     store = LanceStore(str(tmp_path / "db"))
     published = store.rebuild([row(PDF)], dimension=None)
     # Two writers that were killed before they published: one after an update, one within a rebuild.
-    store.update([row(REVIEW)], gone=[PDF.directory], dimension=None, published=published)
+    store.update([row(REVIEW)], removed=[PDF.directory], dimension=None, published=published)
     store._connect().create_table(
         lance.TABLE,
         data=lance_store._batches([row(REVIEW, vector=[1.0] * 3)], lance_store._schema(3)),
         schema=lance_store._schema(3),
         mode="overwrite",
     )
-    version = store.update([row(CHART)], gone=[], dimension=None, published=published)
+    version = store.update([row(CHART)], removed=[], dimension=None, published=published)
     assert store.open(version).stored().keys() == {PDF.directory, CHART.directory}
     assert store.open(version).dimension is None
     assert len(opened(tmp_path / "db", version).list_indices()) == 8
@@ -466,7 +466,7 @@ def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
     table = store._connect().open_table(lance.TABLE)
     table.drop_index(f"{lance.TERMS}_idx")
     with pytest.raises(IndexDamaged, match="full-text index"):
-        store.update([row(REVIEW)], gone=[], dimension=None, published=int(table.version))
+        store.update([row(REVIEW)], removed=[], dimension=None, published=int(table.version))
 
 
 def test_old_versions_are_removed_in_time_but_never_the_published_one(
@@ -479,7 +479,7 @@ def test_old_versions_are_removed_in_time_but_never_the_published_one(
     for _ in range(lance_store._CLEAN_AFTER_VERSIONS):
         published = version
         reader = store.open(published)
-        version = store.update([row(PDF)], gone=[REVIEW.directory], dimension=None, published=published)
+        version = store.update([row(PDF)], removed=[REVIEW.directory], dimension=None, published=published)
         assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
         versions.append(len(opened(tmp_path / "db", version).list_versions()))
     assert max(versions) <= lance_store._CLEAN_AFTER_VERSIONS + 5
@@ -536,7 +536,7 @@ def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypa
     store = LanceStore(IN_MEMORY)
     assert not store.exists
     version = store.rebuild([row(skill) for skill in LIBRARY], dimension=None)
-    version = store.update([row(SCRIPTS[0])], gone=[CHART.directory], dimension=None, published=version)
+    version = store.update([row(SCRIPTS[0])], removed=[CHART.directory], dimension=None, published=version)
     assert store.exists
     assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
     assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]

@@ -41,14 +41,14 @@ def live_index(
     db: Path, *directories: Path, background: bool = True, automatic: bool = True, **options: Any
 ) -> Iterator[LiveIndex]:
     roots = make_roots([str(directory) for directory in directories])
-    looker = IndexSync(
+    index_sync = IndexSync(
         roots,
         Indexer(str(db), roots, embedder=None, **options),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
         admission=LENIENT,
     )
-    live = LiveIndex(roots, looker, automatic=automatic, background=background)
+    live = LiveIndex(roots, index_sync, automatic=automatic, background=background)
     try:
         yield live
     finally:
@@ -57,7 +57,7 @@ def live_index(
 
 
 def found(live: LiveIndex, query: str) -> list[str]:
-    view, index = live.searchable()
+    view, index = live.view_and_index()
     among = frozenset(skill.directory for skill in view.snapshot.skills)
     return sorted(Path(hit.directory).name for hit in text_hits(index, query, limit=50, among=among))
 
@@ -176,7 +176,7 @@ def test_polling_keeps_a_server_fresh_that_nobody_asks(
 ) -> None:
     monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1)
-    monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+    monkeypatch.setattr(live_index_module, "_IDLE_FACTOR", 0)
     with live_index(db, skills_dir) as live:
         live.start()
         eventually(lambda: live.peek() is not None, True)
@@ -202,13 +202,13 @@ def test_a_database_inside_the_skills_directory_does_not_keep_the_server_busy(
     write_skill("one", "About walruses.")
     looks: list[float] = []
     with live_index(skills_dir / ".skillhub" / "skills.lancedb", skills_dir) as live:
-        look = live._looker.look
+        look = live._index_sync.sync
 
         def counted(*given: Any, **named: Any) -> View:
             looks.append(time.monotonic())
             return look(*given, **named)
 
-        monkeypatch.setattr(live._looker, "look", counted)
+        monkeypatch.setattr(live._index_sync, "sync", counted)
         assert found(live, "walruses") == ["one"]
         # A second of silence must come: writing the index is itself a change below the root, but only once.
         deadline = time.monotonic() + LONG
@@ -221,7 +221,7 @@ def test_a_database_inside_the_skills_directory_does_not_keep_the_server_busy(
 def test_an_answer_keeps_the_view_that_it_began_with(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
-        view, index = live.searchable()
+        view, index = live.view_and_index()
         shutil.rmtree(skills_dir / "one")
         write_skill("two", "About walruses.")
         eventually(lambda: found(live, "walruses"), ["two"])
@@ -233,7 +233,7 @@ def test_an_answer_keeps_the_view_that_it_began_with(db: Path, skills_dir: Path,
 @contextmanager
 def slow_rebuild(db: Path, skills_dir: Path) -> Iterator[tuple[LiveIndex, threading.Event]]:
     """A live index whose next write stops at its first row until the event is set."""
-    Desk(db, skills_dir).look()
+    Desk(db, skills_dir).refresh()
     go_on = threading.Event()
     writing = threading.Event()
 
@@ -243,7 +243,7 @@ def slow_rebuild(db: Path, skills_dir: Path) -> Iterator[tuple[LiveIndex, thread
             assert go_on.wait(LONG)
 
     with live_index(db, skills_dir, progress=progress) as live:
-        rebuild = threading.Thread(target=live.look_now, args=(SyncDepth.REBUILD,))
+        rebuild = threading.Thread(target=live.sync_now, args=(SyncDepth.REBUILD,))
         rebuild.start()
         assert writing.wait(LONG)
         try:
@@ -295,15 +295,15 @@ def test_a_server_answers_from_its_old_index_while_it_writes_a_new_one(
 def test_an_index_that_fails_to_answer_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
-        _, index = live.searchable()
-        live.forget_index(index)
-        view, replaced = live.searchable()
+        _, index = live.view_and_index()
+        live.discard_index(index)
+        view, replaced = live.view_and_index()
         assert replaced is not index
         assert replaced.version > index.version
         assert view.problem is None
         # Told again of the one that is gone, it keeps the one that is good.
-        live.forget_index(index)
-        assert live.searchable()[1] is replaced
+        live.discard_index(index)
+        assert live.view_and_index()[1] is replaced
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -328,9 +328,9 @@ def test_without_looking_for_changes_a_server_takes_what_another_process_publish
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir, automatic=False) as live:
         with pytest.raises(IndexUnavailable, match="switched off"):
-            live.searchable()
+            live.view_and_index()
         assert live.snapshot().skills == ()
-        Desk(db, skills_dir).look()
+        Desk(db, skills_dir).refresh()
 
         def answer() -> list[str] | None:
             try:
@@ -346,7 +346,7 @@ def test_a_failure_that_nobody_foresaw_is_reported_and_outlived(
 ) -> None:
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
-        look = live._looker.look
+        look = live._index_sync.sync
         failures = [ZeroDivisionError("nobody foresaw this")]
 
         def failing(*given: Any, **named: Any) -> View:
@@ -354,9 +354,9 @@ def test_a_failure_that_nobody_foresaw_is_reported_and_outlived(
                 raise failures.pop()
             return look(*given, **named)
 
-        monkeypatch.setattr(live._looker, "look", failing)
+        monkeypatch.setattr(live._index_sync, "sync", failing)
         with pytest.raises(IndexUnavailable) as caught:
-            live.searchable()
+            live.view_and_index()
         assert caught.value.hint == "the server's log says why"
         assert "nobody foresaw this" in caplog.text
 
@@ -377,7 +377,7 @@ def test_closing_while_an_index_is_written_gives_it_up_and_keeps_the_old(
 ) -> None:
     for number in range(20):
         write_skill(f"skill-{number:02}")
-    Desk(db, skills_dir).look()
+    Desk(db, skills_dir).refresh()
     before = Desk(db, skills_dir).published()
     for number in range(5):
         write_skill(f"skill-{number:02}", "Changed.")
@@ -390,16 +390,16 @@ def test_closing_while_an_index_is_written_gives_it_up_and_keeps_the_old(
     with live_index(db, skills_dir, progress=progress) as live:
         live.start()
         assert writing.wait(LONG)
-        cancel = live._looker.cancel
+        cancel = live._index_sync.cancel
 
         def cancelled() -> None:
             cancel()
             closing.set()
 
-        live._looker.cancel = cancelled  # type: ignore[method-assign]  # to go on exactly then
+        live._index_sync.cancel = cancelled  # type: ignore[method-assign]  # to go on exactly then
     assert Desk(db, skills_dir).published() == before
     assert [record for record in caplog.records if record.levelname in {"ERROR", "WARNING"}] == []
-    assert Desk(db, skills_dir).look().report is not None
+    assert Desk(db, skills_dir).refresh().report is not None
 
 
 def test_closing_frees_whoever_waits(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -415,7 +415,7 @@ def test_closing_frees_whoever_waits(db: Path, skills_dir: Path, write_skill: Wr
 
         def ask() -> None:
             try:
-                live.searchable()
+                live.view_and_index()
             except IndexUnavailable as error:
                 caught.append(error)
 
@@ -442,9 +442,9 @@ def test_looking_in_two_threads_at_once_does_the_work_once(db: Path, skills_dir:
     write_skill("one")
     with live_index(db, skills_dir) as live:
         live.start()
-        views = [live.look_now() for _ in range(3)]
+        views = [live.sync_now() for _ in range(3)]
         assert len({view.index.version for view in views if view.index is not None}) == 1
-        assert live.searchable()[0].index is not None
+        assert live.view_and_index()[0].index is not None
 
 
 def test_a_crowd_of_askers_and_a_writer_come_to_no_harm(
@@ -552,9 +552,9 @@ def test_a_skill_that_is_missed_is_looked_for_at_once_before_the_server_has_begu
 ) -> None:
     write_skill("one")
     with live_index(db, skills_dir) as live:
-        assert [skill.name for skill in live.skills_alone().skills] == ["one"]
+        assert [skill.name for skill in live.snapshot_without_index().skills] == ["one"]
         write_skill("two")
-        assert [skill.name for skill in live.skills_alone(anew=True).skills] == ["one", "two"]
+        assert [skill.name for skill in live.snapshot_without_index(fresh=True).skills] == ["one", "two"]
         assert live.peek() is None
 
 
@@ -563,14 +563,14 @@ def test_it_says_without_waiting_whether_a_search_would_be_answered(
 ) -> None:
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
-        assert not live.answers()
-        heard = threading.Event()
-        with live.steps.heard(lambda: heard.set() if live.answers() else None):
+        assert not live.is_ready()
+        notified = threading.Event()
+        with live.progress.listen(lambda: notified.set() if live.is_ready() else None):
             live.start()
-            assert heard.wait(LONG)
+            assert notified.wait(LONG)
         assert found(live, "walruses") == ["one"]
     with live_index(db, skills_dir, background=False) as live:
-        assert live.answers()
+        assert live.is_ready()
 
 
 def test_a_change_while_the_watches_are_being_set_is_reported_without_a_question(

@@ -93,7 +93,7 @@ def test_memory_and_lancedb_find_the_same_skills(both: tuple[LanceIndex, LanceIn
 
 def test_a_narrowed_search_finds_the_same_either_way(both: tuple[LanceIndex, LanceIndex]) -> None:
     among = frozenset(f"/library/skill-{number:03}" for number in range(300))
-    narrowing = Filter.of("a", [])
+    narrowing = Filter.create("a", [])
     there, here = (
         {one.directory for one in index.match_terms(terms("stamp"), limit=300, among=among, where=narrowing)}
         for index in both
@@ -104,7 +104,7 @@ def test_a_narrowed_search_finds_the_same_either_way(both: tuple[LanceIndex, Lan
 
 def test_a_candidate_from_memory_has_the_features_of_its_row(both: tuple[LanceIndex, LanceIndex]) -> None:
     among = frozenset({"/library/skill-007"})
-    (there,), (here,) = (index.rows_at(among) for index in both)
+    (there,), (here,) = (index.get_rows(among) for index in both)
     found = both[1].match_terms(WORDS, limit=300, among=among)
     assert all(one.features.hashes.tolist() == there.features.hashes.tolist() for one in (*found, here))
     assert not both[1].match_terms(terms("stamp"), limit=0, among=among)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.search.builders import make_skill
 
 from skillhub_mcp.index.features import EncodedFeatures, encode_features
-from skillhub_mcp.index.statistics import Statistics, Tally, load_statistics, save_statistics
+from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
 
 WORDS = ("invoice", "pdf", "table", "deploy", "chart", "walrus")
 
@@ -21,10 +21,10 @@ def features(number: int, chosen: list[str]) -> EncodedFeatures:
 
 
 def counted(found: list[EncodedFeatures]) -> Statistics:
-    tally = Tally()
+    builder = StatisticsBuilder()
     for one in found:
-        tally.add(one.encoded, one.words)
-    return tally.result()
+        builder.add(one.encoded, one.words)
+    return builder.build()
 
 
 def same(one: Statistics, other: Statistics) -> bool:
@@ -44,11 +44,11 @@ LIBRARIES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, m
 def test_what_was_added_and_taken_away_again_leaves_no_trace(library: list[list[str]], chance: random.Random) -> None:
     found = [features(number, chosen) for number, chosen in enumerate(library)]
     kept = chance.sample(found, k=chance.randint(0, len(found)))
-    tally = Tally.of(counted(found))
+    builder = StatisticsBuilder.from_statistics(counted(found))
     for one in found:
         if one not in kept:
-            tally.add(one.encoded, one.words, times=-1)
-    assert same(tally.result(), counted(kept))
+            builder.add(one.encoded, one.words, times=-1)
+    assert same(builder.build(), counted(kept))
 
 
 def test_a_term_is_counted_once_a_skill_and_rarer_ones_weigh_more() -> None:
@@ -64,7 +64,7 @@ def test_they_are_read_as_they_were_written(tmp_path: Path) -> None:
     save_statistics(path, known)
     assert same(load_statistics(path), known)
     assert [file.name for file in tmp_path.iterdir()] == ["statistics.npz"]
-    save_statistics(path, Tally().result())
+    save_statistics(path, StatisticsBuilder().build())
     assert load_statistics(path).skills == 0
 
 

@@ -31,12 +31,12 @@ def db(tmp_path: Path) -> Path:
 def test_a_second_look_at_the_same_files_has_nothing_to_do(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     desk = Desk(db, skills_dir)
-    first = desk.look()
+    first = desk.refresh()
     assert first.report is not None
-    second = desk.look()
+    second = desk.refresh()
     assert second.report is None
     assert second.index is first.index
-    fresh = Desk(db, skills_dir).look()
+    fresh = Desk(db, skills_dir).refresh()
     assert fresh.report is None
     assert fresh.index is not None
 
@@ -44,18 +44,18 @@ def test_a_second_look_at_the_same_files_has_nothing_to_do(db: Path, skills_dir:
 def test_each_change_is_found_by_the_next_look(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     desk = Desk(db, skills_dir)
-    desk.look()
+    desk.refresh()
     write_skill("two", "About walruses too.")
-    desk.look()
+    desk.refresh()
     assert desk.find("walruses") == ["one", "two"]
     write_skill("one", "About bread.")
-    desk.look()
+    desk.refresh()
     assert desk.find("walruses") == ["two"]
     shutil.rmtree(skills_dir / "two")
-    desk.look()
+    desk.refresh()
     assert desk.find("walruses") == []
     shutil.move(skills_dir / "one", skills_dir / "three")
-    desk.look()
+    desk.refresh()
     assert desk.find("bread") == ["three"]
 
 
@@ -63,23 +63,23 @@ def test_the_skills_are_told_before_the_index_is_written(db: Path, skills_dir: P
     write_skill("one")
     desk = Desk(db, skills_dir)
     told: list[tuple[int, bool]] = []
-    desk.looker.look(None, on_snapshot=lambda snapshot: told.append((len(snapshot.skills), db.exists())))
+    desk.index_sync.sync(None, on_snapshot=lambda snapshot: told.append((len(snapshot.skills), db.exists())))
     assert told == [(1, False)]
 
 
 def test_the_skills_alone_are_seen_without_a_database(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
-    assert [skill.name for skill in Desk(db, skills_dir).looker.see().skills] == ["one"]
+    assert [skill.name for skill in Desk(db, skills_dir).index_sync.scan().skills] == ["one"]
     assert not db.parent.exists()
 
 
 def test_what_another_process_published_is_opened(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     one, two = Desk(db, skills_dir), Desk(db, skills_dir)
-    first = one.look()
+    first = one.refresh()
     write_skill("two", "About walruses too.")
-    assert two.look().report is not None
-    view = one.look()
+    assert two.refresh().report is not None
+    view = one.refresh()
     assert view.report is None
     assert view.index is not first.index
     assert one.find("walruses") == ["one", "two"]
@@ -90,12 +90,12 @@ def test_a_look_that_verifies_finds_what_mtime_and_size_hide(db: Path, skills_di
     old = 1_700_000_000_000_000_001
     os.utime(file, ns=(old, old))
     desk = Desk(db, skills_dir)
-    desk.look()
+    desk.refresh()
     write_skill("one", "About elephant.")
     os.utime(file, ns=(old, old))
-    desk.look()
+    desk.refresh()
     assert desk.find("walruses") == ["one"]
-    desk.look(SyncDepth.VERIFY)
+    desk.refresh(SyncDepth.VERIFY)
     assert desk.find("walruses") == []
     assert desk.find("elephant") == ["one"]
 
@@ -107,9 +107,9 @@ def test_a_look_that_verifies_mends_rows_that_are_not_the_files(
 
     write_skill("one")
     two = write_skill("two", root=tmp_path / "other")
-    Desk(db, tmp_path / "other").look()
+    Desk(db, tmp_path / "other").refresh()
     desk = Desk(db, skills_dir)
-    desk.look()
+    desk.refresh()
     # A version without the row of ours is published, as no program of ours would do.
     table = lancedb.connect(str(db)).open_table("skills")
     table.delete(f"path = '{skills_dir / 'one'}'")
@@ -118,8 +118,8 @@ def test_a_look_that_verifies_mends_rows_that_are_not_the_files(
     text = state.read_text(encoding="utf-8")
     state.write_text(text.replace(f'"table_version":{version}', f'"table_version":{table.version}'), encoding="utf-8")
     assert published_rows(db) == ["two"]
-    assert desk.look().report is None
-    report = desk.look(SyncDepth.VERIFY).report
+    assert desk.refresh().report is None
+    report = desk.refresh(SyncDepth.VERIFY).report
     assert report is not None
     assert (report.rebuilt, report.written) == (False, 1)
     assert published_rows(db) == ["one", "two"]
@@ -131,11 +131,11 @@ def test_verifying_a_sound_index_writes_nothing(
 ) -> None:
     write_skill("one")
     write_skill("two", root=skills_dir / "inner")
-    Desk(db, skills_dir / "inner").look()
+    Desk(db, skills_dir / "inner").refresh()
     desk = Desk(db, skills_dir)
-    desk.look()
-    assert desk.look(SyncDepth.VERIFY).report is None
-    assert Desk(db, skills_dir / "inner").look(SyncDepth.VERIFY).report is None
+    desk.refresh()
+    assert desk.refresh(SyncDepth.VERIFY).report is None
+    assert Desk(db, skills_dir / "inner").refresh(SyncDepth.VERIFY).report is None
 
 
 @pytest.mark.acceptance("S2-51")
@@ -143,8 +143,8 @@ def test_a_rebuild_writes_everything_whatever_changed(db: Path, skills_dir: Path
     write_skill("one")
     write_skill("two")
     desk = Desk(db, skills_dir)
-    desk.look()
-    report = desk.look(SyncDepth.REBUILD).report
+    desk.refresh()
+    report = desk.refresh(SyncDepth.REBUILD).report
     assert report is not None
     assert (report.rebuilt, report.written, report.reason) == (True, 2, "asked for")
 
@@ -154,14 +154,14 @@ def test_without_looking_for_changes_the_index_is_served_as_it_was_written(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
-    Desk(db, skills_dir).look()
+    Desk(db, skills_dir).refresh()
     write_skill("two", "About walruses too.")
     shutil.rmtree(skills_dir / "one")
     still = Desk(db, skills_dir, automatic=False)
-    view = still.look()
+    view = still.refresh()
     assert [skill.name for skill in view.snapshot.skills] == ["one"]
     assert still.find("walruses") == ["one"]
-    assert [skill.name for skill in still.looker.see().skills] == ["one"]
+    assert [skill.name for skill in still.index_sync.scan().skills] == ["one"]
 
 
 @pytest.mark.acceptance("S2-52")
@@ -170,18 +170,18 @@ def test_without_looking_for_changes_what_another_publishes_is_taken(
 ) -> None:
     write_skill("one", "About walruses.")
     still = Desk(db, skills_dir, automatic=False)
-    problem = still.look().problem
+    problem = still.refresh().problem
     assert problem is not None
     assert "there is none" in problem.message
     assert str(db) in problem.message
     assert problem.hint == "run skillhub --reindex"
     assert not db.parent.exists()
-    Desk(db, skills_dir).look(SyncDepth.REBUILD)
-    assert still.look().problem is None
+    Desk(db, skills_dir).refresh(SyncDepth.REBUILD)
+    assert still.refresh().problem is None
     assert still.find("walruses") == ["one"]
     write_skill("two", "About walruses too.")
-    Desk(db, skills_dir).look()
-    still.look()
+    Desk(db, skills_dir).refresh()
+    still.refresh()
     assert still.find("walruses") == ["one", "two"]
 
 
@@ -190,7 +190,7 @@ def test_a_rebuild_that_is_asked_for_is_done_even_without_looking_for_changes(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one")
-    report = Desk(db, skills_dir, automatic=False).look(SyncDepth.REBUILD).report
+    report = Desk(db, skills_dir, automatic=False).refresh(SyncDepth.REBUILD).report
     assert report is not None
     assert published_rows(db) == ["one"]
 
@@ -199,8 +199,8 @@ def test_an_index_that_was_made_for_another_directory_is_not_taken_for_ours(
     db: Path, tmp_path: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", root=tmp_path / "other")
-    Desk(db, tmp_path / "other").look()
-    view = Desk(db, skills_dir, automatic=False).look()
+    Desk(db, tmp_path / "other").refresh()
+    view = Desk(db, skills_dir, automatic=False).refresh()
     assert view.problem is not None
     assert str(skills_dir) in view.problem.message
     assert view.index is None
@@ -210,9 +210,9 @@ def test_a_damaged_index_is_not_taken_when_nothing_may_be_written(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one")
-    Desk(db, skills_dir).look()
+    Desk(db, skills_dir).refresh()
     shutil.rmtree(db)
-    view = Desk(db, skills_dir, automatic=False).look()
+    view = Desk(db, skills_dir, automatic=False).refresh()
     assert view.problem is not None
     assert "it is damaged" in view.problem.message
 
@@ -222,12 +222,12 @@ def test_a_database_that_was_deleted_under_a_server_is_written_again(
 ) -> None:
     write_skill("one", "About walruses.")
     desk = Desk(db, skills_dir)
-    desk.look()
+    desk.refresh()
     shutil.rmtree(db)
-    assert desk.look().report is not None
+    assert desk.refresh().report is not None
     assert desk.find("walruses") == ["one"]
     shutil.rmtree(db.parent)
-    assert desk.look().report is not None
+    assert desk.refresh().report is not None
     assert desk.find("walruses") == ["one"]
 
 
@@ -236,14 +236,14 @@ def test_an_index_that_failed_to_answer_is_replaced_by_the_next_look(
 ) -> None:
     write_skill("one", "About walruses.")
     desk = Desk(db, skills_dir)
-    index = desk.look().index
+    index = desk.refresh().index
     assert index is not None
-    desk.looker.distrust(index)
-    report = desk.look().report
+    desk.index_sync.mark_damaged(index)
+    report = desk.refresh().report
     assert report is not None
     assert (report.rebuilt, report.reason) == (True, "the index failed to answer")
     assert desk.find("walruses") == ["one"]
-    assert desk.look().report is None
+    assert desk.refresh().report is None
 
 
 def test_an_index_that_failed_is_not_rebuilt_once_another_took_its_place(
@@ -251,11 +251,11 @@ def test_an_index_that_failed_is_not_rebuilt_once_another_took_its_place(
 ) -> None:
     write_skill("one")
     desk = Desk(db, skills_dir)
-    index = desk.look().index
+    index = desk.refresh().index
     assert index is not None
-    Desk(db, skills_dir).look(SyncDepth.REBUILD)
-    desk.looker.distrust(index)
-    assert desk.look().report is None
+    Desk(db, skills_dir).refresh(SyncDepth.REBUILD)
+    desk.index_sync.mark_damaged(index)
+    assert desk.refresh().report is None
 
 
 def test_an_index_that_failed_and_cannot_be_replaced_gives_way_to_one_in_memory(
@@ -263,11 +263,11 @@ def test_an_index_that_failed_and_cannot_be_replaced_gives_way_to_one_in_memory(
 ) -> None:
     write_skill("one", "About walruses.")
     desk = Desk(db, skills_dir, lock_timeout=0.1)
-    index = desk.look().index
+    index = desk.refresh().index
     assert index is not None
-    desk.looker.distrust(index)
+    desk.index_sync.mark_damaged(index)
     with FileLock(db.parent / LOCK_FILE):
-        view = desk.look()
+        view = desk.refresh()
     assert view.problem is not None
     assert view.index is not index
     assert desk.find("walruses") == ["one"]
@@ -278,14 +278,14 @@ def test_while_another_process_writes_the_old_index_answers_and_the_skills_are_t
 ) -> None:
     write_skill("one", "About walruses.")
     desk = Desk(db, skills_dir, lock_timeout=0.1)
-    desk.look()
+    desk.refresh()
     write_skill("two", "About walruses too.")
     with FileLock(db.parent / LOCK_FILE):
-        view = desk.look()
+        view = desk.refresh()
     assert view.problem is not None
     assert desk.find("walruses") == ["one"]
     assert [skill.name for skill in view.snapshot.skills] == ["one", "two"]
-    assert desk.look().problem is None
+    assert desk.refresh().problem is None
     assert desk.find("walruses") == ["one", "two"]
 
 
@@ -295,16 +295,16 @@ def test_an_index_in_memory_follows_the_files_and_gives_way_to_the_disk(
     write_skill("one", "About walruses.")
     (tmp_path / "db").write_text("a file where the directory should be", encoding="utf-8")
     desk = Desk(tmp_path / "db" / "skills.lancedb", skills_dir)
-    view = desk.look()
+    view = desk.refresh()
     assert view.problem is not None
     assert str(tmp_path / "db" / "skills.lancedb") in view.problem.message
     assert desk.find("walruses") == ["one"]
     write_skill("two", "About walruses too.")
     shutil.rmtree(skills_dir / "one")
-    desk.look()
+    desk.refresh()
     assert desk.find("walruses") == ["two"]
     (tmp_path / "db").unlink()
-    assert desk.look().problem is None
+    assert desk.refresh().problem is None
     assert desk.find("walruses") == ["two"]
     assert published_rows(tmp_path / "db" / "skills.lancedb") == ["two"]
 
@@ -316,7 +316,7 @@ def test_the_same_problem_is_logged_once(
     (tmp_path / "db").write_text("", encoding="utf-8")
     desk = Desk(tmp_path / "db" / "skills.lancedb", skills_dir)
     for _ in range(3):
-        desk.look()
+        desk.refresh()
     assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
 
 
@@ -325,11 +325,11 @@ def test_files_too_new_to_be_trusted_are_read_again_but_not_for_ever(
 ) -> None:
     file = write_skill("one") / "SKILL.md"
     desk = Desk(db, skills_dir)
-    desk.look()
+    desk.refresh()
     # A clock that counts whole seconds: two seconds must pass before such a time is believed.
     soon = (file.stat().st_mtime_ns // 1_000_000_000 + 1) * 1_000_000_000
     os.utime(file, ns=(soon, soon))
-    looks = [desk.look() for _ in range(3)]
+    looks = [desk.refresh() for _ in range(3)]
     # The content is the same: nothing is written, and the index stays the one that is open.
     assert [view.report for view in looks] == [None] * 3
     assert len({id(view.index) for view in looks}) == 1
@@ -342,7 +342,7 @@ def test_files_that_were_read_again_and_found_the_same_are_trusted_even_where_th
     written = 1_700_000_000_000_000_001
     os.utime(file, ns=(written, written))
     desk = Desk(db, skills_dir)
-    desk.look()
+    desk.refresh()
     state = desk.published()
     root = state.roots[str(skills_dir)]
     path, entry = next(iter(root.memory.items()))
@@ -360,15 +360,15 @@ def test_files_that_were_read_again_and_found_the_same_are_trusted_even_where_th
     monkeypatch.setattr(sync, "scan", counted)
     with FileLock(db.parent / LOCK_FILE):
         for _ in range(3):
-            desk.look()
+            desk.refresh()
     assert opened == [1, 0, 0]
 
 
 def test_a_look_after_the_indexer_was_cancelled_builds_nothing(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     desk = Desk(db, skills_dir)
-    desk.looker.cancel()
-    view = desk.look()
+    desk.index_sync.cancel()
+    view = desk.refresh()
     assert view.index is None
     assert view.problem is not None
     assert "stopped" in view.problem.message

@@ -12,8 +12,8 @@ from skillhub_mcp.index.features import (
     Terms,
     decode_features,
     encode_features,
-    hash_of,
-    phrase_hash,
+    hash_phrase,
+    hash_term,
     stack_terms,
 )
 from skillhub_mcp.index.postings import Postings
@@ -38,13 +38,13 @@ def terms_of(request: pytest.FixtureRequest) -> Has:
     if request.param == "side by side":
         return lambda numbers: stack_terms([LIBRARY[number] for number in numbers])
     held = Postings([str(number) for number in range(len(LIBRARY))], LIBRARY)
-    return lambda numbers: held.of([str(number) for number in numbers])
+    return lambda numbers: held.terms_of([str(number) for number in numbers])
 
 
 def found(terms: Terms, *asked: str) -> dict[tuple[str, int], list[int]]:
     """The counts by field of each of the terms that are asked for in each row that has it."""
-    there = terms.occurrences([hash_of(term) for term in asked])
-    places = zip(there.asked.tolist(), there.rows.tolist(), there.counts.T.tolist(), strict=True)
+    there = terms.occurrences([hash_term(term) for term in asked])
+    places = zip(there.term_indices.tolist(), there.rows.tolist(), there.counts.T.tolist(), strict=True)
     return {(asked[term], row): counts for term, row, counts in places}
 
 
@@ -67,7 +67,7 @@ def test_lengths_are_in_terms_by_field(terms_of: Has) -> None:
 
 def test_phrases_of_names_and_descriptions_are_known_and_no_others(terms_of: Has) -> None:
     pairs = (("extract", "invoic"), ("invoic", "extract"), ("walk", "dog"), ("pdf", "invoic"))
-    rows = terms_of([3, 0]).having_phrases([phrase_hash(*pair) for pair in pairs])
+    rows = terms_of([3, 0]).rows_with_phrases([hash_phrase(*pair) for pair in pairs])
     assert sorted(rows.tolist()) == [0, 1, 1]
 
 
@@ -78,11 +78,11 @@ def test_nothing_asked_for_and_nobody_asked_are_no_error(terms_of: Has, numbers:
     assert found(terms) == {}
     assert found(terms, "nobody") == {}
     assert terms.occurrences([]).counts.shape == (5, 0)
-    assert terms.having_phrases([]).tolist() == []
+    assert terms.rows_with_phrases([]).tolist() == []
 
 
 def test_a_library_without_skills_has_no_terms() -> None:
     nobody: list[SkillFeatures] = []
-    for terms in (stack_terms(nobody), Postings([], nobody).of([])):
+    for terms in (stack_terms(nobody), Postings([], nobody).terms_of([])):
         assert found(terms, "pdf") == {}
         assert terms.lengths.shape == (0, 5)

@@ -116,7 +116,7 @@ class WordEmbedder:
 
 
 class Desk:
-    """One server's view of a database: its roots, its indexer and its looker."""
+    """One server's view of a database: its roots, its indexer and its sync."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Desk:
         self.indexer = Indexer(
             self.db_path, self.roots, embedder=embedder, lock_timeout=lock_timeout, rest_seconds=rest_seconds
         )
-        self.looker = IndexSync(
+        self.index_sync = IndexSync(
             self.roots,
             self.indexer,
             make_spare=lambda: Indexer(IN_MEMORY, self.roots, embedder=None),
@@ -141,8 +141,8 @@ class Desk:
         )
         self.view: View | None = None
 
-    def look(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
-        self.view = self.looker.look(self.view, depth, on_snapshot=lambda _: None)
+    def refresh(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
+        self.view = self.index_sync.sync(self.view, depth, on_snapshot=lambda _: None)
         return self.view
 
     def scan(self, *, reread: bool = False) -> Scan:
@@ -150,8 +150,10 @@ class Desk:
         memory = {} if state is None else state.memory_of(root.path for root in self.roots)
         return scan(self.roots, memory=memory, reread=reread)
 
-    def sync(self, *, force: str | None = None, anew: bool = False) -> Published:
-        _, published = self.indexer.sync(lambda memory: scan(self.roots, memory=memory), force=force, anew=anew)
+    def sync(self, *, force_reason: str | None = None, rebuild: bool = False) -> Published:
+        _, published = self.indexer.sync(
+            lambda memory: scan(self.roots, memory=memory), force_reason=force_reason, rebuild=rebuild
+        )
         return published
 
     def state(self) -> IndexState | None:

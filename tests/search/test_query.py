@@ -10,7 +10,7 @@ from tests.search.builders import make_skill
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import encode_features
-from skillhub_mcp.index.statistics import Statistics, Tally
+from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
 from skillhub_mcp.search.query import ALL_ORIGINS, Clause, Query, TermOrigin, parse_query
 
 LIBRARY = (
@@ -23,11 +23,11 @@ LIBRARY = (
 
 
 def statistics() -> Statistics:
-    tally = Tally()
+    builder = StatisticsBuilder()
     for skill in LIBRARY:
         found = encode_features(skill, "")
-        tally.add(found.encoded, found.words)
-    return tally.result()
+        builder.add(found.encoded, found.words)
+    return builder.build()
 
 
 def asked(query: str, *, origins: frozenset[TermOrigin] = ALL_ORIGINS) -> Query:

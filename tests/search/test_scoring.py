@@ -10,7 +10,7 @@ from tests.search.builders import make_skill
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import SkillFeatures, decode_features, encode_features, stack_terms
-from skillhub_mcp.index.statistics import Statistics, Tally
+from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
 from skillhub_mcp.search.query import Alternative, Clause, Query, TermOrigin, parse_query
 from skillhub_mcp.search.scoring import ALL_FIELDS, contributions, score
 from skillhub_mcp.skills.model import Skill
@@ -24,12 +24,12 @@ LIBRARY = (
 
 
 def measured(library: tuple[tuple[Skill, str], ...] = LIBRARY) -> tuple[list[SkillFeatures], Statistics]:
-    tally, candidates = Tally(), []
+    builder, candidates = StatisticsBuilder(), []
     for skill, body in library:
         found = encode_features(skill, body)
-        tally.add(found.encoded, found.words)
+        builder.add(found.encoded, found.words)
         candidates.append(decode_features(found.encoded))
-    return candidates, tally.result()
+    return candidates, builder.build()
 
 
 def asked(query: str, known: Statistics) -> Query:

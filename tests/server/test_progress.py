@@ -103,13 +103,13 @@ def test_each_step_of_an_index_is_told_and_none_goes_back(environment: Environme
                 call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=hear)
                 calling = asyncio.ensure_future(call)
                 assert await next_told() == "Reading the skills"
-                hub.steps.tell("embedding", 2_000, 4_000)
+                hub.index_progress.report("embedding", 2_000, 4_000)
                 assert await next_told() == "Embedding the skills: 2,000 of 4,000"
-                hub.steps.tell("indexing", 30, 40)
+                hub.index_progress.report("indexing", 30, 40)
                 assert await next_told() == "Indexing the skills: 30 of 40"
                 # Another look may begin meanwhile.
-                hub.steps.tell("indexing", 10, 40)
-                hub.steps.tell("indexing", 31, 40)
+                hub.index_progress.report("indexing", 10, 40)
+                hub.index_progress.report("indexing", 31, 40)
                 assert await next_told() == "Indexing the skills: 31 of 40"
             await calling
 

@@ -71,11 +71,11 @@ class SkillLookup:
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         name = unicodedata.normalize("NFKC", skill_name).strip()
-        snapshot = self._live.skills_alone()
+        snapshot = self._live.snapshot_without_index()
         skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None:
             # It may have been written since the last scan.
-            snapshot = self._live.skills_alone(anew=True)
+            snapshot = self._live.snapshot_without_index(fresh=True)
             skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None or policy.hides(skill):
             raise _not_found(name, snapshot, policy)

@@ -56,14 +56,14 @@ class EncodedFeatures:
 
 
 @lru_cache(maxsize=_KNOWN_TERMS)
-def hash_of(term: str) -> int:
+def hash_term(term: str) -> int:
     """Return the hash that a term is known by."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
-def phrase_hash(first: str, second: str) -> int:
+def hash_phrase(first: str, second: str) -> int:
     """Return the hash that two terms are known by which stand side by side."""
-    return hash_of(f"{first} {second}")
+    return hash_term(f"{first} {second}")
 
 
 def encode_features(skill: Skill, body: str) -> EncodedFeatures:
@@ -77,10 +77,10 @@ def encode_features(skill: Skill, body: str) -> EncodedFeatures:
     for counts, shift, most in zip(fields, _SHIFTS, _MASKS, strict=True):
         for term, times in counts.items():
             packed[term] = packed.get(term, 0) | min(times, most) << shift
-    phrases = {phrase_hash(*pair) for text in short[:2] for pair in pairwise(terms(text))}
+    phrases = {hash_phrase(*pair) for text in short[:2] for pair in pairwise(terms(text))}
     lengths = [sum(counts.values()) for counts in fields]
     header = [*lengths, len(packed), len(phrases)]
-    numbers = [*header, *map(hash_of, packed), *packed.values(), *sorted(phrases)]
+    numbers = [*header, *map(hash_term, packed), *packed.values(), *sorted(phrases)]
     return EncodedFeatures(
         encoded=np.array(numbers, dtype="<u4").tobytes(),
         text=_indexed_text(fields),
@@ -110,7 +110,7 @@ class Occurrences:
     `counts` has a row a field; all have a column for each of the terms that each skill has.
     """
 
-    asked: NDArray[Any]
+    term_indices: NDArray[Any]
     rows: NDArray[Any]
     counts: NDArray[Any]
 
@@ -125,7 +125,7 @@ class Terms(Protocol):
     def occurrences(self, hashes: Sequence[int]) -> Occurrences:
         """Return where the terms of those hashes stand."""
 
-    def having_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
+    def rows_with_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
         """Return the rows whose name or description has a phrase of those hashes, once for each that it has."""
 
 
@@ -145,13 +145,13 @@ class StackedTerms:
 
     def occurrences(self, hashes: Sequence[int]) -> Occurrences:
         """Look for each term among all."""
-        asked, where = _places(self.hashes, hashes)
+        term_indices, where = _positions(self.hashes, hashes)
         rows = self.starts.searchsorted(where, side="right") - 1
-        return Occurrences(asked, rows, unpack_counts(self.counts[where]))
+        return Occurrences(term_indices, rows, unpack_counts(self.counts[where]))
 
-    def having_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
+    def rows_with_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
         """Look for each phrase among all."""
-        _, where = _places(self.phrases, hashes)
+        _, where = _positions(self.phrases, hashes)
         rows: NDArray[Any] = self.phrase_starts.searchsorted(where, side="right") - 1
         return rows
 
@@ -198,14 +198,14 @@ def stack_terms(skills: Sequence[SkillFeatures]) -> StackedTerms:
     return StackedTerms(
         hashes=np.concatenate([empty, *(one.hashes for one in skills)]),
         counts=np.concatenate([empty, *(one.counts for one in skills)]),
-        starts=starts_of([len(one.hashes) for one in skills]),
+        starts=start_offsets([len(one.hashes) for one in skills]),
         phrases=np.concatenate([empty, *(one.phrases for one in skills)]),
-        phrase_starts=starts_of([len(one.phrases) for one in skills]),
+        phrase_starts=start_offsets([len(one.phrases) for one in skills]),
         lengths=np.concatenate([empty, *(one.lengths for one in skills)]).astype(np.float64).reshape(-1, len(FIELDS)),
     )
 
 
-def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
+def term_frequencies(counts: NDArray[Any]) -> NDArray[Any]:
     """Return how often each term stands in `EncodedFeatures.text`, from its counts packed by field."""
     import numpy as np
 
@@ -214,18 +214,18 @@ def times_in_text(counts: NDArray[Any]) -> NDArray[Any]:
     return times
 
 
-def similar_pairs(skills: Sequence[SkillFeatures], *, least: float) -> NDArray[Any]:
+def similarity_mask(skills: Sequence[SkillFeatures], *, threshold: float) -> NDArray[Any]:
     """Return which skills share at least that share of their terms: of those in their short fields, and of all.
 
     A row and a column a skill.
     """
     import numpy as np
 
-    short = _shared([one.short for one in skills]) >= least
+    short = _shared([one.short for one in skills]) >= threshold
     if not np.triu(short, 1).any():
         # None is like another: no need to look at bodies.
         return short
-    both: NDArray[Any] = short & (_shared([one.hashes for one in skills]) >= least)
+    both: NDArray[Any] = short & (_shared([one.hashes for one in skills]) >= threshold)
     return both
 
 
@@ -244,7 +244,7 @@ def _shared(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return shares
 
 
-def _places(hashes: NDArray[Any], wanted: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _positions(hashes: NDArray[Any], wanted: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return where in `hashes` each of the wanted ones stands: which of them it is, and the place."""
     import numpy as np
 
@@ -253,7 +253,7 @@ def _places(hashes: NDArray[Any], wanted: Sequence[int]) -> tuple[NDArray[Any], 
     return numbers, np.concatenate([np.zeros(0, dtype=np.intp), *places])
 
 
-def starts_of(sizes: Sequence[int]) -> NDArray[Any]:
+def start_offsets(sizes: Sequence[int]) -> NDArray[Any]:
     """Return where each of several runs of those sizes begins, one after the other."""
     import numpy as np
 

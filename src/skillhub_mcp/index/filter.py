@@ -17,7 +17,7 @@ class Filter:
     tags: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, category: str | None, tags: Iterable[str]) -> Filter:
+    def create(cls, category: str | None, tags: Iterable[str]) -> Filter:
         """Return the filter for what a caller wrote, in any case; empty text filters nothing."""
         own = fold_name(category or "")
         return cls(own or None, tuple(dict.fromkeys(word for tag in tags if (word := fold_name(tag)))))
@@ -42,7 +42,7 @@ class Filter:
 NO_FILTER = Filter()
 
 
-def paths_among(paths: Sequence[str]) -> str:
+def path_in(paths: Sequence[str]) -> str:
     """Return the SQL condition that a row's path is one of `paths`."""
     return f"path IN ({','.join(map(quoted, paths))})"
 

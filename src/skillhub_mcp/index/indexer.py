@@ -56,7 +56,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A table version that is ready to be published. `touched` are the rows that are other or gone since the last."""
+    """A table version that is ready to be published. `touched` are the rows changed or removed since the last one."""
 
     version: int
     embedding: str
@@ -122,7 +122,7 @@ class Indexer:
         """Return the published state, or None. Loads no database."""
         return self._memory_state if self._in_memory else load_state(state_path(self.db_path))
 
-    def stale(self, state: IndexState | None, scan: Scan) -> str | None:
+    def reason_to_sync(self, state: IndexState | None, scan: Scan) -> str | None:
         """Return why the published index must be synced with `scan`, or None if it need not be (seed 002 §4.2)."""
         if state is None:
             return "there is no index yet"
@@ -146,21 +146,23 @@ class Indexer:
 
     def sync(
         self,
-        look: Callable[[ScanCache], Scan],
+        take_scan: Callable[[ScanCache], Scan],
         *,
-        force: str | None = None,
-        anew: bool = False,
-        failed: int | None = None,
+        force_reason: str | None = None,
+        rebuild: bool = False,
+        failed_version: int | None = None,
     ) -> tuple[Scan, Published]:
         """Bring the index in step with the files and return it with the scan it now holds.
 
-        `look` scans given what is remembered; it is called under the lock, so that what is published is what was
-        seen. `force`, a reason, compares every row even where nothing seems changed; with `anew` the table is
-        written anew. `failed` is a version that could not answer: where it is still the published one, it is
+        `take_scan` scans given what is remembered; it is called under the lock, so that what is published is what was
+        seen. `force_reason`, a reason, compares every row even where nothing seems changed; with `rebuild` the table is
+        written anew. `failed_version` is a version that could not answer: where it is still the published one, it is
         written anew too. Raises IndexUnavailable, naming the path, when the database cannot be locked or written.
         """
         if self._in_memory:
-            return self._sync_locked(look, force=force, anew=anew, failed=failed)
+            return self._sync_locked(
+                take_scan, force_reason=force_reason, rebuild=rebuild, failed_version=failed_version
+            )
         from filelock import FileLock
 
         try:
@@ -169,20 +171,22 @@ class Indexer:
             lock = FileLock(self._lock_path)
             self._acquire(lock)
             try:
-                return self._sync_locked(look, force=force, anew=anew, failed=failed)
+                return self._sync_locked(
+                    take_scan, force_reason=force_reason, rebuild=rebuild, failed_version=failed_version
+                )
             finally:
                 lock.release()
         except OSError as error:
             raise self._unwritable(error.strerror or str(error)) from error
 
-    def remember(self, scan: Scan, published: IndexState) -> None:
+    def save_stamps(self, scan: Scan, published: IndexState) -> None:
         """Note the stamps of files that were opened and found unchanged, so that they are not opened again.
 
         Only a saving: where nothing is gained by it, where the state cannot be written now, or where another was
         published since `published` was read, it is let go.
         """
         before = published.memory_of(self._roots)
-        if self._in_memory or not any(_is_news(entry, before.get(path)) for path, entry in scan.memory.items()):
+        if self._in_memory or not any(_has_newer_stamp(entry, before.get(path)) for path, entry in scan.memory.items()):
             return
         from filelock import FileLock, Timeout
 
@@ -234,21 +238,26 @@ class Indexer:
         return self.db_path == IN_MEMORY
 
     def _sync_locked(
-        self, look: Callable[[ScanCache], Scan], *, force: str | None, anew: bool, failed: int | None
+        self,
+        take_scan: Callable[[ScanCache], Scan],
+        *,
+        force_reason: str | None,
+        rebuild: bool,
+        failed_version: int | None,
     ) -> tuple[Scan, Published]:
         # Read here, under the lock: another process may have published while this one waited.
         state = self.state()
-        scan = look({} if state is None else state.memory_of(self._roots))
-        reason = force or self.stale(state, scan)
-        if failed is not None and state is not None and state.table_version == failed:
-            reason, anew = "the index failed to answer", True
+        scan = take_scan({} if state is None else state.memory_of(self._roots))
+        reason = force_reason or self.reason_to_sync(state, scan)
+        if failed_version is not None and state is not None and state.table_version == failed_version:
+            reason, rebuild = "the index failed to answer", True
         if reason is None and state is not None:
             try:
                 return scan, Published(self.open(state), state)
             except IndexDamaged as error:
                 reason = f"the database is damaged ({error})"
         log.info("Indexing %s: %s", self.db_path, reason)
-        return scan, self._write(None if anew else state, scan, reason or "", published=state)
+        return scan, self._write(None if rebuild else state, scan, reason or "", published=state)
 
     def _write(self, base: IndexState | None, scan: Scan, reason: str, *, published: IndexState | None) -> Published:
         """Write what `scan` saw upon `base`, or anew where there is no base to build upon, and publish it."""
@@ -312,7 +321,7 @@ class Indexer:
             if (row := stored.get(skill.directory)) is None or row.content_hash != skill.stamp.content_hash
         ]
         claimed = base.memory_of(self._roots)
-        gone = [
+        removed = [
             path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
         ]
         vectors: dict[str, Vector] = {}
@@ -321,16 +330,16 @@ class Indexer:
             embedded, failure = self._embed([skill for skill in changed if skill.directory not in vectors])
             vectors |= embedded
         version = index.version
-        if changed or gone:
+        if changed or removed:
             rows = self._rows(changed, vectors, vectors_wanted=index.dimension is not None)
-            version = self._store.update(rows, gone=gone, dimension=index.dimension, published=version)
+            version = self._store.update(rows, removed=removed, dimension=index.dimension, published=version)
         paths = frozenset(skill.directory for skill in changed)
         return _Written(
             version=version,
             embedding=base.embedding,
             without_vectors=frozenset() if index.dimension is None else paths - vectors.keys(),
-            touched=paths.union(gone),
-            report=SyncReport(reason, len(changed), len(gone), rebuilt=False, embedding_failure=failure),
+            touched=paths.union(removed),
+            report=SyncReport(reason, len(changed), len(removed), rebuilt=False, embedding_failure=failure),
         )
 
     def _rebuild(
@@ -347,7 +356,7 @@ class Indexer:
             version = self._store.rebuild(self._rows(skills, vectors), dimension=dimension, published=now)
         except IndexDamaged as error:
             self._check_cancelled()
-            if published is not None and self._answers(published):
+            if published is not None and self._is_readable(published):
                 raise
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             self._store.discard()
@@ -360,7 +369,7 @@ class Indexer:
             report=SyncReport(reason, len(skills), 0, rebuilt=True, embedding_failure=failure),
         )
 
-    def _answers(self, published: IndexState) -> bool:
+    def _is_readable(self, published: IndexState) -> bool:
         """Whether the published version can be read: then it is not given up for one that may never be written."""
         try:
             self._store.open(published.table_version).stored()
@@ -390,10 +399,10 @@ class Indexer:
                 answered = self._embedder.embed_documents([skill.searchable_text for skill in part])
                 vectors.update(zip((skill.directory for skill in part), answered, strict=True))
         except EmbeddingError as error:
-            return {}, self._note_failure(error)
+            return {}, self._record_failure(error)
         return vectors, None
 
-    def _note_failure(self, error: EmbeddingError) -> str:
+    def _record_failure(self, error: EmbeddingError) -> str:
         self._rests_until = time.monotonic() + self._rest_seconds
         log.warning("Search answers from text alone for what could not be embedded: %s", error.message)
         return error.message
@@ -452,6 +461,6 @@ class Indexer:
         )
 
 
-def _is_news(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
-    # A file whose time lies ahead of the clock is read again at every look: noting that saves nothing.
+def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
+    # A file whose time lies ahead of the clock is read again at every take_scan: noting that saves nothing.
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns

@@ -22,7 +22,7 @@ from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.index.candidate import Candidate
 from skillhub_mcp.index.features import SkillFeatures, Terms, decode_features, short_words, stack_terms
-from skillhub_mcp.index.filter import NO_FILTER, Filter, paths_among
+from skillhub_mcp.index.filter import NO_FILTER, Filter, path_in
 from skillhub_mcp.index.postings import Postings
 from skillhub_mcp.index.rows import StoredRow, StoredVector
 from skillhub_mcp.index.statistics import Statistics
@@ -100,7 +100,7 @@ class LanceIndex:
         found: dict[str, StoredVector] = {}
         try:
             for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
-                query = self._table.search().where(paths_among(keys)).select(["path", "embedded_text", "vector"])
+                query = self._table.search().where(path_in(keys)).select(["path", "embedded_text", "vector"])
                 for row in query.limit(len(keys)).to_list():
                     if row["vector"] is not None:
                         found[row["path"]] = StoredVector(row["embedded_text"], list(row["vector"]))
@@ -150,7 +150,7 @@ class LanceIndex:
         """Return the terms of rows of this table, for scoring."""
         if self._held is None:
             return stack_terms([one.features for one in candidates])
-        return self._held[1].of([one.directory for one in candidates])
+        return self._held[1].terms_of([one.directory for one in candidates])
 
     def match_fields(self, query: str, *, limit: int, among: frozenset[str]) -> list[Candidate]:
         """Return what seed 002 §3.2 finds: the words of a query in its four fields, in LanceDB's own order.
@@ -162,7 +162,7 @@ class LanceIndex:
         match = MultiMatchQuery(" ".join(tokens(query)), list(TEXT_FIELDS))
         return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, None, NO_FILTER)
 
-    def rows_at(self, directories: Collection[str], vector: Vector | None = None) -> list[Candidate]:
+    def get_rows(self, directories: Collection[str], vector: Vector | None = None) -> list[Candidate]:
         """Return those rows, whatever is asked for. Raises IndexDamaged."""
         if not directories:
             return []
@@ -170,7 +170,7 @@ class LanceIndex:
             held = self._held[0]
             return self._candidates([held[directory] for directory in directories if directory in held], vector)
         keys = frozenset(directories)
-        condition = paths_among(sorted(keys))
+        condition = path_in(sorted(keys))
         try:
             numbers = self._numbers(lambda query: query, "path", len(keys), condition)
             rows = self._rows(numbers)
@@ -196,7 +196,7 @@ class LanceIndex:
         found: dict[str, tuple[bytes, frozenset[str]]] = {}
         try:
             for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
-                query = self._table.search().where(paths_among(keys))
+                query = self._table.search().where(path_in(keys))
                 for row in query.select(["path", *COUNTED_COLUMNS]).limit(len(keys)).to_list():
                     texts = (row["name"], row["description"], *row["tags"])
                     found[row["path"]] = (row["features"], short_words(texts))
@@ -221,7 +221,7 @@ class LanceIndex:
         if not inside and len(among) < self.statistics.skills:
             # Rows that are not among the wanted ones take places: about as many more are asked for at once.
             wanted += _SPARE + limit * (self.statistics.skills - len(among)) // self.statistics.skills
-        condition = paths_among(sorted(among)) if inside else where.condition
+        condition = path_in(sorted(among)) if inside else where.condition
         try:
             while True:
                 rows = self._rows(self._numbers(ask, score, wanted, condition))

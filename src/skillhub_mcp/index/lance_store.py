@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from skillhub_mcp.index.features import short_words
-from skillhub_mcp.index.filter import paths_among
+from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
     HELD_ROWS,
@@ -31,7 +31,7 @@ from skillhub_mcp.index.lance import (
     damaged,
 )
 from skillhub_mcp.index.rows import IndexRow
-from skillhub_mcp.index.statistics import Statistics, Tally, load_statistics, save_statistics
+from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
 
 SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
@@ -76,10 +76,10 @@ class LanceStore:
         """
         schema = _schema(dimension)
         try:
-            tally = Tally()
-            table = self._overwrite(schema, _counted(rows, tally))
+            builder = StatisticsBuilder()
+            table = self._overwrite(schema, _counting(rows, builder))
             self._tidy(table, published, many_rows=True)
-            return self._keep(int(table.version), tally.result(), published)
+            return self._store_statistics(int(table.version), builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
@@ -93,8 +93,10 @@ class LanceStore:
         except OSError as error:
             raise damaged(error) from error
 
-    def update(self, rows: Iterable[IndexRow], *, gone: Collection[str], dimension: int | None, published: int) -> int:
-        """Write changed rows upon the version `published`, remove those in `gone`, and return the last version.
+    def update(
+        self, rows: Iterable[IndexRow], *, removed: Collection[str], dimension: int | None, published: int
+    ) -> int:
+        """Write changed rows upon the version `published`, remove those in `removed`, and return the last version.
 
         What a killed writer left behind after that version is undone first. Raises IndexDamaged.
         """
@@ -109,19 +111,19 @@ class LanceStore:
             before = self._connect().open_table(TABLE)
             before.checkout(published)
             statistics = self._statistics(before)
-            tally = Tally.of(statistics)
+            builder = StatisticsBuilder.from_statistics(statistics)
             written: list[str] = []
-            for batch in _batches(_counted(rows, tally), schema):
+            for batch in _batches(_counting(rows, builder), schema):
                 written += batch.column("path").to_pylist()
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
                 # A row may have no vector yet, which LanceDB calls bad unless told that null will do.
                 merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
-            for keys in chunks(sorted(gone), PATHS_PER_STATEMENT):
-                table.delete(paths_among(keys))
-            for features, words in LanceIndex(before, statistics).features({*written, *gone}).values():
-                tally.add(features, words, times=-1)
+            for keys in chunks(sorted(removed), PATHS_PER_STATEMENT):
+                table.delete(path_in(keys))
+            for features, words in LanceIndex(before, statistics).features({*written, *removed}).values():
+                builder.add(features, words, times=-1)
             self._tidy(table, published)
-            return self._keep(int(table.version), tally.result(), published)
+            return self._store_statistics(int(table.version), builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
@@ -146,13 +148,13 @@ class LanceStore:
         try:
             return load_statistics(self._statistics_path(version))
         except (OSError, ValueError):
-            tally = Tally()
+            builder = StatisticsBuilder()
             for batch in table.search().select(COUNTED_COLUMNS).limit(None).to_batches():
                 for row in batch.to_pylist():
-                    tally.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
-            return tally.result()
+                    builder.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
+            return builder.build()
 
-    def _keep(self, version: int, statistics: Statistics, published: int | None) -> int:
+    def _store_statistics(self, version: int, statistics: Statistics, published: int | None) -> int:
         """Keep the statistics of a new version beside the table, and forget those that nobody reads any more."""
         if self.db_path == IN_MEMORY:
             self._in_memory = {version: statistics}
@@ -251,9 +253,9 @@ def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist(waiting, schema=schema)
 
 
-def _counted(rows: Iterable[IndexRow], tally: Tally) -> Iterator[IndexRow]:
+def _counting(rows: Iterable[IndexRow], builder: StatisticsBuilder) -> Iterator[IndexRow]:
     for row in rows:
-        tally.add(row.features.encoded, row.features.words)
+        builder.add(row.features.encoded, row.features.words)
         yield row
 
 

@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import FIELDS, Occurrences, SkillFeatures, Terms, hash_of, times_in_text, unpack_counts
+from skillhub_mcp.index.features import (
+    FIELDS,
+    Occurrences,
+    SkillFeatures,
+    Terms,
+    hash_term,
+    term_frequencies,
+    unpack_counts,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,10 +39,10 @@ class Postings:
         self._directories = tuple(directories)
         self._numbers = {directory: number for number, directory in enumerate(directories)}
         self._lengths = np.array([one.lengths for one in features], dtype=np.float64).reshape(-1, len(FIELDS))
-        self._phrases, _ = _Inverted.of([one.phrases for one in features])
-        self._terms, order = _Inverted.of([one.hashes for one in features])
+        self._phrases, _ = _InvertedIndex.build([one.phrases for one in features])
+        self._terms, order = _InvertedIndex.build([one.hashes for one in features])
         self._counts = np.concatenate([np.zeros(0, dtype="<u4"), *(one.counts for one in features)])[order]
-        times = times_in_text(self._counts)
+        times = term_frequencies(self._counts)
         in_all = np.bincount(self._terms.owners, weights=times, minlength=len(features))
         usual = max(1.0, float(in_all.mean())) if len(features) else 1.0
         slowing = _K1 * (1.0 - _B + _B * in_all / usual)
@@ -48,10 +56,10 @@ class Postings:
         import numpy as np
 
         scores = np.zeros(len(self._directories), dtype=np.float32)
-        for term, run in zip(terms, self._terms.runs([hash_of(term) for term in terms]), strict=True):
+        for term, each in zip(terms, self._terms.slices([hash_term(term) for term in terms]), strict=True):
             # A skill has a term once, so that no two of these are the same.
-            scores[self._terms.owners[run]] += rarity(term) * self._worth[run]
-        scores *= self._are_in(among)
+            scores[self._terms.owners[each]] += rarity(term) * self._worth[each]
+        scores *= self._membership_mask(among)
         found = scores.nonzero()[0]
         if limit < len(found):
             # To sort what scores less than the last that is wanted would be for nothing.
@@ -59,16 +67,16 @@ class Postings:
         best_first = found[np.argsort(-scores[found], kind="stable")]
         return [self._directories[number] for number in best_first[:limit].tolist()]
 
-    def of(self, directories: Sequence[str]) -> Terms:
+    def terms_of(self, directories: Sequence[str]) -> Terms:
         """Return the terms of those skills, each of which is one of these."""
         import numpy as np
 
         numbers = np.array([self._numbers[directory] for directory in directories], dtype=np.intp)
         rows = np.full(len(self._directories), -1)
         rows[numbers] = np.arange(len(numbers))
-        return _Chosen(self._terms, self._counts, self._phrases, rows, self._lengths[numbers])
+        return _SelectedTerms(self._terms, self._counts, self._phrases, rows, self._lengths[numbers])
 
-    def _are_in(self, among: frozenset[str]) -> NDArray[Any]:
+    def _membership_mask(self, among: frozenset[str]) -> NDArray[Any]:
         """Return 1 for each skill that is among those, else 0: they are mostly the same from one question to the next.
 
         Told apart by identity, as comparing them takes as long as looking.
@@ -83,7 +91,7 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inverted:
+class _InvertedIndex:
     """Which of several skills have what: `owners` are their numbers, those of `hashes[i]` begin at `starts[i]`."""
 
     hashes: NDArray[Any]
@@ -91,7 +99,7 @@ class _Inverted:
     owners: NDArray[Any]
 
     @classmethod
-    def of(cls, hashes: Sequence[NDArray[Any]]) -> tuple[_Inverted, NDArray[Any]]:
+    def build(cls, hashes: Sequence[NDArray[Any]]) -> tuple[_InvertedIndex, NDArray[Any]]:
         """Return the hashes of each skill inverted, and for each owner the place that it had among them before."""
         import numpy as np
 
@@ -101,7 +109,7 @@ class _Inverted:
         owners = np.repeat(np.arange(len(hashes), dtype=np.int32), [len(own) for own in hashes])
         return cls(known, np.append(starts, len(every)), owners[order]), order
 
-    def runs(self, wanted: Sequence[int]) -> list[slice]:
+    def slices(self, wanted: Sequence[int]) -> list[slice]:
         """Return where the owners of each wanted hash stand, an empty place where nobody has it."""
         import numpy as np
 
@@ -112,12 +120,12 @@ class _Inverted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _SelectedTerms:
     """The Terms of some of the skills that are held: `rows` says which row each is, or -1."""
 
-    terms: _Inverted
+    terms: _InvertedIndex
     counts: NDArray[Any]
-    phrases: _Inverted
+    phrases: _InvertedIndex
     rows: NDArray[Any]
     lengths: NDArray[Any]
 
@@ -125,20 +133,20 @@ class _Chosen:
         """Look at those that have each term."""
         import numpy as np
 
-        runs = self.terms.runs(hashes)
-        rows = self.rows[_together(self.terms.owners, runs)]
+        slices = self.terms.slices(hashes)
+        rows = self.rows[_concatenate(self.terms.owners, slices)]
         there = rows >= 0
-        asked = np.repeat(np.arange(len(runs)), [run.stop - run.start for run in runs])
-        return Occurrences(asked[there], rows[there], unpack_counts(_together(self.counts, runs)[there]))
+        asked = np.repeat(np.arange(len(slices)), [each.stop - each.start for each in slices])
+        return Occurrences(asked[there], rows[there], unpack_counts(_concatenate(self.counts, slices)[there]))
 
-    def having_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
+    def rows_with_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
         """Look at those that have each phrase."""
-        rows = self.rows[_together(self.phrases.owners, self.phrases.runs(hashes))]
+        rows = self.rows[_concatenate(self.phrases.owners, self.phrases.slices(hashes))]
         found: NDArray[Any] = rows[rows >= 0]
         return found
 
 
-def _together(values: NDArray[Any], runs: Sequence[slice]) -> NDArray[Any]:
+def _concatenate(values: NDArray[Any], slices: Sequence[slice]) -> NDArray[Any]:
     import numpy as np
 
-    return np.concatenate([values[:0], *(values[run] for run in runs)])
+    return np.concatenate([values[:0], *(values[each] for each in slices)])

@@ -31,28 +31,28 @@ class IndexProgress:
         self.latest: ProgressStep | None = None
 
     @property
-    def listeners(self) -> int:
+    def listener_count(self) -> int:
         """How many are listening."""
         return len(self._listeners)
 
-    def tell(self, step: str, done: int, total: int) -> None:
+    def report(self, step: str, done: int, total: int) -> None:
         """Say how far a step is."""
         self._progress(step, done, total)
         self.latest = ProgressStep(step, done, total)
-        self.news()
+        self.notify()
 
-    def over(self) -> None:
+    def finish(self) -> None:
         """Say that nothing is being done any longer."""
         self.latest = None
-        self.news()
+        self.notify()
 
-    def news(self) -> None:
+    def notify(self) -> None:
         """Say that something is other than it was."""
         for listener in self._listeners:
             listener()
 
     @contextmanager
-    def heard(self, listener: Callable[[], None]) -> Iterator[None]:
+    def listen(self, listener: Callable[[], None]) -> Iterator[None]:
         """Call `listener`, from whatever thread has news, while this lasts. It must neither wait nor fail."""
         self._listeners = (*self._listeners, listener)
         try:

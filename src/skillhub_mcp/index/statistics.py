@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from skillhub_mcp.index.features import FIELDS, decode_features, hash_of, stack_terms
+from skillhub_mcp.index.features import FIELDS, decode_features, hash_term, stack_terms
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
-_GATHERED_ROWS = 2_000
-_REMEMBERED_TERMS = 50_000
+_FLUSH_ROWS = 2_000
+_CACHED_TERMS = 50_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Statistics:
     hashes: NDArray[Any]
     counts: NDArray[Any]
     words: Mapping[str, int]
-    _looked_up: dict[str, tuple[int, float]] = field(default_factory=dict, compare=False, repr=False)
+    _term_cache: dict[str, tuple[int, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def mean_lengths(self) -> NDArray[Any]:
@@ -53,49 +53,49 @@ class Statistics:
         return self._look_up(term)[1]
 
     def _look_up(self, term: str) -> tuple[int, float]:
-        known = self._looked_up.get(term)
+        known = self._term_cache.get(term)
         if known is None:
-            wanted = hash_of(term)
+            wanted = hash_term(term)
             at = int(self.hashes.searchsorted(wanted))
             having = int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == wanted else 0
             known = having, math.log1p((self.skills - having + 0.5) / (having + 0.5))
-            if len(self._looked_up) < _REMEMBERED_TERMS:
-                self._looked_up[term] = known
+            if len(self._term_cache) < _CACHED_TERMS:
+                self._term_cache[term] = known
         return known
 
 
 @dataclass
-class Tally:
+class StatisticsBuilder:
     """Adds skills up, and takes them away, into `Statistics`."""
 
     skills: int = 0
     _words: Counter[str] = field(default_factory=Counter)
-    _waiting: list[tuple[bytes, int]] = field(default_factory=list)
+    _pending: list[tuple[bytes, int]] = field(default_factory=list)
     _hashes: Any = None
     _counts: Any = None
     _lengths: Any = None
 
     @classmethod
-    def of(cls, statistics: Statistics) -> Tally:
-        """Return a tally that goes on from `statistics`."""
-        tally = cls(skills=statistics.skills)
-        tally._words = Counter(statistics.words)
-        tally._hashes, tally._counts = statistics.hashes, statistics.counts
-        tally._lengths = statistics.lengths
-        return tally
+    def from_statistics(cls, statistics: Statistics) -> StatisticsBuilder:
+        """Return a builder that goes on from `statistics`."""
+        builder = cls(skills=statistics.skills)
+        builder._words = Counter(statistics.words)
+        builder._hashes, builder._counts = statistics.hashes, statistics.counts
+        builder._lengths = statistics.lengths
+        return builder
 
     def add(self, encoded: bytes, words: Iterable[str], *, times: int = 1) -> None:
         """Count a skill by its features; with `times` of -1, count it no more."""
         self.skills += times
         for word in words:
             self._words[word] += times
-        self._waiting.append((encoded, times))
-        if len(self._waiting) >= _GATHERED_ROWS:
-            self._gather()
+        self._pending.append((encoded, times))
+        if len(self._pending) >= _FLUSH_ROWS:
+            self._flush()
 
-    def result(self) -> Statistics:
+    def build(self) -> Statistics:
         """Return what was counted."""
-        self._gather()
+        self._flush()
         kept = self._counts > 0
         return Statistics(
             self.skills,
@@ -105,7 +105,7 @@ class Tally:
             {word: times for word, times in self._words.items() if times > 0},
         )
 
-    def _gather(self) -> None:
+    def _flush(self) -> None:
         import numpy as np
 
         if self._hashes is None:
@@ -113,14 +113,14 @@ class Tally:
             self._counts = np.zeros(0, dtype=np.int64)
             self._lengths = np.zeros(len(FIELDS))
         for sign in (1, -1):
-            several = stack_terms([decode_features(encoded) for encoded, times in self._waiting if times == sign])
+            several = stack_terms([decode_features(encoded) for encoded, times in self._pending if times == sign])
             hashes, counts = np.unique(several.hashes, return_counts=True)
             merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
             totals = np.zeros(len(merged), dtype=np.int64)
             np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
             self._hashes, self._counts = merged, totals
             self._lengths = self._lengths + sign * several.lengths.sum(axis=0)
-        self._waiting = []
+        self._pending = []
 
 
 def save_statistics(path: str, statistics: Statistics) -> None:

@@ -69,23 +69,23 @@ class IndexSync:
         self._state_stamp: StateStamp | None = None
         # What was read since, for files that the published state cannot vouch for.
         self._seen: ScanCache | None = None
-        self._failed_version: int | None = None
+        self._damaged_version: int | None = None
         self._last_read: ScanCache | None = None
         # What it last took to find out whether anything changed, without what was then done about it.
         self.scan_seconds = 0.0
 
-    def see(self) -> Snapshot:
+    def scan(self) -> Snapshot:
         """Return the skills alone, without a thought for the index; loads no database."""
         self._load_state()
         if self._automatic:
-            return self._served(self._scan(self._memory()))
+            return self._admitted(self._scan(self._memory()))
         return scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
 
-    def judged(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
+    def snapshot_for(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
         """Return what `snapshot` would be to another reader; looks at no file."""
-        return self._judged(snapshot, self._memory() if self._last_read is None else self._last_read, admission)
+        return self._readmit(snapshot, self._memory() if self._last_read is None else self._last_read, admission)
 
-    def look(
+    def sync(
         self,
         before: View | None,
         depth: SyncDepth = SyncDepth.CHANGES,
@@ -101,35 +101,39 @@ class IndexSync:
         """
         reopened = self._load_state()
         if not self._automatic and depth is SyncDepth.CHANGES and not asked:
-            return self._as_published(before, reopened=reopened)
+            return self._open_published(before, reopened=reopened)
         reread = depth is not SyncDepth.CHANGES
         seen = self._scan(self._memory(), reread=reread, only=only)
-        on_snapshot(self._served(seen))
+        on_snapshot(self._admitted(seen))
         try:
             if depth is SyncDepth.REBUILD:
-                return self._synced(seen, force="asked for", anew=True)
-            if self._state is None or self._failed(self._state) or self._indexer.stale(self._state, seen) is not None:
-                return self._synced(seen, only=only)
+                return self._write(seen, force_reason="asked for", rebuild=True)
+            if (
+                self._state is None
+                or self._is_damaged(self._state)
+                or self._indexer.reason_to_sync(self._state, seen) is not None
+            ):
+                return self._write(seen, only=only)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
-            if depth is SyncDepth.VERIFY and not self._holds(view, seen):
-                return self._synced(seen, force="its rows are not the files'")
+            if depth is SyncDepth.VERIFY and not self._matches(view, seen):
+                return self._write(seen, force_reason="its rows are not the files'")
         except IndexUnavailable as problem:
-            return self._without_writing(seen, before, problem)
+            return self._read_only(seen, before, problem)
         else:
             return view
 
-    def distrust(self, index: LanceIndex) -> None:
+    def mark_damaged(self, index: LanceIndex) -> None:
         """Note that `index` failed to answer: the next look replaces it, if it is still the published one."""
-        self._failed_version = index.version
+        self._damaged_version = index.version
 
     def cancel(self) -> None:
         """Let an index that is being written in another thread be given up."""
         self._indexer.cancel()
 
-    def _failed(self, state: IndexState) -> bool:
-        return state.table_version == self._failed_version
+    def _is_damaged(self, state: IndexState) -> bool:
+        return state.table_version == self._damaged_version
 
-    def _holds(self, view: View, seen: Scan) -> bool:
+    def _matches(self, view: View, seen: Scan) -> bool:
         """Whether the index holds exactly the skills that were seen."""
         own = {root.path for root in self._roots}
         wanted = {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
@@ -144,31 +148,33 @@ class IndexSync:
         self._seen = seen.memory if seen.opened else self._seen
         if before is not None and before.index is not None and before.problem is None and not reopened:
             # The same skills are the same snapshot, which keeps what was worked out of it.
-            served = self._served(seen)
+            served = self._admitted(seen)
             same = before.snapshot == served
             return replace(before, snapshot=before.snapshot if same else served, report=None)
         if seen.opened:
-            self._indexer.remember(seen, state)
+            self._indexer.save_stamps(seen, state)
         try:
-            return View(self._served(seen), self._indexer.open(state))
+            return View(self._admitted(seen), self._indexer.open(state))
         except IndexDamaged as error:
             log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
-            return self._synced(seen)
+            return self._write(seen)
 
-    def _synced(
-        self, before: Scan, *, force: str | None = None, anew: bool = False, only: Sequence[str] | None = None
+    def _write(
+        self, before: Scan, *, force_reason: str | None = None, rebuild: bool = False, only: Sequence[str] | None = None
     ) -> View:
         # What is known of every root can be added to; where nothing is known of one, all of it is looked at.
         covered = self._state is not None and all(root.path in self._state.roots for root in self._roots)
         known = self._memory().keys()
 
-        def look(memory: ScanCache) -> Scan:
+        def take_scan(memory: ScanCache) -> Scan:
             # Another process may have published less meanwhile.
             enough = covered and memory.keys() >= known
             return self._scan(memory, recent=before.memory, only=only if enough else None)
 
         with observe(self._observer, SyncEvent()) as sync:
-            seen, published = self._indexer.sync(look, force=force, anew=anew, failed=self._failed_version)
+            seen, published = self._indexer.sync(
+                take_scan, force_reason=force_reason, rebuild=rebuild, failed_version=self._damaged_version
+            )
             if published.report is not None:
                 sync.written, sync.removed = published.report.written, published.report.removed
                 sync.rebuilt = published.report.rebuilt
@@ -177,17 +183,17 @@ class IndexSync:
         if published.stamp is None:
             self._load_state()
         else:
-            self._take(published.state, published.stamp)
-        return View(self._served(seen), published.index, published.report)
+            self._set_state(published.state, published.stamp)
+        return View(self._admitted(seen), published.index, published.report)
 
-    def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
+    def _read_only(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
         if self._indexer.cancelled:
-            return View(self._served(seen), None if before is None else before.index, problem=problem)
+            return View(self._admitted(seen), None if before is None else before.index, problem=problem)
         if before is None or before.problem is None or before.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
-        if self._state is not None and not self._failed(self._state):
+        if self._state is not None and not self._is_damaged(self._state):
             try:
-                return View(self._served(seen), self._indexer.open(self._state), problem=problem)
+                return View(self._admitted(seen), self._indexer.open(self._state), problem=problem)
             except IndexDamaged as error:
                 log.debug("The published index cannot be opened either: %s", error)
         if self._spare is None:
@@ -196,16 +202,16 @@ class IndexSync:
             _, published = self._spare.sync(lambda memory: self._scan(memory, recent=seen.memory))
         except IndexUnavailable as second:
             log.warning("There is no index in memory either: %s", second.message)
-            return View(self._served(seen), None, problem=problem)
-        return View(self._served(seen), published.index, published.report, problem)
+            return View(self._admitted(seen), None, problem=problem)
+        return View(self._admitted(seen), published.index, published.report, problem)
 
-    def _as_published(self, before: View | None, *, reopened: bool) -> View:
+    def _open_published(self, before: View | None, *, reopened: bool) -> View:
         if before is not None and before.index is not None and not reopened:
             return before
         snapshot = scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
         reason = "there is none" if self._state is None else "it failed to answer"
         try:
-            if self._state is not None and not self._failed(self._state):
+            if self._state is not None and not self._is_damaged(self._state):
                 unseen = [root.given for root in self._roots if root.path not in self._state.roots]
                 if not unseen:
                     return View(snapshot, self._indexer.open(self._state))
@@ -224,13 +230,13 @@ class IndexSync:
             return self._seen
         return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
 
-    def _served(self, seen: Scan) -> Snapshot:
+    def _admitted(self, seen: Scan) -> Snapshot:
         """Return the skills of a scan that this server takes; the index holds them all (DECISIONS 10)."""
         if self._admission is LENIENT:
             return seen.snapshot
-        return self._judged(seen.snapshot, seen.memory, self._admission)
+        return self._readmit(seen.snapshot, seen.memory, self._admission)
 
-    def _judged(self, snapshot: Snapshot, memory: ScanCache, admission: Admission) -> Snapshot:
+    def _readmit(self, snapshot: Snapshot, memory: ScanCache, admission: Admission) -> Snapshot:
         report = snapshot.report
         return scan_from_cache(
             self._roots, memory=memory, admission=admission, problems=report.problems, ignored=report.ignored
@@ -255,10 +261,10 @@ class IndexSync:
         if stamp is not None and stamp == self._state_stamp:
             return False
         # Read after the stamp: should the file be replaced in between, the next look finds another stamp.
-        self._take(self._indexer.state(), stamp)
+        self._set_state(self._indexer.state(), stamp)
         return True
 
-    def _take(self, state: IndexState | None, stamp: StateStamp | None) -> None:
+    def _set_state(self, state: IndexState | None, stamp: StateStamp | None) -> None:
         self._state = state
         self._state_stamp = stamp
         self._seen = None

@@ -39,27 +39,27 @@ class RootWatcher:
 
     def start(self) -> bool:
         """Begin watching the roots that exist, and say so; does nothing while just those are being watched."""
-        there = self._there()
+        existing = self._existing_roots()
         with self._starting:
-            if not there or self._closed:
+            if not existing or self._closed:
                 return False
             if self._thread is not None and self._thread.is_alive():
-                if there == self._watched:
+                if existing == self._watched:
                     return False
                 self._end.set()
                 self._thread.join()
             self._end = threading.Event()
-            self._watched = there
+            self._watched = existing
             self.healthy = True
             self._thread = threading.Thread(
-                target=self._watch, args=(list(there), self._end), name="skillhub-watch", daemon=True
+                target=self._watch, args=(list(existing), self._end), name="skillhub-watch", daemon=True
             )
             self._thread.start()
         return True
 
-    def overlooks(self) -> bool:
+    def roots_changed(self) -> bool:
         """Whether a root is there now that is not the one being watched. Looks at the roots alone."""
-        return self._there() != self._watched
+        return self._existing_roots() != self._watched
 
     def stop(self) -> None:
         """End the thread and wait for it."""
@@ -70,15 +70,15 @@ class RootWatcher:
         if thread is not None:
             thread.join()
 
-    def _there(self) -> dict[str, tuple[int, int]]:
+    def _existing_roots(self) -> dict[str, tuple[int, int]]:
         """Return the roots that exist, and which directory each is: one made anew in its place is another."""
-        there: dict[str, tuple[int, int]] = {}
+        existing: dict[str, tuple[int, int]] = {}
         for root in self._roots:
             with contextlib.suppress(OSError):
                 status = os.stat(root.path)
                 if os.path.isdir(root.path):
-                    there[root.path] = (status.st_dev, status.st_ino)
-        return there
+                    existing[root.path] = (status.st_dev, status.st_ino)
+        return existing
 
     def _watch(self, paths: list[str], end: threading.Event) -> None:
         from watchfiles import watch

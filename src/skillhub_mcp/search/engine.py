@@ -138,7 +138,10 @@ class SearchEngine:
     ) -> SearchAnswer:
         """Return the skills that fit `query`, best first. See `SkillHub.search`."""
         parameters = _Parameters(
-            normalise_query(query), self._options.limit if limit is None else limit, Filter.of(category, tags), source
+            normalise_query(query),
+            self._options.limit if limit is None else limit,
+            Filter.create(category, tags),
+            source,
         )
         with observe(self._observer, SearchEvent()) as event:
             if not 1 <= parameters.limit <= MAX_LIMIT:
@@ -175,7 +178,7 @@ class SearchEngine:
     def _search_once(
         self, parameters: _Parameters, policy: Policy, *, explain: bool
     ) -> tuple[SearchAnswer, RetrievalMode]:
-        view, index = self._live.searchable()
+        view, index = self._live.view_and_index()
         sources = (view.snapshot, index)
         if not explain:
             cached = self._answers.get(sources, policy, parameters)
@@ -189,7 +192,7 @@ class SearchEngine:
                 return self._explained(scope, result, answer), result.mode
         except IndexDamaged:
             # Another process may have cleaned this version away: what it published since can answer.
-            self._live.forget_index(index)
+            self._live.discard_index(index)
             raise
         if result.cacheable:
             self._answers.put(sources, policy, parameters, (answer, result.mode))

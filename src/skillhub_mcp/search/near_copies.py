@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import similar_pairs
+from skillhub_mcp.index.features import similarity_mask
 
 if TYPE_CHECKING:
     from skillhub_mcp.index.candidate import Candidate
@@ -26,7 +26,7 @@ def near_copies(hits: Sequence[Hit], candidates: Mapping[str, Candidate]) -> dic
     compared = hits[:_COMPARED_HITS]
     if not any(after.score >= before.score * _SCORE_RATIO for before, after in pairwise(compared)):
         return {}
-    similar = similar_pairs([candidates[hit.directory].features for hit in compared], least=_SHARED_TERMS)
+    similar = similarity_mask([candidates[hit.directory].features for hit in compared], threshold=_SHARED_TERMS)
     copies: dict[str, list[str]] = {}
     taken: set[str] = set()
     for number, other in zip(*(axis.tolist() for axis in similar.nonzero()), strict=True):

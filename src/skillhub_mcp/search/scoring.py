@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import FIELDS, Terms, hash_of, phrase_hash, starts_of
+from skillhub_mcp.index.features import FIELDS, Terms, hash_phrase, hash_term, start_offsets
 from skillhub_mcp.search.query import Alternative, Query, TermOrigin
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _phrases(query: Query, terms: Terms) -> NDArray[Any]:
     """Return the share of the query's pairs of terms that are adjacent in each name or description."""
     import numpy as np
 
-    having = terms.having_phrases([phrase_hash(*pair) for pair in query.phrases])
+    having = terms.rows_with_phrases([hash_phrase(*pair) for pair in query.phrases])
     return np.bincount(having, minlength=len(terms.lengths)) / max(1, len(query.phrases))
 
 
@@ -189,7 +189,7 @@ class _Table:
         import numpy as np
 
         self._numbers = {term: number for number, term in enumerate(query.terms)}
-        self._found = found = terms.occurrences([hash_of(term) for term in self._numbers])
+        self._found = found = terms.occurrences([hash_term(term) for term in self._numbers])
         rarity = np.array([statistics.rarity(term) for term in self._numbers])
         used = np.array([weights.fields[name] if name in fields else 0.0 for name in FIELDS])
         normalised = np.array([weights.normalised.get(name, 0.0) for name in FIELDS])
@@ -198,13 +198,13 @@ class _Table:
         weighted = (found.counts * shares[:, found.rows]).sum(axis=0)
         # One row per term, one column per candidate.
         of_term, in_short = np.zeros((2, len(self._numbers), len(terms.lengths)))
-        of_term[found.asked, found.rows] = rarity[found.asked] * weighted * (_K1 + 1.0) / (_K1 + weighted)
+        of_term[found.term_indices, found.rows] = rarity[found.term_indices] * weighted * (_K1 + 1.0) / (_K1 + weighted)
         self._in_use = used > 0.0
-        in_short[found.asked, found.rows] = found.counts[_SHORT][self._in_use[_SHORT]].any(axis=0)
+        in_short[found.term_indices, found.rows] = found.counts[_SHORT][self._in_use[_SHORT]].any(axis=0)
 
         choices = [choice for clause in query.clauses for choice in clause.alternatives]
         numbers = np.array([self._numbers[term] for choice in choices for term in choice.terms], dtype=np.intp)
-        starts = starts_of([len(choice.terms) for choice in choices])
+        starts = start_offsets([len(choice.terms) for choice in choices])
         counted = np.array([choice.weight for choice in choices])
         certainty = np.array([_certainty(choice) for choice in choices])
         # An alternative of several terms is worth as much as its weakest term.
@@ -212,7 +212,7 @@ class _Table:
         self.covering = certainty[:, None] * np.minimum.reduceat(in_short[numbers], starts)
         self.rarity = counted * np.maximum.reduceat(rarity[numbers], starts)
         self.answerable = [number for number, clause in enumerate(query.clauses) if clause.alternatives]
-        self._clauses = starts_of([len(query.clauses[number].alternatives) for number in self.answerable])
+        self._clauses = start_offsets([len(query.clauses[number].alternatives) for number in self.answerable])
 
     def best_of_clauses(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the largest value among the alternatives of each answerable clause."""
@@ -225,6 +225,6 @@ class _Table:
         """Return the fields in which a candidate has a term of the alternative."""
         import numpy as np
 
-        asked = np.isin(self._found.asked, [self._numbers[term] for term in choice.terms])
+        asked = np.isin(self._found.term_indices, [self._numbers[term] for term in choice.terms])
         having = self._found.counts[:, asked & (self._found.rows == number)].any(axis=1) & self._in_use
         return tuple(name for name, has in zip(FIELDS, having.tolist(), strict=True) if has)

@@ -206,7 +206,7 @@ class Searcher:
             found = {row.directory: row for row in nearest} | found
         named = request.named & request.among
         if named:
-            found |= {row.directory: row for row in index.rows_at(named - found.keys(), vector)}
+            found |= {row.directory: row for row in index.get_rows(named - found.keys(), vector)}
         return {directory: found[directory] for directory in sorted(found)}
 
     def _rerank(self, request: SearchRequest, rows: Sequence[Candidate], scores: Scores) -> list[float]:

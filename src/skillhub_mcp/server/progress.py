@@ -80,13 +80,13 @@ class ProgressReporter:
 
 async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressReporter) -> None:
     """Wait until a search for `query` can be answered. Raises IndexUnavailable when that takes too long."""
-    if hub.answers(query):
+    if hub.is_ready_for(query):
         return
     hub.start()
     with anyio.move_on_after(FIRST_ANSWER_SECONDS):
-        with _news_of(hub.steps) as news:
-            while not hub.answers(query):
-                await progress.tell_step(hub.steps.latest)
+        with _news_of(hub.index_progress) as news:
+            while not hub.is_ready_for(query):
+                await progress.tell_step(hub.index_progress.latest)
                 await news.wait()
                 news.clear()
         return
@@ -133,5 +133,5 @@ def _news_of(steps: IndexProgress) -> Iterator[asyncio.Event]:
         if not news.is_set():
             loop.call_soon_threadsafe(news.set)
 
-    with steps.heard(hear):
+    with steps.listen(hear):
         yield news

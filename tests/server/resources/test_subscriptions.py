@@ -338,7 +338,7 @@ def test_what_changes_while_others_are_told_is_told_too(
             monkeypatch.setattr(Publisher, "digests", slow)
             guide.write_text("Two.", encoding="utf-8")
             assert await asyncio.to_thread(begun.wait, _LONG)
-            made[0]._hub.on_look(looked.set)
+            made[0]._hub.on_sync(looked.set)
             guide.write_text("Three.", encoding="utf-8")
             await subscriber.subscribe(BODY, no_more=True)
             assert await asyncio.to_thread(looked.wait, _LONG)

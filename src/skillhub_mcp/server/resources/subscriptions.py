@@ -59,7 +59,7 @@ class ResourceSubscriptions:
         self._watched: Counter[str] = Counter()
         self._digests: dict[str, str | None] = {}
         self._subscribed: dict[Connection, set[str]] = {}
-        hub.on_look(self._looked)
+        hub.on_sync(self._looked)
 
     def serve(self, server: FastMCP, *, stateless: bool) -> None:
         """Take the subscriptions of `server`'s clients; a stateless one has nobody to tell in the older era."""

@@ -72,7 +72,7 @@ def add_registry_tools(
 
     async def looked(look: Callable[[], object]) -> None:
         progress = ProgressReporter()
-        await run_with_progress(look, lambda: progress.tell_steps(hub.steps))
+        await run_with_progress(look, lambda: progress.tell_steps(hub.index_progress))
 
     @offered(server, title="Build the skill index", description=_BUILD)
     async def build_index(
