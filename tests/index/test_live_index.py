@@ -53,7 +53,7 @@ def live_index(
         yield live
     finally:
         live.close()
-        assert not {"skillhub-look", "skillhub-watch"} & {thread.name for thread in threading.enumerate()}
+        assert not {"skillhub-sync", "skillhub-watch"} & {thread.name for thread in threading.enumerate()}
 
 
 def found(live: LiveIndex, query: str) -> list[str]:
