@@ -146,8 +146,8 @@ def test_a_question_waits_for_no_look_while_the_watcher_reports_nothing(
 ) -> None:
     monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
-    monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+    monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(live_index_module, "_IDLE_FACTOR", 0)
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
         assert found(live, "walruses") == ["one"]
@@ -161,8 +161,8 @@ def test_a_question_is_followed_by_a_look_where_the_watcher_reports_nothing(
 ) -> None:
     monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1)
-    monkeypatch.setattr(live_index_module, "_LOOK_AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr(live_index_module, "_REST_FACTOR", 0)
+    monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(live_index_module, "_IDLE_FACTOR", 0)
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
         assert found(live, "walruses") == ["one"]
