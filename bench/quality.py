@@ -24,7 +24,7 @@ _BASELINES = (
     "without phrases",
     "without meaning",
     "bm25f alone",
-    "seed",
+    "lancedb",
     "fts5",
 )
 _THRESHOLDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)

@@ -17,7 +17,7 @@ from skillhub_mcp.usage import UsageLog
 
 Query = dict[str, object]
 
-# The zebras are in a body alone, which the seed's search does not read.
+# The zebras are in a body alone, which LanceDB's search over four fields does not read.
 QUERIES: list[Query] = [
     {"id": "plain", "text": "paint walls", "kind": "plain", "relevant": ["painter"]},
     {"id": "hidden", "text": "zebras", "kind": "body", "relevant": {"painter": 2}},
@@ -51,15 +51,15 @@ def baselines(*names: str) -> list[str]:
 
 @pytest.mark.usefixtures("library")
 def test_each_engine_is_a_line_with_what_is_gained_over_it(skillhub: Skillhub, queries: Path) -> None:
-    done = skillhub("eval", "run", queries, *baselines("words", "seed", "fts5", "without body"))
+    done = skillhub("eval", "run", queries, *baselines("words", "lancedb", "fts5", "without body"))
     assert (done.code, done.err) == (0, "")
     head, *engines = done.out.split("\n\n")[0].splitlines()
     assert head.split() == ["Hit@1", "R@5", "R@10", "MRR@10", "nDCG@10", "(19", "of", "20)", "gain", "refused", "p50"]
-    ours, words, seed, fts5, without_body = engines
+    ours, words, plain, fts5, without_body = engines
     assert ours.split()[:7] == ["skillhub", *["1.000"] * 5, "1.000–1.000"]
     assert words.split()[:9] == ["words", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
     assert fts5.split()[:9] == ["fts5", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
-    for line, name in ((seed, "seed"), (without_body, "without body")):
+    for line, name in ((plain, "lancedb"), (without_body, "without body")):
         assert line.startswith(f"{name} ")
         wanted = [*["0.500"] * 5, "0.000–1.000", "+0.500", "(+0.000…+1.000)"]
         assert line.removeprefix(name).split()[:8] == wanted
@@ -88,25 +88,25 @@ def test_the_worst_queries_are_shown_with_what_was_found(skillhub: Skillhub, tmp
 
 
 def test_json_carries_every_engine_whole(skillhub: Skillhub, library: dict[str, Path], queries: Path) -> None:
-    done = skillhub("eval", "run", queries, "--json", *baselines("words", "seed", "fts5", "without body"))
+    done = skillhub("eval", "run", queries, "--json", *baselines("words", "lancedb", "fts5", "without body"))
     assert (done.code, done.err) == (0, "")
     answer = done.json
     assert answer["queries"] == 3
     engines = {engine.pop("engine"): engine for engine in answer["engines"]}
-    assert list(engines) == ["skillhub", "words", "seed", "fts5", "without body"]
+    assert list(engines) == ["skillhub", "words", "lancedb", "fts5", "without body"]
     perfect = dict.fromkeys(("hit_at_1", "recall_at_5", "recall_at_10", "mrr_at_10", "ndcg_at_10"), 1.0)
     for name in ("skillhub", "words", "fts5"):
         assert engines[name]["mean"] == perfect
         assert engines[name]["kinds"] == {"plain": perfect, "body": perfect}
         assert engines[name]["intervals"] == {measure: [1.0, 1.0] for measure in perfect}
         assert engines[name]["worst"] == []
-    for name in ("seed", "without body"):
+    for name in ("lancedb", "without body"):
         assert engines[name]["mean"] == dict.fromkeys(perfect, 0.5)
         assert engines[name]["kinds"] == {"plain": perfect, "body": dict.fromkeys(perfect, 0.0)}
         assert engines[name]["worst"] == [{"id": "hidden", "text": "zebras", "found": []}]
     assert engines["skillhub"]["refused"] == engines["without body"]["refused"] == 1.0
     # They say of nothing that it does not fit.
-    for name in ("seed", "fts5"):
+    for name in ("lancedb", "fts5"):
         assert (engines[name]["refused"], engines[name]["refused_wrongly"]) == (0.0, 0.0)
     assert all(engine["median_milliseconds"] > 0.0 for engine in engines.values())
 
@@ -143,7 +143,7 @@ def test_an_unknown_baseline_is_misuse_and_the_known_ones_are_named(skillhub: Sk
     done = skillhub("eval", "run", queries, *baselines("words", "elastic"))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: --baseline 'elastic' is not one of: {', '.join(BASELINES)}\n")
-    assert {"words", "seed", "fts5", "bm25f alone", "without body"} <= set(BASELINES)
+    assert {"words", "lancedb", "fts5", "bm25f alone", "without body"} <= set(BASELINES)
     assert skillhub("eval", "run", queries, "--json", *baselines("elastic")).error["code"] == "INVALID_ARGUMENT"
 
 
@@ -235,7 +235,7 @@ def test_a_file_that_only_has_the_name_of_one_with_ids_is_ignored(
 
 @pytest.mark.usefixtures("library")
 def test_the_persons_own_index_is_left_alone(skillhub: Skillhub, queries: Path, tmp_path: Path) -> None:
-    assert skillhub("eval", "run", queries, *baselines("seed")).code == 0
+    assert skillhub("eval", "run", queries, *baselines("lancedb")).code == 0
     assert not (tmp_path / "db").exists()
 
 
@@ -320,7 +320,7 @@ def test_a_query_with_half_a_character_is_written_somehow(skillhub: Skillhub, tm
 @pytest.mark.usefixtures("library")
 def test_a_query_with_half_a_character_is_answered_by_every_engine(skillhub: Skillhub, tmp_path: Path) -> None:
     queries = keep(tmp_path / "q.jsonl", {"text": "paint \ud800", "relevant": ["painter"]})
-    assert skillhub("eval", "run", queries, *baselines("seed")).code == 0
+    assert skillhub("eval", "run", queries, *baselines("lancedb")).code == 0
 
 
 def chosen(log: Path, query: str, *skills: str) -> None:

@@ -40,7 +40,7 @@ _ABLATIONS: Mapping[str, tuple[FixedWeights | None, frozenset[TermOrigin], froze
     "without meaning": (FixedWeights(meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
     "bm25f alone": (_BARE_WEIGHTS, _QUERY_TERMS_ONLY, ALL_FIELDS),
 }
-BASELINES = ("words", "seed", "fts5", *_ABLATIONS)
+BASELINES = ("words", "lancedb", "fts5", *_ABLATIONS)
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def open_baseline(
     """Yield the engine `name` over the directories `among` of an index; `skills` are the skills with their bodies."""
     if name == "words":
         yield _search_engine(Searcher(mode=SearchMode.FTS), index, among)
-    elif name == "seed":
+    elif name == "lancedb":
         yield lambda text: (
             [one.directory for one in index.match_fields(normalise_query(text), limit=_DEPTH, among=among)],
             _ALWAYS_CONFIDENT,

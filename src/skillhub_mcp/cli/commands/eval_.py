@@ -50,7 +50,7 @@ def add_parser(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="compare with, repeatable: seed (LanceDB's own order), fts5 (sqlite), words (no vectors), 'bm25f alone', "
+        help="compare with, repeatable: lancedb (its own full-text order), fts5 (sqlite), words (no vectors), 'bm25f alone', "
         "or 'without …' one of body, synonyms, translations, spelling, phrases, meaning",
     )
     running.add_argument("--ids", metavar="FILE", help=f"JSON lines with id and path of each skill ({_IDS_FILE})")
