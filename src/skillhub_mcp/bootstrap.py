@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -28,13 +29,15 @@ from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
-from skillhub_mcp.policy.rules import Action, PermissionRule
+from skillhub_mcp.policy.rules import PermissionRule
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import Searcher, SearchMode
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.settings import HttpSettings, Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -118,20 +121,22 @@ def make_access(settings: Settings, *, asks: bool) -> Access:
         project=project_of(settings).root,
         choices=choices_file(settings.policy.choices),
         rule_files=lambda root: rule_files(settings, root),
+        tools=TOOL_ACTIONS,
         asks=asks,
     )
 
 
 def rule_files(settings: Settings, project_root: str) -> RuleFiles:
     """Return the files of rules: the user's own, of which the first is written to, and the project's."""
-    own = [rules_file(os.path.expanduser("~/.skillhub/permissions.json"), what="Your permissions.json")]
+    make_file = partial(rules_file, tools=TOOL_ACTIONS)
+    own = [make_file(os.path.expanduser("~/.skillhub/permissions.json"), what="Your permissions.json")]
     if settings.policy.permissions:
-        named = rules_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", needed=True)
+        named = make_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", required=True)
         own.insert(0, named)
     foreign = os.path.join(project_root, ".skillhub", "permissions.json")
     if os.path.realpath(foreign) in (os.path.realpath(file.path) for file in own):
         return RuleFiles(tuple(own), ())
-    return RuleFiles(tuple(own), (rules_file(foreign, what="The project's .skillhub/permissions.json"),))
+    return RuleFiles(tuple(own), (make_file(foreign, what="The project's .skillhub/permissions.json"),))
 
 
 def _visibility(settings: Settings) -> Visibility:
@@ -160,7 +165,8 @@ def make_resolver(settings: Settings, cwd: str = "", *, state: AgentsState | Non
 def remember_rule(settings: Settings, act: Action, skill_name: str) -> None:
     """Add a rule that allows `act` for a skill to the user's first file of rules. Raises PolicyUnreadable."""
     file = rule_files(settings, "").own[0]
-    add_rule(file.path, "allow", PermissionRule(act.value, skill_name), what=file.what)
+    rule = PermissionRule(TOOL_ACTIONS.rule_tool(act), skill_name)
+    add_rule(file.path, "allow", rule, what=file.what, tools=TOOL_ACTIONS)
 
 
 def server_options(

@@ -25,7 +25,7 @@ from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
-from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.files import FileContent, FileEntry

@@ -14,7 +14,9 @@ from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUn
 from skillhub_mcp.policy.access import Access, Availability, Policy, RuleFiles
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
-from skillhub_mcp.policy.rules import Action, PermissionRule, Rules
+from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.visibility import Visibility
@@ -28,23 +30,23 @@ def skill(write_skill: SkillWriter, skills_dir: Path) -> Skill:
 
 
 def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[PermissionRule, ...] = ()) -> Policy:
-    return Policy(Visibility(), rules=Rules(deny, allow))
+    return Policy(Visibility(), rules=Rules(deny, allow), tools=TOOL_ACTIONS)
 
 
 def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> None:
-    policy = Policy(Visibility())
-    assert policy.standing(skill) is Availability.ON
-    assert replace(policy, visibility=Visibility(frozenset({"other"}))).standing(skill) is Availability.FILTERED
-    assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).standing(skill) is Availability.OFF
-    assert with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).standing(skill) is Availability.DENIED
+    policy = Policy(Visibility(), tools=TOOL_ACTIONS)
+    assert policy.availability(skill) is Availability.ON
+    assert replace(policy, visibility=Visibility(frozenset({"other"}))).availability(skill) is Availability.FILTERED
+    assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).availability(skill) is Availability.OFF
+    assert with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).availability(skill) is Availability.DENIED
 
 
 @pytest.mark.acceptance("S0-82")
 def test_what_is_not_served_is_refused_with_its_reason(skill: Skill) -> None:
     with pytest.raises(SkillDisabled, match="not enabled on this server"):
-        Policy(Visibility(frozenset({"other"}))).check(skill, Action.LOAD)
+        Policy(Visibility(frozenset({"other"})), tools=TOOL_ACTIONS).check(skill, Action.LOAD)
     with pytest.raises(SkillDisabled, match="is disabled"):
-        Policy(Visibility(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Action.LOAD)
+        replace(with_rules(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Action.LOAD)
     # A wild name is known to the rules by its safe alias.
     with pytest.raises(PermissionDenied):
         with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).check(skill, Action.READ)
@@ -56,7 +58,7 @@ def test_what_is_open_needs_a_word_and_the_word_covers_what_it_was_given_for(ski
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
     assert caught.value.rule_name == "pdf-tools"
-    assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools"
+    assert caught.value.hint == "ask them to run: skillhub permissions allow pdf-tools"
     granted = {(Action.LOAD, skill.directory)}
     policy.check(skill, Action.LOAD, granted)
     policy.check(skill, Action.READ, granted)
@@ -77,22 +79,28 @@ def test_a_persons_own_command_is_their_word_and_never_undoes_a_denial(skill: Sk
 def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_own(tmp_path: Path, skill: Skill) -> None:
     def files(root: str) -> RuleFiles:
         return RuleFiles(
-            (rules_file(str(tmp_path / "own.json"), what="Own"),), (rules_file(f"{root}/r.json", what="Its"),)
+            (rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS),),
+            (rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS),),
         )
 
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     one, two = str(tmp_path / "one"), str(tmp_path / "two")
     access = Access(
-        Visibility(), project=one, choices=choices_file(str(tmp_path / "c.json")), rule_files=files, asks=True
+        Visibility(),
+        project=one,
+        choices=choices_file(str(tmp_path / "c.json")),
+        rule_files=files,
+        tools=TOOL_ACTIONS,
+        asks=True,
     )
     before = access.now()
     assert access.now() is before
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=one))
-    assert access.now().standing(skill) is Availability.OFF
-    assert access.now(two).standing(skill) is Availability.ON
-    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its")
-    assert access.now(two).standing(skill) is Availability.DENIED
+    assert access.now().availability(skill) is Availability.OFF
+    assert access.now(two).availability(skill) is Availability.ON
+    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
+    assert access.now(two).availability(skill) is Availability.DENIED
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match="Own cannot be used"):
         access.now()
@@ -104,6 +112,7 @@ def access_to(tmp_path: Path, visibility: Visibility) -> Access:
         project=str(tmp_path),
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=lambda _: RuleFiles((), ()),
+        tools=TOOL_ACTIONS,
         asks=False,
     )
 
@@ -117,14 +126,14 @@ def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
     access = access_to(tmp_path, Visibility(categories=frozenset({"open"})))
     callers: dict[str, Visibility | None] = {"who": None}
     access.narrow_by(lambda: callers["who"])
-    assert [access.now().standing(skill) for skill in (one, two)] == [Availability.ON, Availability.FILTERED]
+    assert [access.now().availability(skill) for skill in (one, two)] == [Availability.ON, Availability.FILTERED]
     assert [access.sees(skill) for skill in (one, two)] == [True, False]
     assert access.sees_everything()
     with pytest.raises(SkillDisabled):
         access.now().check(two, Action.LOAD)
     callers["who"] = Visibility(frozenset({"two"}))
     for skill in (one, two):
-        assert access.now().standing(skill) is Availability.FILTERED
+        assert access.now().availability(skill) is Availability.FILTERED
         assert not access.now().offers(skill)
         assert not access.sees(skill)
     assert not access.sees_everything()
@@ -153,7 +162,7 @@ def test_a_callers_policy_is_the_same_value_until_something_changes_and_few_are_
     assert all(policy_of(name) is kept[name] for name in kept)
     assert policy_of() is base
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
-    assert policy_of("PDF Tools").standing(skill) is Availability.OFF
+    assert policy_of("PDF Tools").availability(skill) is Availability.OFF
     assert policy_of("a") is not kept["a"]
     again = policy_of("a")
     for number in range(300):

@@ -49,7 +49,7 @@ def test_what_is_written_is_what_is_read() -> None:
     assert kept.without("ci") == Tokens((free,))
     assert kept.without("nobody") == kept
     with pytest.raises(BadTokens, match="there is a token named 'all' already"):
-        kept.with_one(free)
+        kept.with_token(free)
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "a\n", "é", "x" * 65, "../x"])
@@ -84,13 +84,13 @@ def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
         (written(more=1), 'it must be an object with "format": 1'),
         ('{"format": 1, "tokens": {}}', "tokens must be a list"),
         (written("x"), r"tokens\[0\] must be an object"),
-        (written({**ONE, "skill": ["a"]}), r"tokens\[0\] has 'skill', which is not known"),
+        (written({**ONE, "skill": ["a"]}), r"tokens\[0\] has the unknown key 'skill'"),
         (written({**ONE, "sha256": "F" * 64}), "64 hexadecimal digits"),
         (written({**ONE, "sha256": "0" * 63}), "64 hexadecimal digits"),
         (written({**ONE, "name": 1}), "name and created must be text"),
         (written(ONE, {**ONE, "sha256": "1" * 64}), "two tokens have the same name"),
         (written(ONE, {**ONE, "name": "other"}), "two tokens have the same hash"),
-        (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "a key stands twice"),
+        (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "a key appears twice"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused_whole(text: str, reason: str) -> None:
@@ -103,7 +103,7 @@ def test_the_file_is_its_owners_alone_and_seen_when_it_changes(tmp_path: Path) -
     with pytest.raises(TokensUnreadable, match="does not exist"):
         tokens_file(str(path)).read()
     token, _ = make_token("ci", Visibility())
-    change_tokens(str(path), lambda tokens: tokens.with_one(token))
+    change_tokens(str(path), lambda tokens: tokens.with_token(token))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     file = tokens_file(str(path))
     assert file.read() == Tokens((token,))

@@ -13,6 +13,7 @@ from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, remove_rule, rules_file
 from skillhub_mcp.policy.rules import PermissionRule
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 
 RULE = PermissionRule("skill_load", "pdf")
 WHAT = "Your permissions.json"
@@ -20,18 +21,18 @@ WHAT = "Your permissions.json"
 
 def test_a_file_that_is_not_there_holds_nothing_unless_it_is_needed(tmp_path: Path) -> None:
     path = str(tmp_path / "no" / "rules.json")
-    assert rules_file(path, what=WHAT).read() is None
+    assert rules_file(path, what=WHAT, tools=TOOL_ACTIONS).read() is None
     with pytest.raises(PolicyUnreadable, match="does not exist"):
-        rules_file(path, what=WHAT, needed=True).read()
+        rules_file(path, what=WHAT, tools=TOOL_ACTIONS, required=True).read()
 
 
 def test_a_change_is_seen_and_without_one_the_same_value_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "rules.json"
     path.write_text('{"permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    file = rules_file(str(path), what=WHAT)
+    file = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS)
     first = file.read()
     assert first is file.read()
-    add_rule(str(path), "deny", RULE, what=WHAT)
+    add_rule(str(path), "deny", RULE, what=WHAT, tools=TOOL_ACTIONS)
     changed = file.read()
     assert changed is not None
     assert changed.deny == (PermissionRule("skill_load"), RULE)
@@ -48,7 +49,7 @@ def test_a_file_that_cannot_be_used_is_named_and_refused_every_time(
 ) -> None:
     path = tmp_path / "rules.json"
     path.write_bytes(content)
-    file = rules_file(str(path), what=WHAT)
+    file = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS)
     for _ in range(2):
         with pytest.raises(PolicyUnreadable) as caught:
             file.read()
@@ -69,28 +70,28 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, odd: str)
         # What is gone from behind a link may have forbidden something.
         path.symlink_to(path if odd == "loop" else tmp_path / "unmounted" / "rules.json")
     with pytest.raises(PolicyUnreadable):
-        rules_file(str(path), what=WHAT).read()
+        rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS).read()
 
 
 def test_a_rule_is_added_once_and_leaves_everything_else_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rules.json"
-    add_rule(str(path), "allow", RULE, what=WHAT)
+    add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     assert json.loads(path.read_text(encoding="utf-8")) == {
         "permissions": {"allow": [{"tool": "skill_load", "skill_name": "pdf"}]}
     }
     path.write_text('{"model": "m", "permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    add_rule(str(path), "allow", RULE, what=WHAT)
-    add_rule(str(path), "allow", RULE, what=WHAT)
+    add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": [RULE.as_json()]}}
-    remove_rule(str(path), "allow", RULE, what=WHAT)
+    remove_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": []}}
 
 
 def test_a_file_that_is_not_understood_is_not_written_over(tmp_path: Path) -> None:
     for name, change in (
-        ("rules.json", lambda path: add_rule(path, "allow", RULE, what=WHAT)),
+        ("rules.json", lambda path: add_rule(path, "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)),
         ("choices.json", lambda path: change_choices(path, lambda one: one.switched("a", on=False))),
     ):
         path = tmp_path / name
@@ -105,7 +106,7 @@ def test_a_link_stays_a_link_when_what_it_leads_to_is_changed(tmp_path: Path) ->
     real.write_text('{"permissions": {}}', encoding="utf-8")
     link = tmp_path / "rules.json"
     link.symlink_to(real)
-    add_rule(str(link), "allow", RULE, what=WHAT)
+    add_rule(str(link), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     assert link.is_symlink()
     assert "pdf" in real.read_text(encoding="utf-8")
 

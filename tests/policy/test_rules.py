@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp.policy.rules import (
-    LOADING_TOOLS,
     NO_RULES,
-    OTHER_TOOLS,
-    SKILL_TOOLS,
-    Action,
     BadRules,
     Decision,
     PermissionRule,
@@ -22,6 +18,8 @@ from skillhub_mcp.policy.rules import (
     combined,
     parse_rules,
 )
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 
 LOAD_A = PermissionRule("skill_load", "a")
 LOAD_ANY = PermissionRule("skill_load")
@@ -47,30 +45,38 @@ def written(**lists: Any) -> str:
 def test_deny_beats_allow_beats_confirm(
     deny: tuple[PermissionRule, ...], allow: tuple[PermissionRule, ...], verdict: Decision
 ) -> None:
-    assert Rules(deny, allow).verdict(Action.LOAD, ("a",)) is verdict
+    assert Rules(deny, allow).decide(Action.LOAD, ("a",), tools=TOOL_ACTIONS) is verdict
 
 
 def test_without_any_rules_everything_is_allowed() -> None:
-    assert {NO_RULES.verdict(act, ("a",)) for act in Action} == {Decision.ALLOW}
+    assert {NO_RULES.decide(act, ("a",), tools=TOOL_ACTIONS) for act in Action} == {Decision.ALLOW}
     assert combined([], []) is NO_RULES
 
 
-@pytest.mark.parametrize("tool", LOADING_TOOLS)
+@pytest.mark.parametrize("tool", TOOL_ACTIONS.load)
 def test_a_rule_about_one_loading_tool_is_about_them_all(tool: str) -> None:
-    assert Rules((PermissionRule(tool, "a"),)).verdict(Action.LOAD, ("a",)) is Decision.DENY
-    assert Rules(allow=(PermissionRule(tool, "a"),)).verdict(Action.LOAD, ("a",)) is Decision.ALLOW
+    assert Rules((PermissionRule(tool, "a"),)).decide(Action.LOAD, ("a",), tools=TOOL_ACTIONS) is Decision.DENY
+    assert Rules(allow=(PermissionRule(tool, "a"),)).decide(Action.LOAD, ("a",), tools=TOOL_ACTIONS) is Decision.ALLOW
 
 
 def test_what_may_not_be_loaded_may_not_be_read_or_run_either() -> None:
     rules = Rules((LOAD_A,), (PermissionRule("read_skill_file"), PermissionRule("run_skill_command")))
-    assert [rules.verdict(act, ("a",)) for act in Action] == [Decision.DENY] * 3
+    assert [rules.decide(act, ("a",), tools=TOOL_ACTIONS) for act in Action] == [Decision.DENY] * 3
 
 
 def test_leave_to_load_is_leave_to_read_and_never_to_run() -> None:
     rules = Rules(allow=(LOAD_A,))
-    assert [rules.verdict(act, ("a",)) for act in Action] == [Decision.ALLOW, Decision.ALLOW, Decision.CONFIRM]
+    assert [rules.decide(act, ("a",), tools=TOOL_ACTIONS) for act in Action] == [
+        Decision.ALLOW,
+        Decision.ALLOW,
+        Decision.CONFIRM,
+    ]
     reading = Rules(allow=(PermissionRule("read_skill_file"),))
-    assert [reading.verdict(act, ("a",)) for act in Action] == [Decision.CONFIRM, Decision.ALLOW, Decision.CONFIRM]
+    assert [reading.decide(act, ("a",), tools=TOOL_ACTIONS) for act in Action] == [
+        Decision.CONFIRM,
+        Decision.ALLOW,
+        Decision.CONFIRM,
+    ]
 
 
 def test_a_denied_tool_is_denied_whatever_for_and_one_skills_rule_denies_no_tool() -> None:
@@ -84,14 +90,15 @@ def test_a_file_as_the_seed_shows_it_is_read() -> None:
         written(
             allow=[{"tool": "skill_load", "skill_name": "repo-review"}, {"tool": "run_skill_command"}],
             deny=[{"tool": "skill_load", "skill_name": "x"}],
-        )
+        ),
+        TOOL_ACTIONS,
     )
     assert rules == Rules(
         (PermissionRule("skill_load", "x"),),
         (PermissionRule("skill_load", "repo-review"), PermissionRule("run_skill_command")),
     )
-    assert parse_rules(written()) == Rules()
-    assert parse_rules('{"permissions": {}, "model": {"name": "m"}}') == Rules()
+    assert parse_rules(written(), TOOL_ACTIONS) == Rules()
+    assert parse_rules('{"permissions": {}, "model": {"name": "m"}}', TOOL_ACTIONS) == Rules()
 
 
 REFUSED = [
@@ -104,9 +111,9 @@ REFUSED = [
     (written(deny=["skill_load"]), 'permissions.deny[0] must be an object with a "tool"'),
     (written(deny=[{"skill_name": "a"}]), 'permissions.deny[0] must be an object with a "tool"'),
     (written(allow=[{"tool": "bash"}]), "permissions.allow[0]: 'bash' is not a tool of this hub"),
-    (written(allow=[{"tool": "skill_load", "skil_name": "a"}]), "permissions.allow[0] has 'skil_name'"),
-    (written(allow=[{"tool": "search_skills", "skill_name": "a"}]), "search_skills is about no single skill"),
-    ('{"permissions": {"deny": [{"tool": "skill_load"}], "deny": []}}', "the key 'deny' stands there twice"),
+    (written(allow=[{"tool": "skill_load", "skil_name": "a"}]), "permissions.allow[0] has the unknown key 'skil_name'"),
+    (written(allow=[{"tool": "search_skills", "skill_name": "a"}]), "search_skills concerns no single skill"),
+    ('{"permissions": {"deny": [{"tool": "skill_load"}], "deny": []}}', "the key 'deny' appears twice"),
     ("[" * 100_000, "nested too deeply"),
 ]
 
@@ -114,7 +121,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "reason"), REFUSED)
 def test_what_is_not_understood_is_refused_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(BadRules) as caught:
-        parse_rules(text)
+        parse_rules(text, TOOL_ACTIONS)
     assert reason in str(caught.value)
 
 
@@ -125,19 +132,32 @@ def test_what_is_not_understood_is_refused_with_its_place(text: str, reason: str
 def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
     for verdict in ("allow", "deny", "confirm"):
         with pytest.raises(BadRules, match=r"skill_name must be one exact name in lower-case kebab-case"):
-            parse_rules(written(**{verdict: [{"tool": "skill_load", "skill_name": name}]}))
+            parse_rules(written(**{verdict: [{"tool": "skill_load", "skill_name": name}]}), TOOL_ACTIONS)
 
 
 def test_a_projects_rules_narrow_and_allow_only_where_the_person_has_none() -> None:
     own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(PermissionRule("skill_load", "b"),), allow=(LOAD_ANY,))
     both = combined([own], [foreign])
-    assert [both.verdict(Action.LOAD, (name,)) for name in "abc"] == [Decision.DENY, Decision.DENY, Decision.CONFIRM]
+    assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abc"] == [
+        Decision.DENY,
+        Decision.DENY,
+        Decision.CONFIRM,
+    ]
     alone = combined([], [foreign])
-    assert [alone.verdict(Action.LOAD, (name,)) for name in "abc"] == [Decision.ALLOW, Decision.DENY, Decision.ALLOW]
+    assert [alone.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abc"] == [
+        Decision.ALLOW,
+        Decision.DENY,
+        Decision.ALLOW,
+    ]
 
 
 some_rules = st.lists(
-    st.builds(PermissionRule, st.sampled_from(SKILL_TOOLS), st.none() | st.sampled_from(["a", "b"])), max_size=4
+    st.builds(
+        PermissionRule,
+        st.sampled_from([tool for tool, action in TOOL_ACTIONS.by_tool.items() if action is not None]),
+        st.none() | st.sampled_from(["a", "b"]),
+    ),
+    max_size=4,
 ).map(tuple)
 
 
@@ -152,11 +172,11 @@ def test_more_denials_never_let_more_through(
     act: Action,
 ) -> None:
     order = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
-    before = Rules(deny, allow).verdict(act, (name,))
-    assert order.index(Rules(deny + more, allow).verdict(act, (name,))) <= order.index(before)
-    assert order.index(Rules(deny, allow + more).verdict(act, (name,))) >= order.index(before)
+    before = Rules(deny, allow).decide(act, (name,), tools=TOOL_ACTIONS)
+    assert order.index(Rules(deny + more, allow).decide(act, (name,), tools=TOOL_ACTIONS)) <= order.index(before)
+    assert order.index(Rules(deny, allow + more).decide(act, (name,), tools=TOOL_ACTIONS)) >= order.index(before)
 
 
-@given(rule=st.builds(PermissionRule, st.sampled_from((*SKILL_TOOLS, *OTHER_TOOLS))))
+@given(rule=st.builds(PermissionRule, st.sampled_from(sorted(TOOL_ACTIONS.by_tool))))
 def test_a_rule_that_was_written_is_read_back(rule: PermissionRule) -> None:
-    assert parse_rules(written(allow=[rule.as_json()])).allow == (rule,)
+    assert parse_rules(written(allow=[rule.as_json()]), TOOL_ACTIONS).allow == (rule,)

@@ -24,7 +24,7 @@ from skillhub_mcp.errors import (
     PolicyUnreadable,
     ResourceNotFound,
 )
-from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 

@@ -55,7 +55,7 @@ async def bearer(url: str, token: str, mode: str = "auto", **options: Any) -> As
 def add_token(file: Path, name: str, *, skills: Collection[str] = (), categories: Collection[str] = ()) -> str:
     """Add a token to a file, and return it."""
     token, secret = make_token(name, Visibility(frozenset(skills), frozenset(categories)))
-    change_tokens(str(file), lambda tokens: tokens.with_one(token))
+    change_tokens(str(file), lambda tokens: tokens.with_token(token))
     return secret
 
 

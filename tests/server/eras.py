@@ -28,8 +28,8 @@ from tests.server.sessions import COMMAND
 
 from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
 from skillhub_mcp.server.app import make_server
+from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.http import app as http_app
-from skillhub_mcp.server.middleware.error_handling import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]

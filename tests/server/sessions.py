@@ -24,7 +24,7 @@ from fastmcp.client.transports import StdioTransport
 from skillhub_mcp.bootstrap import make_hub, server_options
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.server.middleware.error_handling import ERROR_META_KEY
+from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.settings import read_settings
 
 COMMAND = (sys.executable, "-m", "skillhub_mcp")

@@ -333,7 +333,7 @@ def test_a_port_in_use_is_a_clear_start_up_error(hub_environment: Environment) -
             check=False,
         )
     assert second.returncode == 2
-    assert f"--port='{port}' cannot be listened on" in second.stderr
+    assert f"--port='{port}' is not available" in second.stderr
 
 
 def test_ten_servers_started_at_once_on_one_empty_database_all_answer(

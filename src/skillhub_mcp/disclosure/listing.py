@@ -42,7 +42,7 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
     listed = [
         ListedSkill(skill, snapshot.source(skill), snapshot.handle(skill), winners.get(skill.directory), standing)
         for skill in snapshot.everything
-        if (standing := policy.standing(skill)) is not Availability.FILTERED
+        if (standing := policy.availability(skill)) is not Availability.FILTERED
     ]
     listed.sort(key=lambda entry: (entry.skill.name, entry.shadowed_by is not None))
     return tuple(listed)

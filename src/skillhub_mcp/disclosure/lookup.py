@@ -13,7 +13,7 @@ from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
-from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.suggestions import not_found

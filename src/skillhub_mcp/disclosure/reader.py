@@ -10,7 +10,7 @@ from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
-from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill

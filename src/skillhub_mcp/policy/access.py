@@ -1,26 +1,27 @@
-"""What may be done with a skill now? Filters, choices and rules together, read afresh when their files change.
+"""Access to skills: filters, choices and rules combined into one policy, read again when their files change.
 
-Who is asking may narrow all that further: to them the skills beyond their own filter do not exist. This is the one
-place that knows of it, so no way to a skill can forget it.
+A caller may have a filter of their own, which narrows the server's: skills outside it do not exist for that caller.
+Only this module knows the caller, so no path to a skill can bypass the filter.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, SkillDisabled, SkillNotFound
+from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import PolicyFile
-from skillhub_mcp.policy.rules import NO_RULES, Action, Decision, Rules, combined
+from skillhub_mcp.policy.rules import NO_RULES, Decision, Rules, combined
+from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.visibility import Visibility
 
-_KEPT_PROJECTS = 32
-_KEPT_NARROWED = 256
+_MAX_PROJECTS = 32
+_MAX_CALLERS = 256
 
 EVERY_SKILL = Visibility()
 
@@ -29,7 +30,7 @@ NOTHING_GRANTED: frozenset[Grant] = frozenset()
 
 
 class Availability(str, Enum):
-    """What becomes of one skill: on is served; the others say why it is not."""
+    """Whether a skill is served: on is; the others name the reason why not."""
 
     ON = "on"
     OFF = "off"
@@ -39,10 +40,11 @@ class Availability(str, Enum):
 
 @dataclass(frozen=True)
 class Policy:
-    """Filters, choices and rules as they are at one moment, for one project.
+    """Filters, choices and rules at one moment, for one project.
 
-    `asks` is whether an act that the rules neither allow nor deny needs somebody's word. A person's own command is
-    that word; an agent's call is not. `caller` is the filter of whoever asks, besides the server's own.
+    `tools` are those that rules can name. With `asks`, an action that the rules neither allow nor deny needs a
+    person's agreement: a person's own command is such an agreement, an agent's call is not. `caller` is the filter of
+    the caller, in addition to the server's own.
     """
 
     visibility: Visibility
@@ -51,62 +53,69 @@ class Policy:
     project: str = ""
     asks: bool = True
     caller: Visibility = EVERY_SKILL
+    tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
-        """Whether `skill` is none for whoever asks: they are told what they would be told if it were not there."""
+        """Whether `skill` does not exist for the caller, who gets the answers for an unknown skill."""
         return not self.caller.allows(skill)
 
-    def standing(self, skill: Skill) -> Availability:
-        """Return what becomes of `skill`."""
+    def availability(self, skill: Skill) -> Availability:
+        """Return whether `skill` is served, or why not."""
         if self.hides(skill) or not self.visibility.allows(skill):
             return Availability.FILTERED
         on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
         if not on:
             return Availability.OFF
-        denied = self.rules.verdict(Action.LOAD, _names(skill)) is Decision.DENY
+        denied = self._decide(Action.LOAD, skill) is Decision.DENY
         return Availability.DENIED if denied else Availability.ON
 
     def offers(self, skill: Skill) -> bool:
-        """Whether lists and searches show `skill`: what cannot be loaded anyway is not worth a token."""
-        return self.standing(skill) is Availability.ON
+        """Whether lists and searches show `skill`: one that cannot be loaded is not worth a token."""
+        return self.availability(skill) is Availability.ON
 
-    def check(self, skill: Skill, act: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
-        """Return where `act` may be done with `skill`; `granted` is what somebody agreed to in this session.
+    def check(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
+        """Return if `action` is permitted on `skill`; `granted` is what a person agreed to in this session.
 
         Raises SkillNotFound for a skill that is hidden, SkillDisabled, PermissionDenied or ConfirmationRequired.
         """
         if self.hides(skill):
             raise SkillNotFound(skill.name)
-        standing = self.standing(skill)
-        if standing is Availability.FILTERED:
+        availability = self.availability(skill)
+        if availability is Availability.FILTERED:
             raise SkillDisabled(skill.name, setting=self.visibility.setting)
-        if standing is Availability.OFF:
+        if availability is Availability.OFF:
             raise SkillDisabled(skill.name)
-        verdict = self.rules.verdict(act, _names(skill))
-        if verdict is Decision.DENY:
-            raise PermissionDenied(act.value, skill.name)
-        # Who agreed to the instructions agreed to the files that they speak of (rule 3 of `rules`).
-        enough = {(act, skill.directory)} | ({(Action.LOAD, skill.directory)} if act is Action.READ else set())
-        if verdict is Decision.CONFIRM and self.asks and not enough & set(granted):
+        decision = self._decide(action, skill)
+        tool = self.tools.rule_tool(action)
+        if decision is Decision.DENY:
+            raise PermissionDenied(tool, skill.name)
+        # Agreement to the instructions covers the files that they refer to (rule 3 of `rules`).
+        sufficient = {(action, skill.directory)} | (
+            {(Action.LOAD, skill.directory)} if action is Action.READ else set()
+        )
+        if decision is Decision.CONFIRM and self.asks and not sufficient & set(granted):
             raise ConfirmationRequired(
-                act.value, skill.name, description=skill.description, directory=skill.directory, rule_name=skill.alias
+                tool, skill.name, description=skill.description, directory=skill.directory, rule_name=skill.alias
             )
 
     def check_tool(self, tool: str) -> None:
-        """Return where `tool` may be called at all. Raises PermissionDenied."""
+        """Return if `tool` may be called at all. Raises PermissionDenied."""
         if self.rules.denies_tool(tool):
             raise PermissionDenied(tool)
+
+    def _decide(self, action: Action, skill: Skill) -> Decision:
+        return self.rules.decide(action, (skill.name, skill.alias), tools=self.tools)
 
 
 @dataclass(frozen=True)
 class RuleFiles:
-    """Where rules are: the person's own, and what a project brings along."""
+    """The files of rules: the person's own, and those that a project brings along."""
 
     own: tuple[PolicyFile[Rules], ...]
     foreign: tuple[PolicyFile[Rules], ...]
 
     def read(self) -> tuple[Rules, ...]:
-        """Return what every file that is there holds, the own ones first. Raises PolicyUnreadable."""
+        """Return the rules of every file that exists, the own ones first. Raises PolicyUnreadable."""
         return tuple(rules for file in (*self.own, *self.foreign) if (rules := file.read()) is not None)
 
     def combined(self) -> Rules:
@@ -117,9 +126,9 @@ class RuleFiles:
 
 
 class Access:
-    """The policy in force, for the project that the program runs in and for others. Safe to call from threads.
+    """The policy in force, for the project that the program runs in and for others. Thread-safe.
 
-    `rule_files` returns where the rules of a project are.
+    `rule_files` returns the files of rules for a project root; `tools` are those that rules can name.
     """
 
     def __init__(
@@ -129,6 +138,7 @@ class Access:
         project: str,
         choices: PolicyFile[Choices],
         rule_files: Callable[[str], RuleFiles],
+        tools: ToolActions,
         asks: bool,
     ) -> None:
         self._visibility = visibility
@@ -137,64 +147,57 @@ class Access:
         self._rule_files = rule_files
         self._asks = asks
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[RuleFiles, object, Policy]] = {}
-        self._caller: Callable[[], Visibility | None] = _nobody
-        self._narrowed: OrderedDict[tuple[str, Visibility], tuple[Policy, Policy]] = OrderedDict()
+        self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
+        self._caller: Callable[[], Visibility | None] = _no_caller
+        self._narrowed: LRUCache[tuple[str, Visibility], tuple[Policy, Policy]] = LRUCache(_MAX_CALLERS)
+        self.tools = tools
 
     def narrow_by(self, caller: Callable[[], Visibility | None]) -> None:
-        """Let `caller` say from now on which skills whoever is asking may have: None is all that the server serves.
+        """Let `caller` return from now on the filter of the current caller; None is every skill that is served.
 
-        It is asked in the thread that asks for the policy. A thread of the hub's own serves nobody.
+        It is called in the thread that asks for the policy. The hub's own threads have no caller.
         """
         self._caller = caller
 
     def hides(self, skill: Skill) -> bool:
-        """Whether `skill` is none for whoever is asking."""
+        """Whether `skill` does not exist for the current caller."""
         return not (self._caller() or EVERY_SKILL).allows(skill)
 
     def sees(self, skill: Skill) -> bool:
-        """Whether the filters, the server's and that of whoever is asking, let `skill` be known of at all."""
+        """Whether `skill` passes the filters, the server's and the current caller's."""
         return self._visibility.allows(skill) and not self.hides(skill)
 
     def sees_everything(self) -> bool:
-        """Whether whoever is asking has no filter, and may hear of what could not be read too."""
+        """Whether the current caller has no filter, so that they may also see which files could not be read."""
         return not (self._caller() or EVERY_SKILL).limits
 
     def now(self, project: str | None = None) -> Policy:
-        """Return the policy as its files have it now, for whoever asks; the same value while all stays the same.
+        """Return the current policy for the current caller: the same value while nothing changes.
 
-        Raises PolicyUnreadable, rather than let a mistake in a file widen anything.
+        Raises PolicyUnreadable, so that a mistake in a file permits nothing.
         """
         caller = self._caller()
         root = self._project if project is None else project
         with self._lock:
             choices = self._choices.read() or NO_CHOICES
-            known = self._known.get(root)
+            known = self._policies.get(root)
             files = self._rule_files(root) if known is None else known[0]
-            read = (choices, files.read())
-            if known is None or known[1] != read:
-                policy = Policy(self._visibility, choices, files.combined(), root, self._asks)
-                known = (files, read, policy)
-                self._known[root] = known
-                while len(self._known) > _KEPT_PROJECTS:
-                    del self._known[next(iter(self._known))]
+            content = (choices, files.read())
+            if known is None or known[1] != content:
+                policy = Policy(self._visibility, choices, files.combined(), root, self._asks, tools=self.tools)
+                known = (files, content, policy)
+                self._policies.put(root, known)
             return known[2] if caller is None else self._narrow(known[2], caller)
 
     def _narrow(self, policy: Policy, caller: Visibility) -> Policy:
-        """Return `policy` for one filter, the same value for the same two. Holds the lock."""
+        """Return `policy` for one filter, the same value for the same two. The caller holds the lock."""
         key = (policy.project, caller)
-        kept = self._narrowed.get(key)
-        if kept is None or kept[0] is not policy:
-            kept = self._narrowed[key] = (policy, replace(policy, caller=caller))
-        self._narrowed.move_to_end(key)
-        while len(self._narrowed) > _KEPT_NARROWED:
-            self._narrowed.popitem(last=False)
-        return kept[1]
+        known = self._narrowed.get(key)
+        if known is None or known[0] is not policy:
+            known = (policy, replace(policy, caller=caller))
+            self._narrowed.put(key, known)
+        return known[1]
 
 
-def _nobody() -> None:
-    """Say that nobody in particular is asking."""
-
-
-def _names(skill: Skill) -> tuple[str, ...]:
-    return (skill.name, skill.alias)
+def _no_caller() -> None:
+    """Return that there is no caller with a filter."""

@@ -1,7 +1,7 @@
-"""Who may call over HTTP, and which skills may they have? Tokens as a file keeps them: named, hashed, filtered. Pure.
+"""Bearer tokens for HTTP as a file holds them: each with a name, a hash and a filter of skills. Pure.
 
-A token is 256 random bits, so nobody finds it by trying, and its plain SHA-256 tells nothing about it. A slow, salted
-hash is for secrets that people choose; here it would only make every request slow.
+A token is 256 random bits, so it cannot be guessed, and its plain SHA-256 reveals nothing about it. A slow, salted
+hash protects secrets that people choose; here it would only slow down every request.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
+from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.visibility import Visibility
 
 _FORMAT = 1
@@ -32,7 +33,7 @@ class BadTokens(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One bearer: a name, the SHA-256 of the token in hexadecimal, and which skills it may have."""
+    """One token: its name, its SHA-256 in hexadecimal, and the skills that it gives access to."""
 
     name: str
     digest: str = field(repr=False)
@@ -40,7 +41,7 @@ class Token:
     created: str
 
     def as_json(self) -> dict[str, object]:
-        """Return what may be shown of the token, which is all but its digest."""
+        """Return the public part of the token: everything but its digest."""
         return {
             "name": self.name,
             "created": self.created,
@@ -57,93 +58,88 @@ class Tokens:
 
     @cached_property
     def by_digest(self) -> Mapping[str, Token]:
-        """The tokens by what `digest_of` returns for each."""
+        """The tokens by digest, as `digest_of` returns it."""
         return {token.digest: token for token in self.tokens}
 
     def named(self, name: str) -> Token | None:
         """Return the token of that name."""
         return next((token for token in self.tokens if token.name == name), None)
 
-    def with_one(self, token: Token) -> Tokens:
-        """Return the tokens and one more. Raises BadTokens where its name is taken."""
+    def with_token(self, token: Token) -> Tokens:
+        """Return the tokens and one more. Raises BadTokens if its name is taken."""
         if self.named(token.name) is not None:
             raise BadTokens(f"there is a token named {token.name!r} already")
         return Tokens((*self.tokens, token))
 
     def without(self, name: str) -> Tokens:
-        """Return the tokens but for the one of that name."""
+        """Return the tokens except the one of that name."""
         return Tokens(tuple(token for token in self.tokens if token.name != name))
 
 
 def make_token(name: str, visibility: Visibility) -> tuple[Token, str]:
-    """Return a new token: what is kept of it, and the secret itself, which is kept nowhere.
-
-    Raises BadTokens for a name that cannot be a token's.
-    """
+    """Return a new token and its secret, which is not stored anywhere. Raises BadTokens for an invalid name."""
     _check_name(name)
-    # The prefix lets scanners of leaked secrets recognise one.
+    # Scanners for leaked secrets recognise a token by its prefix.
     secret = _PREFIX + secrets.token_urlsafe(32)
     return Token(name, digest_of(secret), visibility, date.today().isoformat()), secret  # noqa: DTZ011 - the person's day
 
 
 def digest_of(secret: str) -> str:
-    """Return what a file keeps of a token."""
+    """Return the digest of a token's secret, as a file holds it."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def filter_of(skills: object = NOT_GIVEN, categories: object = NOT_GIVEN) -> Visibility:
-    """Return the filter that two lists of names make.
+    """Return the filter that two lists of names define.
 
-    Raises BadTokens for anything else than a list of at least one name: what is not understood widens nothing.
+    Raises BadTokens for anything but lists of at least one name: a filter that is not understood permits nothing.
     """
     return Visibility(
-        frozenset(_listed("skills", skills)),
-        frozenset(category.lower() for category in _listed("categories", categories)),
+        frozenset(_parse_names("skills", skills)),
+        frozenset(map(fold_name, _parse_names("categories", categories))),
     )
 
 
 def parse_tokens(text: str) -> Tokens:
     """Return the tokens that a file holds. Raises BadTokens."""
     try:
-        written = json.loads(text, object_pairs_hook=_without_repeats)
+        content = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         raise BadTokens(f"line {error.lineno} is not JSON: {error.msg}") from error
     except RecursionError as error:
         raise BadTokens("it is nested too deeply") from error
-    if not isinstance(written, dict) or written.get("format") != _FORMAT or set(written) != {"format", "tokens"}:
+    if not isinstance(content, dict) or content.get("format") != _FORMAT or set(content) != {"format", "tokens"}:
         raise BadTokens(f'it must be an object with "format": {_FORMAT} and "tokens"')
-    if not isinstance(written["tokens"], list):
+    if not isinstance(content["tokens"], list):
         raise BadTokens("tokens must be a list")
-    tokens = tuple(_token(f"tokens[{number}]", one) for number, one in enumerate(written["tokens"]))
-    for what, seen in (("name", [one.name for one in tokens]), ("hash", [one.digest for one in tokens])):
+    tokens = tuple(_parse_token(f"tokens[{number}]", item) for number, item in enumerate(content["tokens"]))
+    for what, seen in (("name", [token.name for token in tokens]), ("hash", [token.digest for token in tokens])):
         if len(set(seen)) < len(seen):
             raise BadTokens(f"two tokens have the same {what}")
     return Tokens(tokens)
 
 
 def tokens_text(tokens: Tokens) -> str:
-    """Return the file that holds `tokens`."""
-    listed = [{**token.as_json(), "sha256": token.digest} for token in tokens.tokens]
-    return json.dumps({"format": _FORMAT, "tokens": listed}, ensure_ascii=False, indent=2) + "\n"
+    """Return the content of the file that holds `tokens`."""
+    items = [{**token.as_json(), "sha256": token.digest} for token in tokens.tokens]
+    return json.dumps({"format": _FORMAT, "tokens": items}, ensure_ascii=False, indent=2) + "\n"
 
 
-def _token(place: str, written: object) -> Token:
-    if not isinstance(written, dict):
+def _parse_token(place: str, value: object) -> Token:
+    if not isinstance(value, dict):
         raise BadTokens(f"{place} must be an object")
-    unknown = sorted(set(written) - _KEYS)
+    unknown = sorted(set(value) - _KEYS)
     if unknown:
-        raise BadTokens(
-            f"{place} has {unknown[0]!r}, which is not known; nothing narrows a token but skills, categories"
-        )
-    name, digest, created = written.get("name"), written.get("sha256"), written.get("created", "")
+        raise BadTokens(f"{place} has the unknown key {unknown[0]!r}; only skills and categories narrow a token")
+    name, digest, created = value.get("name"), value.get("sha256"), value.get("created", "")
     if not isinstance(name, str) or not isinstance(created, str):
         raise BadTokens(f"{place}: name and created must be text")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise BadTokens(f"{place}: sha256 must be 64 hexadecimal digits in lower case")
     try:
         _check_name(name)
-        # A list that is there and empty, or null, must not come to mean every skill.
-        visibility = filter_of(*(written.get(key, NOT_GIVEN) for key in ("skills", "categories")))
+        # A list that is present and empty, or null, must not mean every skill.
+        visibility = filter_of(*(value.get(key, NOT_GIVEN) for key in ("skills", "categories")))
     except BadTokens as error:
         raise BadTokens(f"{place}: {error}") from error
     return Token(name, digest, visibility, created)
@@ -154,17 +150,17 @@ def _check_name(name: str) -> None:
         raise BadTokens(f"{name!r} is not a name of 1 to 64 letters, digits, dots, hyphens and underscores")
 
 
-def _listed(what: str, written: object) -> Sequence[str]:
-    if written is NOT_GIVEN:
+def _parse_names(what: str, value: object) -> Sequence[str]:
+    if value is NOT_GIVEN:
         return ()
-    if not isinstance(written, list) or not written or not all(isinstance(one, str) and one.strip() for one in written):
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) and name.strip() for name in value):
         raise BadTokens(f"{what} must be a list of at least one name")
-    return [one.strip() for one in written]
+    return [name.strip() for name in value]
 
 
-def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        # JSON lets the last one win in silence, and with it a filter disappear.
-        raise BadTokens("a key stands twice in one object")
+        # JSON would silently use the last one, and a filter would disappear.
+        raise BadTokens("a key appears twice in one object")
     return found

@@ -1,15 +1,16 @@
-"""Which skills did a person switch off? Kept by name or by path, for the person and for one project. Pure.
+"""The skills that a person switched on or off, by name or by path, for all projects or for one. Pure.
 
-Both layers lie in the person's own file: a project that could switch skills on would undo what the person chose.
+Both layers are in the person's own file: a project that could switch skills on would undo the person's choice.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+
+from skillhub_mcp.skills.names import fold_name
 
 _FORMAT = 1
 _NONE: Mapping[str, bool] = {}
@@ -21,7 +22,7 @@ class BadChoices(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was chosen: True is on, False is off; what is in neither layer is on.
+    """The choices: True is on, False is off; a skill in neither layer is on.
 
     Keys are absolute paths of skills' directories, or names as `choice_key` folds them.
     """
@@ -30,7 +31,7 @@ class Choices:
     projects: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
 
     def is_on(self, *, name: str, alias: str, directory: str, project: str) -> bool:
-        """Whether a skill is on in `project`: its layer decides before the person's, and a path before a name."""
+        """Whether a skill is on in `project`: the project's layer decides first, and a path before a name."""
         if not self.user and not self.projects:
             return True
         for layer in (self.projects.get(project, _NONE), self.user):
@@ -40,17 +41,17 @@ class Choices:
         return True
 
     def switched(self, key: str, *, also: Collection[str] = (), on: bool, project: str | None = None) -> Choices:
-        """Return the choices with `key`, a name or a path, on or off for the person, or in one project.
+        """Return the choices with `key`, a name or a path, on or off for all projects, or for one.
 
-        `also` is what else the same skill is known by: nothing that was chosen under those stays in that layer.
+        `also` are other keys of the same skill: choices under them are removed from that layer.
         """
         folded = choice_key(key)
-        gone = {folded, *map(choice_key, also)}
+        replaced = {folded, *map(choice_key, also)}
         before = self.user if project is None else self.projects.get(project, _NONE)
-        layer = {known: state for known, state in before.items() if known not in gone}
+        layer = {other: state for other, state in before.items() if other not in replaced}
         if project is not None:
             return replace(self, projects={**self.projects, project: {**layer, folded: on}})
-        # What nobody switched off is on anyway.
+        # A skill that nobody switched off is on by default.
         return replace(self, user=layer if on else {**layer, folded: False})
 
 
@@ -58,40 +59,40 @@ NO_CHOICES = Choices()
 
 
 def choice_key(key: str) -> str:
-    """Return what a choice is kept under: a path as it is, a name without regard to its letters' case."""
-    return key if os.path.isabs(key) else unicodedata.normalize("NFKC", key).strip().casefold()
+    """Return the key of a choice: a path unchanged, a name folded."""
+    return key if os.path.isabs(key) else fold_name(key)
 
 
 def parse_choices(text: str) -> Choices:
     """Return the choices that a file holds. Raises BadChoices."""
     try:
-        written = json.loads(text)
+        content = json.loads(text)
     except json.JSONDecodeError as error:
         raise BadChoices(f"line {error.lineno} is not JSON: {error.msg}") from error
     except RecursionError as error:
         raise BadChoices("it is nested too deeply") from error
-    if not isinstance(written, dict) or written.get("format") != _FORMAT:
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise BadChoices(f'it must be an object with "format": {_FORMAT}')
-    projects = written.get("projects", {})
+    projects = content.get("projects", {})
     if not isinstance(projects, dict):
         raise BadChoices('"projects" must be an object')
     return Choices(
-        user=_layer("user", written.get("user", {})),
+        user=_layer("user", content.get("user", {})),
         projects={root: _layer(f"projects[{root!r}]", layer) for root, layer in projects.items()},
     )
 
 
 def choices_text(choices: Choices) -> str:
-    """Return the file that holds `choices`, the same for the same choices."""
-    written = {
+    """Return the content of the file that holds `choices`, the same for the same choices."""
+    content = {
         "format": _FORMAT,
         "user": dict(choices.user),
         "projects": {root: dict(layer) for root, layer in choices.projects.items() if layer},
     }
-    return json.dumps(written, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
-def _layer(place: str, written: object) -> dict[str, bool]:
-    if not isinstance(written, dict) or not all(isinstance(state, bool) for state in written.values()):
+def _layer(place: str, value: object) -> dict[str, bool]:
+    if not isinstance(value, dict) or not all(isinstance(on, bool) for on in value.values()):
         raise BadChoices(f"{place} must be an object of names or paths, each true or false")
-    return {choice_key(key): state for key, state in written.items()}
+    return {choice_key(key): on for key, on in value.items()}

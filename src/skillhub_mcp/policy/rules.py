@@ -1,8 +1,8 @@
-"""May this be done with this skill? Rules as seed 000 §8.1 has them: deny beats allow beats confirm. Pure.
+"""Rules that deny, allow or confirm what is done with skills: deny beats allow beats confirm. Pure.
 
-Rule 1: what is not understood is refused, so that a rule never means more than was written.
-Rule 2: a denial reaches further than its tool: what may not be loaded may not be read or run either.
-Rule 3: leave to load is leave to read the skill's files, and never leave to run its commands.
+Rule 1: a file that is not understood is refused, so that a rule never permits more than was written.
+Rule 2: a denial covers more than its tool: a skill that must not be loaded must not be read or run either.
+Rule 3: permission to load includes the skill's files, and never its commands.
 """
 
 from __future__ import annotations
@@ -13,51 +13,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.names import is_specified_name
 
 
-class Action(str, Enum):
-    """What is done with one skill. The value is the tool that a remembered rule names."""
-
-    LOAD = "skill_load"
-    READ = "read_skill_file"
-    RUN = "run_skill_command"
-
-
 class Decision(Enum):
-    """What the rules say of an act."""
+    """What the rules decide about an action."""
 
     DENY = "deny"
     ALLOW = "allow"
     CONFIRM = "confirm"
 
 
-LOADING_TOOLS = ("skill_load", "load_skill", "Skill")
-SKILL_TOOLS = (*LOADING_TOOLS, Action.READ.value, Action.RUN.value)
-OTHER_TOOLS = (
-    "search_skills",
-    "skill_search",
-    "skills_list",
-    "context_inspect",
-    "build_index",
-    "refresh_index",
-    "available_skills",
-    "agents_context",
-    "agents_resolve",
-    "agents_resume_diff",
-)
 _LISTS = ("deny", "allow", "confirm")
-
-_DENYING = {
-    Action.LOAD: frozenset(LOADING_TOOLS),
-    Action.READ: frozenset((*LOADING_TOOLS, Action.READ.value)),
-    Action.RUN: frozenset((*LOADING_TOOLS, Action.RUN.value)),
-}
-_ALLOWING = {
-    Action.LOAD: frozenset(LOADING_TOOLS),
-    Action.READ: frozenset((*LOADING_TOOLS, Action.READ.value)),
-    Action.RUN: frozenset((Action.RUN.value,)),
-}
 
 
 class BadRules(ValueError):
@@ -66,12 +34,12 @@ class BadRules(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A tool, and the one skill that it is about; without a name it is about every skill."""
+    """A tool, and the one skill that the rule applies to; without a name it applies to every skill."""
 
     tool: str
     skill_name: str | None = None
 
-    def binds(self, tools: Collection[str], names: Collection[str]) -> bool:
+    def applies_to(self, tools: Collection[str], names: Collection[str]) -> bool:
         """Whether the rule is about one of `tools`, for a skill that goes by `names`."""
         return self.tool in tools and (self.skill_name is None or self.skill_name in names)
 
@@ -82,54 +50,54 @@ class PermissionRule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force. Where there are none at all everything is allowed (DECISIONS 25)."""
+    """The rules in force. Without any rules at all, everything is allowed."""
 
     deny: tuple[PermissionRule, ...] = ()
     allow: tuple[PermissionRule, ...] = ()
     confirm: tuple[PermissionRule, ...] = ()
     in_force: bool = field(default=True, kw_only=True)
 
-    def verdict(self, act: Action, names: Collection[str]) -> Decision:
-        """Return what the rules say of doing `act` with the skill that goes by `names`."""
+    def decide(self, action: Action, names: Collection[str], *, tools: ToolActions) -> Decision:
+        """Return what the rules decide about `action` on the skill that goes by `names`."""
         if not self.in_force:
             return Decision.ALLOW
-        if any(rule.binds(_DENYING[act], names) for rule in self.deny):
+        if any(rule.applies_to(tools.denying(action), names) for rule in self.deny):
             return Decision.DENY
-        if any(rule.binds(_ALLOWING[act], names) for rule in self.allow):
+        if any(rule.applies_to(tools.allowing(action), names) for rule in self.allow):
             return Decision.ALLOW
         return Decision.CONFIRM
 
     def denies_tool(self, tool: str) -> bool:
-        """Whether `tool` may not be called at all, whatever for."""
+        """Whether `tool` may not be called at all, for any skill."""
         return any(rule.tool == tool and rule.skill_name is None for rule in self.deny)
 
 
 NO_RULES = Rules(in_force=False)
 
 
-def parse_rules(text: str) -> Rules:
-    """Return the rules of a file `{"permissions": {"deny": [...], "allow": [...]}}`. Raises BadRules."""
+def parse_rules(text: str, tools: ToolActions) -> Rules:
+    """Return the rules of a file `{"permissions": {"deny": [...], "allow": [...]}}` about `tools`. Raises BadRules."""
     try:
-        written = json.loads(text, object_pairs_hook=_without_repeats)
+        content = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         raise BadRules(f"line {error.lineno} is not JSON: {error.msg}") from error
     except RecursionError as error:
         raise BadRules("it is nested too deeply") from error
-    if not isinstance(written, dict) or not isinstance(written.get("permissions"), dict):
+    if not isinstance(content, dict) or not isinstance(content.get("permissions"), dict):
         raise BadRules('it must be an object with the key "permissions", which is an object')
-    lists = written["permissions"]
+    lists = content["permissions"]
     unknown = sorted(set(lists) - set(_LISTS))
     if unknown:
         raise BadRules(f"permissions.{unknown[0]} is not one of {', '.join(_LISTS)}")
-    deny, allow, confirm = (_rules(name, lists.get(name, [])) for name in _LISTS)
+    deny, allow, confirm = (_parse_list(name, lists.get(name, []), tools) for name in _LISTS)
     return Rules(deny, allow, confirm)
 
 
 def combined(own: Sequence[Rules], foreign: Sequence[Rules]) -> Rules:
-    """Return one set of rules: all of the person's `own`, and of `foreign` ones what narrows them.
+    """Return one set of rules: all of the person's `own`, and those `foreign` ones that narrow them.
 
-    Foreign rules come with a project, whose author may be anybody: what they allow counts only where the person has
-    no rules at all.
+    Foreign rules come with a project, which anybody may have written: what they allow counts only where the person
+    has no rules at all.
     """
     if not own and not foreign:
         return NO_RULES
@@ -141,35 +109,35 @@ def combined(own: Sequence[Rules], foreign: Sequence[Rules]) -> Rules:
     )
 
 
-def _rules(name: str, written: object) -> tuple[PermissionRule, ...]:
-    if not isinstance(written, list):
+def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[PermissionRule, ...]:
+    if not isinstance(value, list):
         raise BadRules(f"permissions.{name} must be a list")
-    return tuple(_rule(f"permissions.{name}[{number}]", rule) for number, rule in enumerate(written))
+    return tuple(_parse_rule(f"permissions.{name}[{number}]", rule, tools) for number, rule in enumerate(value))
 
 
-def _rule(place: str, written: object) -> PermissionRule:
-    if not isinstance(written, Mapping) or not isinstance(written.get("tool"), str):
+def _parse_rule(place: str, value: object, tools: ToolActions) -> PermissionRule:
+    if not isinstance(value, Mapping) or not isinstance(value.get("tool"), str):
         raise BadRules(f'{place} must be an object with a "tool"')
-    unknown = sorted(set(written) - {"tool", "skill_name"})
+    unknown = sorted(set(value) - {"tool", "skill_name"})
     if unknown:
-        raise BadRules(f"{place} has {unknown[0]!r}, which is not known; nothing narrows a rule but skill_name")
-    tool = written["tool"]
-    if tool not in (*SKILL_TOOLS, *OTHER_TOOLS):
+        raise BadRules(f"{place} has the unknown key {unknown[0]!r}; only skill_name narrows a rule")
+    tool = value["tool"]
+    if tool not in tools.by_tool:
         raise BadRules(f"{place}: {tool!r} is not a tool of this hub")
-    if "skill_name" not in written:
+    if "skill_name" not in value:
         return PermissionRule(tool)
-    name = written["skill_name"]
+    name = value["skill_name"]
     if not isinstance(name, str) or not is_specified_name(name):
         raise BadRules(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
-    if tool not in SKILL_TOOLS:
-        raise BadRules(f"{place}: {tool} is about no single skill, and takes no skill_name")
+    if tools.action(tool) is None:
+        raise BadRules(f"{place}: {tool} concerns no single skill, so it takes no skill_name")
     return PermissionRule(tool, name)
 
 
-def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     keys = [key for key, _ in pairs]
     repeated = next((key for key in keys if keys.count(key) > 1), None)
     if repeated is not None:
-        # JSON lets the last one win in silence, and with it a list of denials disappear.
-        raise BadRules(f"the key {repeated!r} stands there twice")
+        # JSON would silently use the last one, and a list of denials would disappear.
+        raise BadRules(f"the key {repeated!r} appears twice")
     return dict(pairs)

@@ -1,4 +1,4 @@
-"""Which server does this client get? Builds FastMCP over the hub; starts nothing and listens nowhere."""
+"""The MCP server over a hub: FastMCP with the chosen tools, resources, prompts and middleware. Starts nothing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import mcp_types
 from fastmcp import FastMCP
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools.base import Tool
-from fastmcp.utilities.versions import VersionSpec
 from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import process_owner
-from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.server.http.callers import caller_name
+from skillhub_mcp.server.callers import caller_name
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
+from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddleware
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, ServerInstructions
@@ -34,7 +31,9 @@ from skillhub_mcp.server.resources.extension import SkillsExtension
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 from skillhub_mcp.server.resources.provider import SkillResourceProvider
 from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
-from skillhub_mcp.server.tools.core import add_core_tools
+from skillhub_mcp.server.tools import registration
+from skillhub_mcp.server.tools.actions import SESSION_TOOLS, TOOL_ACTIONS
+from skillhub_mcp.server.tools.core import CoreTools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
@@ -42,19 +41,15 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
-# What one session was given makes a difference to these.
-SESSION_TOOLS = ("skill_load", "context_inspect", "agents_context", "agents_resolve", "agents_resume_diff")
-
 _LIST_TTL_SECONDS = 300
 _LIST_PAGE = 250
-# The answer to tools/list is written before the index begins to load; without a question, it loads by itself.
-_START_AFTER_LISTING_SECONDS = 0.05
-_START_AFTER_SILENCE_SECONDS = 10.0
+# A client over stdio that does not list the tools gets its hub started nevertheless.
+_START_WITHOUT_LISTING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """What the set `context` works on: its catalogues, and how many hits a search returns, by default and at most."""
+    """The options of the agent-context tools: their catalogues, and the default and maximum number of hits."""
 
     make_catalogues: Callable[[], Catalogues]
     search_limit: int
@@ -65,10 +60,10 @@ class ContextOptions:
 class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
 
-    `context` is None where seed 000's skills are switched off. `make_resolver` returns AGENTS.md as a session that
-    begins in a directory knows it; an empty one stands for the server's own. `remember` keeps a rule for a skill of
-    that name. `cwd` is what hooks are told. A `stateless` server keeps no sessions of the older era. `state_key` seals
-    what a client is to send back with a person's answer, where several processes may be the one that gets it.
+    `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md as a session that
+    begins in a directory knows it; an empty one stands for the server's own. `remember` saves a rule for the skill of
+    that name. Hooks get `cwd`. A `stateless` server has no sessions in the 2025-11-25 protocol. `state_key` seals what
+    a client sends back with a person's answer, if several processes may receive it.
     """
 
     transport: Transport
@@ -91,11 +86,11 @@ class ServerOptions:
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
-    """Return the MCP server over `hub` (seed 002 §3)."""
-    preparing = EntryPrewarmer(hub, options.publisher)
-    start = _LateStart([hub.start, preparing.start])
-    announcer = ListChangedNotifier(hub, prompts="skill" in options.tools)
-    subscribing = ResourceSubscriptions(hub, options.publisher, announcer)
+    """Return the MCP server over `hub`."""
+    prewarmer = EntryPrewarmer(hub, options.publisher)
+    start = DeferredStartMiddleware([hub.start, prewarmer.start])
+    notifier = ListChangedNotifier(hub, prompts="skill" in options.tools)
+    subscriptions = ResourceSubscriptions(hub, options.publisher, notifier)
     over_stdio = options.transport == "stdio"
     sessions = Sessions(options.transport, tools=SESSION_TOOLS, stateless=options.stateless)
     context = options.context if "context" in options.tools else None
@@ -103,31 +98,36 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
-        # Over HTTP nobody waits for this process to start, and /readyz should turn ready by itself.
-        start.after(_START_AFTER_SILENCE_SECONDS if over_stdio else 0)
-        announcer.open()
-        subscribing.open()
+        # Over HTTP no client waits for this process to start, and /readyz should become ready without a request.
+        start.schedule(_START_WITHOUT_LISTING_SECONDS if over_stdio else 0)
+        notifier.open()
+        subscriptions.open()
         try:
             yield
         finally:
             start.cancel()
-            await announcer.close()
-            await subscribing.close()
-            await asyncio.to_thread(preparing.close)
+            await notifier.close()
+            await subscriptions.close()
+            await asyncio.to_thread(prewarmer.close)
             await asyncio.to_thread(hub.close)
 
-    server = _Server(
+    server = FastMCP(
         "SkillHub",
         version=version(),
         lifespan=lifespan,
         middleware=[
-            RequestLogMiddleware(hub.observer, options.transport, who=process_owner if over_stdio else caller_name),
-            ErrorHandlingMiddleware(options.error_style),
+            RequestLogMiddleware(
+                hub.observer,
+                options.transport,
+                caller=process_owner if over_stdio else caller_name,
+                tools=TOOL_ACTIONS,
+            ),
+            ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
             sessions,
             *([HookMiddleware(options.hooks, cwd=options.cwd)] if options.hooks else []),
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
-            announcer,
+            notifier,
             ServerInfoMiddleware(),
         ],
         request_state_security=RequestStateSecurity(keys=[options.state_key]) if options.state_key else None,
@@ -136,9 +136,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
-    # No tool takes an argument from a header. Unless it is told so, the SDK lists all tools at each call to find out.
-    server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP does not pass it on
-    subscribing.serve(server, stateless=options.stateless)
+    subscriptions.serve(server, stateless=options.stateless)
     server.completion(ArgumentCompletion(hub, options.publisher).complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
@@ -154,84 +152,56 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             card=options.card,
         ),
     )
-    _add_tools(server, hub, sessions, options, catalogues)
+    _add_tool_sets(server, hub, sessions, options, catalogues)
     return server
 
 
-def _add_tools(
+def _add_tool_sets(
     server: FastMCP, hub: SkillHub, sessions: Sessions, options: ServerOptions, catalogues: Catalogues | None
 ) -> None:
-    """Register the sets that were asked for; what one set needs is imported with it."""
+    """Register the chosen sets, and their prompts. A set's imports happen only where it is chosen."""
     with_paths = options.expose_paths
     if "core" in options.tools:
-        add_core_tools(server, hub, sessions, base_uri=options.publisher.base_uri, with_paths=with_paths)
+        core = CoreTools(hub, sessions, base_uri=options.publisher.base_uri, with_paths=with_paths)
+        registration.register(server, registration.core_tools(core))
     if "registry" in options.tools:
-        from skillhub_mcp.server.tools.registry import add_registry_tools
+        from skillhub_mcp.server.tools.registry import RegistryTools
 
-        add_registry_tools(server, hub, admission=options.registry_admission, with_paths=with_paths)
+        registry = RegistryTools(hub, options.registry_admission, with_paths=with_paths)
+        registration.register(server, registration.registry_tools(registry))
     agents = None
     if "agents" in options.tools:
-        from skillhub_mcp.server.tools.agents import AgentsTools, add_agents_tools
+        from skillhub_mcp.server.tools.agents import AgentsTools
 
         agents = AgentsTools(options.make_resolver, sessions, with_paths=with_paths)
-        add_agents_tools(server, agents)
+        registration.register(server, registration.agents_tools(agents))
     if options.context is not None and catalogues is not None:
         from skillhub_mcp.disclosure.context.tiered_search import SearchLimits
-        from skillhub_mcp.server.tools.context import ContextTools, add_context_tools
+        from skillhub_mcp.server.tools.context import ContextTools
 
-        limits = SearchLimits(options.context.search_limit, options.context.search_max_limit)
-        state = None if agents is None else agents.state
-        add_context_tools(
-            server, ContextTools(catalogues, hub.access, sessions, limits, state, hub.observer), with_paths=with_paths
+        context = ContextTools(
+            catalogues,
+            hub.access,
+            sessions,
+            SearchLimits(options.context.search_limit, options.context.search_max_limit),
+            agents_state=None if agents is None else agents.state,
+            observer=hub.observer,
+            with_paths=with_paths,
         )
+        registration.register(server, registration.context_tools(context))
     if agents is not None or catalogues is not None:
-        from skillhub_mcp.server.prompts.session_prompt import add_beginning
+        from skillhub_mcp.server.prompts.session_prompt import add_session_prompt
 
-        add_beginning(server, sessions, catalogues, agents, with_paths=with_paths)
+        agents_text = None if agents is None else agents.initial_text
+        add_session_prompt(server, sessions, catalogues, agents_text, with_paths=with_paths)
     if "skill" in options.tools:
         from skillhub_mcp.server.prompts.provider import SkillPromptProvider
-        from skillhub_mcp.server.tools.skill import add_skill_tool
+        from skillhub_mcp.server.tools.skill import SkillTool
 
-        add_skill_tool(server, hub, sessions, with_paths=with_paths)
+        registration.register(server, registration.skill_tool(SkillTool(hub, sessions, with_paths=with_paths)))
         server.add_provider(SkillPromptProvider(hub, sessions))
     if options.enable_run:
-        from skillhub_mcp.server.tools.run import add_run_tool
+        from skillhub_mcp.server.tools.run import RunTool
 
-        add_run_tool(server, hub, sessions, timeout_seconds=options.run_timeout_seconds)
-
-
-class _Server(FastMCP):
-    """FastMCP, quicker to find a tool: it would ask every provider in a task of its own, and only one has tools."""
-
-    async def _get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
-        tool = await self.local_provider.get_tool(name, version)
-        return tool if tool is not None and tool.auth is None else await super()._get_tool(name, version)
-
-
-class _LateStart(Middleware):
-    """Starts the hub once the client has its list of tools: loading the index first would delay that answer."""
-
-    def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
-        self._steps = tuple(steps)
-        self._timer: asyncio.TimerHandle | None = None
-
-    def after(self, seconds: float) -> None:
-        self.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._start)
-
-    def cancel(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _start(self) -> None:
-        for step in self._steps:
-            step()
-
-    async def on_list_tools(
-        self,
-        context: MiddlewareContext[mcp_types.ListToolsRequest],
-        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Any]],
-    ) -> Sequence[Any]:
-        tools = await call_next(context)
-        self.after(_START_AFTER_LISTING_SECONDS)
-        return tools
+        run = RunTool(hub, sessions, options.run_timeout_seconds)
+        registration.register(server, registration.run_tool(run))

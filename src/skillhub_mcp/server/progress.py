@@ -1,8 +1,8 @@
-"""How does a client follow a call that takes long, and how does it end one? The same way in both eras.
+"""Progress and cancellation of calls that take long, the same in both protocol versions.
 
-Progress is told where the client gave a token for it, ever further and in words. A call that its client cancels (with
-`notifications/cancelled`, or by closing the stream of its answer) stops its work: what it runs is killed, and what it
-waits for is waited for no longer.
+Progress is reported if the client gave a token for it, always increasing and with a message. A call that its client
+cancels (with `notifications/cancelled`, or by closing the stream of its answer) stops its work: commands are killed,
+and waiting ends.
 """
 
 from __future__ import annotations
@@ -25,91 +25,96 @@ from skillhub_mcp.index.progress import IndexProgress, ProgressStep
 
 T = TypeVar("T")
 
-# How far each step of making an index takes it: reading, then embedding if anything does, then writing.
+# The steps of building an index: reading, then embedding if there is an embedder, then writing.
 _STEPS = {"embedding": 1, "indexing": 2}
 _ALL_STEPS = 3
 _TICK_SECONDS = 1.0
 
 
 class ProgressReporter:
-    """Tells the client of the present call how far it is."""
+    """Reports the progress of the current call to its client, if it asked for it. Outside a call it is silent."""
 
     def __init__(self) -> None:
-        self._context = get_context()
-        request = self._context.request_context
-        self._is_wanted = request is not None and "progressToken" in (request.meta or {})
-        self._told = -1.0
+        try:
+            context = get_context()
+        except RuntimeError:
+            context = None
+        request = None if context is None else context.request_context
+        self._context = context if request is not None and "progressToken" in (request.meta or {}) else None
+        self._reported = -1.0
 
-    async def tell(self, done: float, total: float, message: str) -> None:
-        """Say that `done` of `total` is done, unless as much was said before."""
-        if not self._is_wanted or done <= self._told:
+    async def report(self, done: float, total: float, message: str) -> None:
+        """Report that `done` of `total` is done, unless as much was reported before."""
+        if self._context is None or done <= self._reported:
             return
-        self._told = done
+        self._reported = done
         try:
             await self._context.report_progress(done, total, message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            # The client is gone; that its call is cancelled is heard elsewhere.
+            # The client is gone; its call is cancelled elsewhere.
             return
 
-    async def tell_step(self, step: ProgressStep | None) -> None:
-        """Say how far an index is that is being made."""
+    async def report_step(self, step: ProgressStep | None) -> None:
+        """Report the state of an index that is being built."""
         if step is None or step.name not in _STEPS:
-            await self.tell(0, _ALL_STEPS, "Reading the skills")
+            await self.report(0, _ALL_STEPS, "Reading the skills")
             return
         done = _STEPS[step.name] + step.done / max(step.total, 1)
-        doing = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
-        await self.tell(done, _ALL_STEPS, doing)
+        message = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
+        await self.report(done, _ALL_STEPS, message)
 
-    async def tell_steps(self, steps: IndexProgress) -> None:
-        """Say of each step how far it is, until cancelled."""
-        with _news_of(steps) as news:
+    async def report_steps(self, steps: IndexProgress) -> None:
+        """Report each step, until cancelled."""
+        with _changes_of(steps) as changed:
             while True:
-                await self.tell_step(steps.latest)
-                await news.wait()
-                news.clear()
+                await self.report_step(steps.latest)
+                await changed.wait()
+                changed.clear()
 
-    async def tell_time(self, seconds: float, what: str) -> None:
-        """Say each second how long `what` has been running of the `seconds` that it may, until cancelled."""
+    async def report_time(self, seconds: float, what: str) -> None:
+        """Report each second how long `what` has been running of at most `seconds`, until cancelled."""
         began = time.monotonic()
-        await self.tell(0, seconds, f"{what} has been started")
+        await self.report(0, seconds, f"{what} has been started")
         while True:
             await anyio.sleep(_TICK_SECONDS)
             running = min(round(time.monotonic() - began), seconds)
-            await self.tell(running, seconds, f"{what} has been running for {running:g} of at most {seconds:g} seconds")
+            await self.report(
+                running, seconds, f"{what} has been running for {running:g} of at most {seconds:g} seconds"
+            )
 
 
 async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressReporter) -> None:
-    """Wait until a search for `query` can be answered. Raises IndexUnavailable when that takes too long."""
+    """Wait until a search for `query` can be answered. Raises IndexUnavailable if that takes too long."""
     if hub.is_ready_for(query):
         return
     hub.start()
     with anyio.move_on_after(FIRST_ANSWER_SECONDS):
-        with _news_of(hub.index_progress) as news:
+        with _changes_of(hub.index_progress) as changed:
             while not hub.is_ready_for(query):
-                await progress.tell_step(hub.index_progress.latest)
-                await news.wait()
-                news.clear()
+                await progress.report_step(hub.index_progress.latest)
+                await changed.wait()
+                changed.clear()
         return
     raise not_built_yet()
 
 
 async def run_with_progress(
-    work: Callable[[], T], telling: Callable[[], Coroutine[Any, Any, None]], *, stop: threading.Event | None = None
+    work: Callable[[], T], report: Callable[[], Coroutine[Any, Any, None]], *, stop: threading.Event | None = None
 ) -> T:
-    """Run `work` in a thread, and `telling` meanwhile, and return what the work came to. Raises what it raises.
+    """Run `work` in a thread, and `report` at the same time, and return the work's result. Raises what it raises.
 
-    When the call is cancelled, `stop` is set and the end of the work waited for; without one it is left to itself.
+    When the call is cancelled, `stop` is set and the end of the work awaited; without `stop` the work is abandoned.
     """
     outcome: list[T] = []
     failure: SkillHubError | None = None
     async with anyio.create_task_group() as group:
-        group.start_soon(telling)
+        group.start_soon(report)
         if stop is not None:
             group.start_soon(_set_when_cancelled, stop)
         try:
             outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=stop is None))
         except SkillHubError as error:
-            # Whatever leaves a group is wrapped by it.
+            # A task group would wrap the error in an exception group.
             failure = error
         group.cancel_scope.cancel()
     if failure is not None:
@@ -125,13 +130,13 @@ async def _set_when_cancelled(stop: threading.Event) -> None:
 
 
 @contextmanager
-def _news_of(steps: IndexProgress) -> Iterator[asyncio.Event]:
-    """Return what is set, in this loop, whenever there is news of `steps`."""
-    news, loop = asyncio.Event(), asyncio.get_running_loop()
+def _changes_of(steps: IndexProgress) -> Iterator[asyncio.Event]:
+    """Yield an event that is set, in this loop, whenever `steps` change."""
+    changed, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def hear() -> None:
-        if not news.is_set():
-            loop.call_soon_threadsafe(news.set)
+    def notify() -> None:
+        if not changed.is_set():
+            loop.call_soon_threadsafe(changed.set)
 
-    with steps.listen(hear):
-        yield news
+    with steps.listen(notify):
+        yield changed

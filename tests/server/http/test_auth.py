@@ -269,7 +269,7 @@ def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_
         told = [record.getMessage() for record in caplog.records if record.name.startswith("skillhub_mcp")]
         # Once for each, however many knock.
         assert len(told) == 3
-        assert all(f"({file}): nobody with a token of it is let in" in message for message in told)
+        assert all(f"({file}): none of its tokens is accepted" in message for message in told)
         file.write_text(good, encoding="utf-8")
         assert knock(url, second).status_code == 200
 
@@ -430,7 +430,7 @@ def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
             {"skillhub_skills": ["alpha"], "skillhub_categories": 3},
         ]
         assert [knock(url, signing.token(**claims)).status_code for claims in odd] == [401] * len(odd)
-    assert "A signed token of ann is not taken: skills must be a list of at least one name" in caplog.text
+    assert "A signed token of ann is not accepted: skills must be a list of at least one name" in caplog.text
 
 
 def test_a_client_is_told_where_a_token_is_to_be_had(signed: dict[str, str], signing: Signing) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.server.bearers import ACCEPT, INITIALIZE, add_token, knock
 from tests.server.eras import caller, listening
 
-from skillhub_mcp.server.http.rate_limit import Buckets, WrongTokens, address_of
+from skillhub_mcp.server.http.rate_limit import TokenBuckets, WrongTokens, address_of
 
 
 class Clock:
@@ -27,7 +27,7 @@ class Clock:
 
 def test_a_bucket_holds_a_minutes_worth_and_fills_evenly_over_one() -> None:
     clock = Clock()
-    buckets = Buckets(60, clock=clock)
+    buckets = TokenBuckets(60, clock=clock)
     assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
     assert buckets.take("b") == 0
     clock.now += 0.5
@@ -36,39 +36,39 @@ def test_a_bucket_holds_a_minutes_worth_and_fills_evenly_over_one() -> None:
     assert [buckets.take("a"), buckets.take("a")] == [0, 1]
     clock.now += 3_600
     assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
-    slow = Buckets(1, clock=clock)
+    slow = TokenBuckets(1, clock=clock)
     assert [slow.take("a"), slow.take("a")] == [0, 60]
     clock.now += 59.5
     assert slow.wait("a") == 1
 
 
 def test_who_is_told_to_wait_pays_nothing_for_asking_and_few_clients_are_kept() -> None:
-    buckets = Buckets(1, clock=Clock())
+    buckets = TokenBuckets(1, clock=Clock())
     buckets.take("first")
     assert {buckets.take("first") for _ in range(5)} == {60}
     for number in range(10_000):
         buckets.take(str(number))
-    assert len(buckets._known) == 10_000
+    assert len(buckets._levels) == 10_000
     # The first was heard of longest ago, and begins anew.
     assert buckets.take("first") == 0
 
 
-def test_only_wrong_tokens_count_and_what_was_right_is_looked_at_until_it_is_wrong() -> None:
+def test_only_wrong_tokens_count_and_what_record_accepted_is_looked_at_until_it_is_wrong() -> None:
     wrong = WrongTokens(per_minute=2, clock=Clock())
-    wrong.was_right("good")
+    wrong.record_accepted("good")
     for guess in ("x", "y"):
         assert wrong.wait("here", guess) is None
-        wrong.was_wrong("here", guess)
+        wrong.record_wrong("here", guess)
     refused = wrong.wait("here", "z")
     assert refused is not None
     assert refused.seconds == 30
     assert wrong.wait("elsewhere", "z") is None
     assert wrong.wait("here", "good") is None
-    wrong.was_wrong("here", "good")
+    wrong.record_wrong("here", "good")
     assert wrong.wait("here", "good") is not None
     for number in range(10_001):
-        wrong.was_right(str(number))
-    assert len(wrong._let_in) == 10_000
+        wrong.record_accepted(str(number))
+    assert len(wrong._accepted) == 10_000
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,6 @@ def test_the_library_of_streams_leaves_their_end_to_the_server() -> None:
     from sse_starlette.sse import AppStatus
 
     options = HttpOptions("127.0.0.1", 0, (), ())
-    make_uvicorn(DisconnectOnShutdown(Starlette(), stop_listening=lambda: None), options)
+    make_uvicorn(DisconnectOnShutdown(Starlette(), end_streams=lambda: None), options)
     # Half a second after a signal it would cut off the answers of the older era.
     assert not AppStatus.enable_automatic_graceful_drain

@@ -128,4 +128,4 @@ def test_a_worker_that_dies_is_replaced_and_none_stays_without_the_one_that_look
             # It can be read from when the process has ended.
             assert select.select([descriptor], [], [], 120)[0]
             os.close(descriptor)
-    assert "ended with -9: another takes its place" in "".join(server.said)
+    assert "ended with -9 and is replaced" in "".join(server.said)

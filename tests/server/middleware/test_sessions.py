@@ -15,22 +15,25 @@ from tests.server.sessions import in_process
 
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.bootstrap import make_hub, server_options
-from skillhub_mcp.policy.rules import OTHER_TOOLS, SKILL_TOOLS, Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import HttpOptions, make_http_app, readiness
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.settings import read_settings
 
 
 def test_of_many_sessions_the_one_used_longest_ago_is_forgotten() -> None:
     sessions = Sessions("http", tools=())
-    kept = [sessions._keep(("handle", str(number)), Session(str(number))) for number in range(1_001)]
-    assert sessions._of(None, "0") is not kept[0]
-    assert sessions._of(None, "1") is kept[1]
-    sessions._keep(("handle", "new"), Session("new"))
-    # Asking for it made it the one used last.
-    assert sessions._of(None, "1") is kept[1]
-    assert sessions._of(None, "2") is not kept[2]
+    stored = [Session(str(number)) for number in range(1_001)]
+    for session in stored:
+        sessions._sessions.put(("handle", str(session.handle)), session)
+    assert sessions._find(None, "0") is not stored[0]
+    assert sessions._find(None, "1") is stored[1]
+    sessions._sessions.put(("handle", "new"), Session("new"))
+    # The last look-up made it the one used last.
+    assert sessions._find(None, "1") is stored[1]
+    assert sessions._find(None, "2") is not stored[2]
 
 
 def test_a_session_keeps_a_few_working_directories_and_the_last_one_last(tmp_path: Path) -> None:
@@ -38,9 +41,9 @@ def test_a_session_keeps_a_few_working_directories_and_the_last_one_last(tmp_pat
     resolvers = []
     for number in range(20):
         (tmp_path / str(number)).mkdir()
-        resolvers.append(session.keep_agents(AgentsResolver(str(tmp_path / str(number)))))
+        resolvers.append(session.add_agents(AgentsResolver(str(tmp_path / str(number)))))
     assert len(session.agents) == 16
-    again = session.keep_agents(AgentsResolver(str(tmp_path / "10")))
+    again = session.add_agents(AgentsResolver(str(tmp_path / "10")))
     assert again is resolvers[10]
     assert session.agents[-1] is again
     session.grant((Action.LOAD, "/a"))
@@ -69,7 +72,7 @@ def test_a_rule_may_be_about_every_tool_and_about_nothing_else(hub_environment: 
         async with in_process(environment) as client:
             return {tool.name for tool in await client.list_tools()}
 
-    assert asyncio.run(go()) == {*SKILL_TOOLS, *OTHER_TOOLS}
+    assert asyncio.run(go()) == set(TOOL_ACTIONS.by_tool)
 
 
 def test_prompts_of_names_that_come_to_one_are_one_and_the_exact_name_has_it(

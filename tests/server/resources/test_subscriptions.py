@@ -217,7 +217,7 @@ def tokens(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: 
 
 async def untold(caplog: pytest.LogCaptureFixture) -> None:
     """Return when the server's log has said that nobody can be told."""
-    while "Nobody can be told which files have changed" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
+    while "Subscribers cannot be notified of changed files" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
         await asyncio.sleep(0.05)
 
 
@@ -349,7 +349,7 @@ def test_what_changes_while_others_are_told_is_told_too(
 
     with listening(hub_environment) as url:
         asyncio.run(asyncio.wait_for(journey(url), _LONG))
-    assert "Nobody can be told" not in caplog.text
+    assert "Subscribers cannot be notified" not in caplog.text
 
 
 def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothing(
@@ -418,7 +418,7 @@ def test_subscriptions_have_a_bound(
 
     async def journey(url: str) -> None:
         async with subscribed(url, "legacy", *uris[:2]) as subscriber:
-            with pytest.raises(MCPError, match="uri is one more than can be subscribed to"):
+            with pytest.raises(MCPError, match="uri exceeds the number of subscriptions"):
                 await subscriber.subscribe(uris[2])
             await subscriber.subscribe(uris[0], no_more=True)
             await subscriber.subscribe(uris[2])

@@ -14,8 +14,8 @@ from tests.conftest import SkillWriter
 from tests.server.eras import caller, listening
 from tests.server.sessions import in_process
 
-from skillhub_mcp.policy.rules import OTHER_TOOLS, SKILL_TOOLS
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 
 Environment = dict[str, str]
 Tool = dict[str, Any]
@@ -44,7 +44,7 @@ def tools(hub_environment: Environment) -> list[Tool]:
 
 
 def test_every_text_says_when_to_call_what_comes_back_and_what_next(tools: list[Tool]) -> None:
-    assert {tool["name"] for tool in tools} == {*SKILL_TOOLS, *OTHER_TOOLS}
+    assert {tool["name"] for tool in tools} == set(TOOL_ACTIONS.by_tool)
     for tool in tools:
         text = tool["description"]
         for said in (WHEN, BACK, NEXT):

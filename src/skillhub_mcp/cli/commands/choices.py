@@ -54,7 +54,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
                 lambda choices, key=key, also=also: choices.switched(key, also=also, on=on, project=project),  # type: ignore[misc]  # mypy infers no lambda with defaults
             )
         policy = hub.access.now()
-        outcomes = [(skill, policy.standing(skill)) for _, skill in skills]
+        outcomes = [(skill, policy.availability(skill)) for _, skill in skills]
     if args.json:
         print_json(
             {"skills": [{"name": skill.name, "path": skill.directory, "state": s.value} for skill, s in outcomes]}

@@ -90,7 +90,7 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
     from skillhub_mcp.disclosure.context.schema import scope_source
     from skillhub_mcp.events import UseEvent, observe
-    from skillhub_mcp.policy.rules import Action
+    from skillhub_mcp.policy.tool_actions import Action
 
     settings, listing = look(options)
     asked_for = UseEvent(action="load", skill=args.path or args.name or "")

@@ -14,7 +14,9 @@ from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import RuleFiles
 from skillhub_mcp.policy.files import add_rule, remove_rule
-from skillhub_mcp.policy.rules import LOADING_TOOLS, Action, PermissionRule, Rules
+from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
@@ -79,7 +81,7 @@ def _add(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
     settings, _ = read_settings(os.environ, options)
     file = rule_files(settings, project_of(settings).root).own[0]
     rule = _rule(args)
-    add_rule(file.path, verdict, rule, what=file.what)
+    add_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS)
     _warn(rule_files(settings, project_of(settings).root))
     return _done(args, f"{verdict} {rule.tool} {rule.skill_name or '(every skill)'}: kept in {file.path}")
 
@@ -89,14 +91,14 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     file = rule_files(settings, project_of(settings).root).own[0]
     rule = _rule(args)
     for verdict in _LISTS:
-        remove_rule(file.path, verdict, rule, what=file.what)
+        remove_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS)
     _warn(rule_files(settings, project_of(settings).root))
     return _done(args, f"no rule about {rule.tool} {rule.skill_name or 'of every skill'} is left in {file.path}")
 
 
 def _warn(files: RuleFiles) -> None:
     """Say what a rule changes besides itself: the first one ends that everything is allowed."""
-    if not any(rule.tool in LOADING_TOOLS and rule.skill_name is None for rule in files.combined().allow):
+    if not any(rule.tool in TOOL_ACTIONS.load and rule.skill_name is None for rule in files.combined().allow):
         note(
             "Since there are rules, an agent needs your agreement for every skill that none of them allows. "
             "To allow the others: skillhub permissions allow"
@@ -112,7 +114,7 @@ def _done(args: argparse.Namespace, sentence: str) -> int:
 
 
 def _rule(args: argparse.Namespace) -> PermissionRule:
-    tool = (Action.RUN if args.running else Action.LOAD).value
+    tool = TOOL_ACTIONS.rule_tool(Action.RUN if args.running else Action.LOAD)
     if args.name is None:
         return PermissionRule(tool)
     name = as_text(args.name)

@@ -51,7 +51,7 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--skills or --categories", f"cannot be used: {error}") from error
     try:
         token, secret = make_token(as_text(args.name), visibility)
-        change_tokens(path, lambda tokens: tokens.with_one(token))
+        change_tokens(path, lambda tokens: tokens.with_token(token))
     except BadTokens as error:
         raise InvalidArgument("NAME", f"cannot be used: {error}") from error
     if args.json:

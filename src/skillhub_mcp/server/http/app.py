@@ -1,4 +1,4 @@
-"""How is the server reached over HTTP? /mcp behind the Host and Origin guard; /healthz, /readyz, /metrics before it."""
+"""The HTTP application: /mcp behind the Host and Origin guard, and /healthz, /readyz and /metrics before it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from starlette.types import ASGIApp
 
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.server.http.callers import caller_visibility
+from skillhub_mcp.server.callers import caller_visibility
 from skillhub_mcp.server.http.metrics import Exposition, metrics_route
-from skillhub_mcp.server.http.rate_limit import Buckets, RateLimit, RequestSize
-from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, end_well_when_told
+from skillhub_mcp.server.http.rate_limit import RateLimit, RequestSizeLimit, TokenBuckets
+from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ _BACKLOG = 2_048
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """Where to listen, and which Host and Origin headers besides this machine's own are welcome.
+    """Where to listen, and which Host and Origin headers besides this machine's own to accept.
 
-    `metrics` is what /metrics tells; None for no such path. `auth` says who is let in; None is everybody. The headers
-    of `trusted_proxies`, addresses or networks, say whom they speak for. A `rate_limit` of 0 is none. A `stateless`
-    server keeps no sessions of the older era.
+    `metrics` returns the content of /metrics; None for no such path. `auth` says which tokens are accepted; None for a
+    server without authentication. The forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A
+    `rate_limit` of 0 is none. A `stateless` server has no sessions in the 2025-11-25 protocol.
     """
 
     host: str
@@ -59,16 +59,16 @@ class HttpOptions:
 
 
 def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> DisconnectOnShutdown:
-    """Return the whole ASGI application. Where tokens are asked for, the hub serves each bearer what is theirs."""
+    """Return the whole ASGI application. With authentication, the hub serves each bearer their own skills."""
     if options.auth is not None:
         from skillhub_mcp.server.http.auth import HubTokenVerifier
 
         server.auth = HubTokenVerifier(options.auth)
         hub.access.narrow_by(caller_visibility)
-    limiting = [Middleware(RateLimit, buckets=Buckets(options.rate_limit))] if options.rate_limit else []
+    rate_limits = [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []
     guarded = server.http_app(
         path="/mcp",
-        middleware=limiting,
+        middleware=rate_limits,
         stateless_http=options.stateless,
         host_origin_protection=True,
         allowed_hosts=list(options.allowed_hosts),
@@ -83,28 +83,28 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     probes = _probes(server, hub)
     if options.metrics is not None:
         probes.append(metrics_route(server, options.metrics))
-    reached: ASGIApp = guarded
+    mounted: ASGIApp = guarded
     if options.allowed_origins:
-        # A browser asks beforehand, without a token, and shows a page only what it is told it may.
-        reached = CORSMiddleware(
+        # A browser sends preflight requests without a token, so CORS comes before authentication.
+        mounted = CORSMiddleware(
             guarded,
             allow_origins=options.allowed_origins,
             allow_methods=("GET", "POST", "DELETE"),
             allow_headers=("*",),
             expose_headers=("Mcp-Session-Id", "WWW-Authenticate", "Retry-After"),
         )
-    whole = Starlette(routes=[*probes, Mount("/", app=reached)], lifespan=lifespan)
+    whole = Starlette(routes=[*probes, Mount("/", app=mounted)], lifespan=lifespan)
 
-    def stop_listening() -> None:
-        for announcer in server.middleware:
-            if isinstance(announcer, ListChangedNotifier):
-                announcer.end_streams()
+    def end_streams() -> None:
+        for middleware in server.middleware:
+            if isinstance(middleware, ListChangedNotifier):
+                middleware.end_streams()
 
-    return DisconnectOnShutdown(RequestSize(whole, options.max_request_bytes), stop_listening=stop_listening)
+    return DisconnectOnShutdown(RequestSizeLimit(whole, options.max_request_bytes), end_streams=end_streams)
 
 
 def _probes(server: FastMCP, hub: SkillHub) -> list[Route]:
-    """Return what stands outside the guard, because a probe addresses the server by its IP."""
+    """Return the routes outside the guard, because a probe addresses the server by its IP."""
 
     async def healthz(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
@@ -113,18 +113,18 @@ def _probes(server: FastMCP, hub: SkillHub) -> list[Route]:
         if server.auth is None or request.user.is_authenticated:
             return readiness(hub)
         if "authorization" in request.headers:
-            # Else a token could be tried here by who is not let try it at /mcp.
+            # Otherwise tokens could be guessed here instead of at /mcp.
             return JSONResponse({"index": "not told"}, status_code=401, headers={"www-authenticate": "Bearer"})
-        return readiness(hub, to_a_stranger=True)
+        return readiness(hub, anonymous=True)
 
     bearers = [] if server.auth is None else server.auth.get_middleware()
     return [Route("/healthz", healthz), Route("/readyz", readyz, middleware=bearers)]
 
 
-def readiness(hub: SkillHub, *, to_a_stranger: bool = False) -> JSONResponse:
+def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
     """Return 200 with the state of the index, the number of skills and the digest; 503 while none can be served.
 
-    A stranger is told the state alone.
+    An `anonymous` client, of a server with authentication, gets the state alone.
     """
     view = hub.peek()
     if view is None or view.index is None:
@@ -133,28 +133,28 @@ def readiness(hub: SkillHub, *, to_a_stranger: bool = False) -> JSONResponse:
     try:
         hub.access.now()
     except PolicyUnreadable as error:
-        problem = {} if to_a_stranger else {"problem": error.message}
+        problem = {} if anonymous else {"problem": error.message}
         return JSONResponse({"index": "refused", **problem}, status_code=503)
     report = {"index": "degraded" if view.problem is not None else "ready"}
-    if to_a_stranger:
+    if anonymous:
         return JSONResponse(report)
     return JSONResponse({**report, "skills": len(hub.skills()), "digest": view.snapshot.digest})
 
 
 def serve_http(server: FastMCP, hub: SkillHub, options: HttpOptions) -> None:
-    """Listen until told to stop. Raises InvalidSetting when the address cannot be had."""
-    end_well_when_told()
+    """Serve until the process is told to stop. Raises InvalidSetting for an address that cannot be used."""
+    exit_cleanly_on_sigterm()
     with listening(options) as listener:
         make_uvicorn(make_http_app(server, hub, options), options).run(sockets=[listener])
 
 
 def make_uvicorn(app: DisconnectOnShutdown, options: HttpOptions) -> GracefulServer:
-    """Return what runs the application."""
+    """Return the uvicorn server that runs the application."""
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
-        ws="none",  # the protocol has no WebSockets: their library is not loaded
+        ws="none",  # MCP uses no WebSockets, so their library is not loaded
         server_header=False,
         forwarded_allow_ips=list(options.trusted_proxies),
         timeout_graceful_shutdown=GRACE_SECONDS,
@@ -164,7 +164,7 @@ def make_uvicorn(app: DisconnectOnShutdown, options: HttpOptions) -> GracefulSer
 
 @contextmanager
 def listening(options: HttpOptions) -> Iterator[socket.socket]:
-    """Listen at the address, and say so. Raises InvalidSetting when it cannot be had."""
+    """Listen at the address, and log it. Raises InvalidSetting for one that cannot be used."""
     listener = _listen(options.host, options.port)
     try:
         host, port = listener.getsockname()[:2]
@@ -184,11 +184,11 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        # From here on a client that was told the address waits to be served, and is not turned away.
+        # From here on a client that knows the address waits to be served, and is not refused.
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise InvalidSetting(
-            "--port", str(port), f"cannot be listened on at {host}: {error.strerror}", hint="choose another port"
+            "--port", str(port), f"is not available at {host}: {error.strerror}", hint="choose another port"
         ) from error
     return listener

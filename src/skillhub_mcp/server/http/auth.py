@@ -1,7 +1,7 @@
-"""Who is let in over HTTP? The bearers of one token, of a file of tokens, and of tokens that an issuer signed.
+"""Authentication over HTTP: by one token, by a file of tokens, and by tokens that an issuer signed (JWT).
 
-What is not understood lets nobody in: a file that became malformed, a signature, a filter of skills in a claim. No
-token is logged, shown or kept; what goes on to the tools is `CallerToken`.
+Whatever is not understood authenticates nobody: a malformed file, a signature, a filter of skills in a claim. No token
+is logged, shown or stored; the tools get a `CallerToken` without the secret.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from starlette.routing import Route
 from skillhub_mcp.errors import RateLimited, TokensUnreadable
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, digest_of, filter_of
 from skillhub_mcp.policy.files import PolicyFile
-from skillhub_mcp.server.http.callers import Caller, CallerToken
-from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many
+from skillhub_mcp.server.callers import Caller, CallerToken
+from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
 from skillhub_mcp.skills.visibility import Visibility
 
 log = logging.getLogger(__name__)
 
 MCP_PATH = "/mcp"
 
-# Signatures whose keys an issuer can publish. A shared secret (HS256) is none, and `none` is no signature.
+# Signatures with public keys. HS256 uses a shared secret, and `none` is no signature.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _SKILLS_CLAIM, _CATEGORIES_CLAIM = "skillhub_skills", "skillhub_categories"
-_ONE_TOKEN = "token"  # noqa: S105 - what the bearer of SKILLHUB_TOKEN goes by
-_SHOWN_NAME = 128
+_ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
+_MAX_NAME = 128
 
 
 @dataclass(frozen=True, slots=True)
 class JwtOptions:
-    """Whose signed tokens are taken: who must have issued them, for whom, and where the issuer's keys are."""
+    """Which signed tokens are accepted: their issuer, their audience, and the URL of the issuer's keys (JWKS)."""
 
     issuer: str
     audience: str
@@ -53,7 +53,7 @@ class JwtOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """Which tokens are taken; an empty `token`, and None, stand for none. `public_url` is /mcp as clients reach it."""
+    """Which tokens are accepted; an empty `token`, or None, is none. `public_url` is the URL of /mcp for clients."""
 
     token: str = field(repr=False)
     tokens: PolicyFile[Tokens] | None
@@ -62,7 +62,7 @@ class AuthOptions:
 
 
 class HubTokenVerifier(TokenVerifier):
-    """Lets bearers in, and tells clients of the issuer where a token is to be had (RFC 9728)."""
+    """Verifies tokens, and tells clients which authorization server issues them (RFC 9728)."""
 
     def __init__(self, options: AuthOptions) -> None:
         super().__init__(base_url=options.public_url.removesuffix(MCP_PATH) or None)
@@ -74,35 +74,35 @@ class HubTokenVerifier(TokenVerifier):
         self._wrong = WrongTokens()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return who bears `token`, or None where nobody knows it."""
+        """Return the bearer of `token`, or None for an unknown one."""
         digest = digest_of(token)
         if self._digest is not None and hmac.compare_digest(digest, self._digest):
-            return _callers_token(_ONE_TOKEN, Caller(_ONE_TOKEN))
-        # How long a look-up takes tells something of a digest at most, and a digest tells nothing of its token.
-        known = self._kept().get(digest)
+            return _caller_token(_ONE_TOKEN, Caller(_ONE_TOKEN))
+        # The time of a look-up can reveal a part of a digest at most, and a digest reveals nothing about its token.
+        known = self._tokens_by_digest().get(digest)
         if known is not None:
             visibility = known.visibility if known.visibility.limits else None
-            return _callers_token(f"named {known.name}", Caller(known.name, visibility))
+            return _caller_token(f"named {known.name}", Caller(known.name, visibility))
         return None if self._jwt is None else await self._jwt.verify(token)
 
     def get_routes(self, mcp_path: str | None = None) -> list[Route]:
-        """Return the route of the protected resource's metadata, where there is an issuer to tell of."""
+        """Return the route of the protected resource's metadata, if there is an issuer."""
         if self._issuer is None or self.base_url is None:
             return []
         return RemoteAuthProvider(self, [AnyHttpUrl(self._issuer)], self.base_url).get_routes(mcp_path)
 
     def get_middleware(self) -> list[Any]:
-        """Return FastMCP's middleware, with a bound on wrong tokens in the one that looks at them."""
+        """Return FastMCP's middleware, with a limit for wrong tokens in the one that verifies them."""
         _, *rest = super().get_middleware()
         backend = _Backend(self, self._wrong)
         return [Middleware(AuthenticationMiddleware, backend=backend, on_error=_refused), *rest]
 
-    def _kept(self) -> Mapping[str, Token]:
+    def _tokens_by_digest(self) -> Mapping[str, Token]:
         try:
             tokens = None if self._file is None else self._file.read()
         except TokensUnreadable as error:
             if error.message != self._problem:
-                log.error("%s (%s): nobody with a token of it is let in until it is mended", error.message, error.path)  # noqa: TRY400 - its sentence says it all
+                log.error("%s (%s): none of its tokens is accepted until it is fixed", error.message, error.path)  # noqa: TRY400 - the message is enough
             self._problem = error.message
             return {}
         self._problem = ""
@@ -110,10 +110,10 @@ class HubTokenVerifier(TokenVerifier):
 
 
 class _SignedTokens:
-    """The tokens of one issuer, by FastMCP's verifiers."""
+    """The tokens of one issuer, verified by FastMCP."""
 
     def __init__(self, options: JwtOptions) -> None:
-        # Only who takes such tokens loads what checks them.
+        # Imported only where such tokens are accepted.
         from fastmcp.server.auth.providers.jwt import JWTVerifier
 
         self._verifiers = {
@@ -132,18 +132,18 @@ class _SignedTokens:
         found = None if verifier is None else await verifier.verify_token(token)
         if found is None:
             return None
-        name = _shown(found.subject or found.client_id)
+        name = _printable(found.subject or found.client_id)
         try:
             visibility = _filter(found)
         except BadTokens as problem:
-            log.warning("A signed token of %s is not taken: %s", name, problem)
+            log.warning("A signed token of %s is not accepted: %s", name, problem)
             return None
         caller = Caller(name, visibility if visibility.limits else None)
-        return _callers_token(f"signed {found.subject or found.client_id}", caller, found)
+        return _caller_token(f"signed {found.subject or found.client_id}", caller, found)
 
 
 class _Backend(BearerAuthBackend):
-    """Looks at a request's token, but for those of an address that sent too many wrong ones."""
+    """Verifies a request's token, unless its address has sent too many wrong ones."""
 
     def __init__(self, verifier: TokenVerifier, wrong: WrongTokens) -> None:
         super().__init__(verifier)
@@ -159,9 +159,9 @@ class _Backend(BearerAuthBackend):
             raise _TooManyWrongTokens(refused)
         found: tuple[AuthCredentials, AuthenticatedUser] | None = await super().authenticate(conn)
         if found is None:
-            self._wrong.was_wrong(address, token)
+            self._wrong.record_wrong(address, token)
         else:
-            self._wrong.was_right(token)
+            self._wrong.record_accepted(token)
         return found
 
 
@@ -173,21 +173,21 @@ class _TooManyWrongTokens(AuthenticationError):
 
 def _refused(_: HTTPConnection, error: AuthenticationError) -> Response:
     assert isinstance(error, _TooManyWrongTokens)  # noqa: S101 - for the type checker
-    return too_many(error.error)
+    return too_many_requests(error.error)
 
 
 def _filter(signed: AccessToken) -> Visibility:
-    """Return the filter in a token's claims. Raises BadTokens for a token that FastMCP takes and we do not."""
+    """Return the filter in a token's claims. Raises BadTokens for a token that is not accepted."""
     if signed.expires_at is None:
-        raise BadTokens("it never expires, so that nobody could take it back")
-    begins = signed.claims.get("nbf", 0)
-    if not isinstance(begins, int | float) or begins > time.time():
-        raise BadTokens("its time has not come")
+        raise BadTokens("it never expires, so it could not be revoked")
+    not_before = signed.claims.get("nbf", 0)
+    if not isinstance(not_before, int | float) or not_before > time.time():
+        raise BadTokens("it is not valid yet")
     return filter_of(signed.claims.get(_SKILLS_CLAIM, NOT_GIVEN), signed.claims.get(_CATEGORIES_CLAIM, NOT_GIVEN))
 
 
-def _callers_token(client_id: str, caller: Caller, signed: AccessToken | None = None) -> CallerToken:
-    """Return what goes on to the tools. The `client_id` tells callers apart, also those of two kinds and one name."""
+def _caller_token(client_id: str, caller: Caller, signed: AccessToken | None = None) -> CallerToken:
+    """Return the token for the tools. The `client_id` distinguishes callers, also two with one name and other kinds."""
     return CallerToken(
         token="",
         client_id=client_id,
@@ -199,6 +199,6 @@ def _callers_token(client_id: str, caller: Caller, signed: AccessToken | None = 
     )
 
 
-def _shown(name: str) -> str:
-    """Return a name that somebody else gave as one line that a log may hold."""
-    return "".join(sign if sign.isprintable() else "?" for sign in name[:_SHOWN_NAME])
+def _printable(name: str) -> str:
+    """Return a name from outside as a single line for a log."""
+    return "".join(character if character.isprintable() else "?" for character in name[:_MAX_NAME])

@@ -1,4 +1,4 @@
-"""What is told at /metrics, and to whom? Numbers alone; where the server asks for tokens, to who has one."""
+"""The route /metrics: numbers alone, and on a server with authentication only for bearers of a token."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Exposition = Callable[[str], tuple[bytes, str]]
 
 
 def metrics_route(server: FastMCP, exposition: Exposition) -> Route:
-    """Return the route, for beside the probes: a scraper addresses the server by its IP too.
+    """Return the route, which belongs beside the probes: a scraper addresses the server by its IP too.
 
-    `exposition` returns the numbers in the form that an Accept header asks for, and that form's name.
+    `exposition` returns the numbers in the format that an Accept header asks for, and its media type.
     """
 
     def metrics(request: Request) -> Response:
         if server.auth is not None and not request.user.is_authenticated:
             return Response(status_code=401, headers={"www-authenticate": "Bearer"})
-        body, form = exposition(request.headers.get("accept", ""))
-        return Response(body, headers={"content-type": form})
+        body, media_type = exposition(request.headers.get("accept", ""))
+        return Response(body, headers={"content-type": media_type})
 
     bearers = [] if server.auth is None else server.auth.get_middleware()
     return Route("/metrics", metrics, middleware=bearers)

@@ -1,6 +1,6 @@
-"""How much may one client ask over HTTP? Requests a minute, wrong tokens a minute, and bytes in a request.
+"""Limits of what one client may send over HTTP: requests a minute, wrong tokens a minute, and bytes in a request.
 
-Plain ASGI, because each request passes here, and what is kept of clients is bounded, because anybody can be one.
+Plain ASGI, because every request passes through it. The memory for clients is bounded, because anybody can be one.
 """
 
 from __future__ import annotations
@@ -9,90 +9,83 @@ import hashlib
 import ipaddress
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillhub_mcp.errors import RateLimited, RequestTooLarge, SkillHubError
-from skillhub_mcp.server.http.callers import CallerToken
-from skillhub_mcp.server.middleware.error_handling import JSONRPC_CODE, error_data, error_text
+from skillhub_mcp.lru import LRUCache
+from skillhub_mcp.server.callers import CallerToken
+from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 
 WRONG_TOKENS_A_MINUTE = 60
 
-_KEPT_CLIENTS = 10_000
-_KEPT_TOKENS = 10_000
+_MAX_CLIENTS = 10_000
+_MAX_TOKENS = 10_000
 _SECONDS = 60.0
 
 
-class Buckets:
-    """A bucket for each client, which holds as much as a minute allows and fills evenly over one."""
+class TokenBuckets:
+    """A token bucket for each client, which holds one minute's requests and is refilled evenly over a minute."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_minute = per_minute
         self._clock = clock
-        # How much was in each, and when. Who was heard of longest ago goes, and begins anew with a full one.
-        self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        # The level of each bucket, and when it was measured. A client that was dropped starts with a full one.
+        self._levels: LRUCache[str, tuple[float, float]] = LRUCache(_MAX_CLIENTS)
 
     def wait(self, client: str) -> int:
-        """Return 0 where there is something in the client's bucket, else in how many seconds there is."""
-        return self._wait(self._left(client, self._clock()))
+        """Return 0 if the client may send a request now, else in how many seconds it may."""
+        return self._seconds(self._level(client, self._clock()))
 
     def take(self, client: str) -> int:
-        """Take one out of the client's bucket if there is one, and return what `wait` would have."""
+        """Count a request if the client may send one now, and return what `wait` would have returned."""
         now = self._clock()
-        left = self._left(client, now)
-        if left >= 1:
-            self._known[client] = (left - 1, now)
-            self._known.move_to_end(client)
-            if len(self._known) > _KEPT_CLIENTS:
-                self._known.popitem(last=False)
-        return self._wait(left)
+        level = self._level(client, now)
+        if level >= 1:
+            self._levels.put(client, (level - 1, now))
+        return self._seconds(level)
 
-    def _left(self, client: str, now: float) -> float:
-        left, at = self._known.get(client, (float(self.per_minute), now))
-        return min(self.per_minute, left + (now - at) * self.per_minute / _SECONDS)
+    def _level(self, client: str, now: float) -> float:
+        level, measured = self._levels.get(client) or (float(self.per_minute), now)
+        return min(self.per_minute, level + (now - measured) * self.per_minute / _SECONDS)
 
-    def _wait(self, left: float) -> int:
-        return 0 if left >= 1 else math.ceil((1 - left) * _SECONDS / self.per_minute)
+    def _seconds(self, level: float) -> int:
+        return 0 if level >= 1 else math.ceil((1 - level) * _SECONDS / self.per_minute)
 
 
 class WrongTokens:
-    """Whose tokens are not even looked at for a while: an address that sent too many which nobody knows.
+    """The limit for wrong tokens: an address that sent too many has to wait before another one is verified.
 
-    A token that was let in before is looked at all the same, so that a neighbour's guesses lock nobody out.
+    A token that was accepted before is verified all the same, so that a neighbour's guesses lock nobody out.
     """
 
     def __init__(self, *, per_minute: int = WRONG_TOKENS_A_MINUTE, clock: Callable[[], float] = time.monotonic) -> None:
-        self._buckets = Buckets(per_minute, clock=clock)
-        self._let_in: OrderedDict[bytes, None] = OrderedDict()
+        self._buckets = TokenBuckets(per_minute, clock=clock)
+        self._accepted: LRUCache[bytes, None] = LRUCache(_MAX_TOKENS)
 
     def wait(self, address: str, token: str) -> RateLimited | None:
-        """Return why `token` is not looked at now, or None."""
+        """Return the error if `token` is not verified now, or None."""
         seconds = self._buckets.wait(address)
-        if not seconds or _mark(token) in self._let_in:
+        if not seconds or _digest(token) in self._accepted:
             return None
         return RateLimited("wrong tokens", per_minute=self._buckets.per_minute, seconds=seconds)
 
-    def was_right(self, token: str) -> None:
-        """Note that `token` was let in."""
-        mark = _mark(token)
-        self._let_in[mark] = None
-        self._let_in.move_to_end(mark)
-        if len(self._let_in) > _KEPT_TOKENS:
-            self._let_in.popitem(last=False)
+    def record_accepted(self, token: str) -> None:
+        """Record that `token` was accepted."""
+        self._accepted.put(_digest(token), None)
 
-    def was_wrong(self, address: str, token: str) -> None:
-        """Note that nobody knows `token`, or nobody any more."""
-        self._let_in.pop(_mark(token), None)
+    def record_wrong(self, address: str, token: str) -> None:
+        """Record that `token` is unknown, or no longer valid."""
+        self._accepted.pop(_digest(token))
         self._buckets.take(address)
 
 
 class RateLimit:
-    """ASGI: answers 429 to a client that asks more than its bucket holds. Stands behind authentication."""
+    """ASGI middleware: answers 429 to a client that sends more than its bucket allows. Runs after authentication."""
 
-    def __init__(self, app: ASGIApp, buckets: Buckets) -> None:
+    def __init__(self, app: ASGIApp, buckets: TokenBuckets) -> None:
         self._app = app
         self._buckets = buckets
 
@@ -101,13 +94,13 @@ class RateLimit:
             seconds = self._buckets.take(_client(scope))
             if seconds:
                 error = RateLimited("requests", per_minute=self._buckets.per_minute, seconds=seconds)
-                await too_many(error)(scope, receive, send)
+                await too_many_requests(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-class RequestSize:
-    """ASGI: answers 413 to a request of more than `max_bytes`, before anything looks into it."""
+class RequestSizeLimit:
+    """ASGI middleware: answers 413 to a request of more than `max_bytes`, before anything parses it."""
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self._app = app
@@ -119,14 +112,14 @@ class RequestSize:
             return
         headers = dict(scope["headers"])
         if b"transfer-encoding" in headers:
-            await self._unannounced(scope, receive, send)
+            await self._read_chunks(scope, receive, send)
         elif int(headers.get(b"content-length", b"0")) > self._max_bytes:
             await self._refuse(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _unannounced(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read a body that comes in chunks, as far as it may be long, and hand it on."""
+    async def _read_chunks(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read a body that comes in chunks, up to the limit, and pass it on."""
         body = bytearray()
         more = True
         while more:
@@ -138,34 +131,34 @@ class RequestSize:
             if len(body) > self._max_bytes:
                 await self._refuse(scope, receive, send)
                 return
-        whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
+        pending: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 
-        async def first_the_body() -> Message:
-            nonlocal whole
-            given, whole = whole, None
-            return await receive() if given is None else given
+        async def receive_body_first() -> Message:
+            nonlocal pending
+            message, pending = pending, None
+            return await receive() if message is None else message
 
-        await self._app(scope, first_the_body, send)
+        await self._app(scope, receive_body_first, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # What is still to come of the body would be taken for the next request.
+        # The rest of the body would be taken for the next request.
         response = refusal(RequestTooLarge(self._max_bytes), status=413, headers={"connection": "close"})
         await response(scope, receive, send)
 
 
-def too_many(error: RateLimited) -> JSONResponse:
-    """Return the answer 429."""
+def too_many_requests(error: RateLimited) -> JSONResponse:
+    """Return the response 429."""
     return refusal(error, status=429, headers={"retry-after": str(error.seconds)})
 
 
 def refusal(error: SkillHubError, *, status: int, headers: dict[str, str]) -> JSONResponse:
-    """Return an answer that reads as a JSON-RPC error to a client, and as a sentence to a person."""
-    told = {"code": JSONRPC_CODE, "message": error_text(error), "data": error_data(error)}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, status_code=status, headers=headers)
+    """Return a response that is a JSON-RPC error to a client, and a sentence to a person."""
+    content = {"code": JSONRPC_CODE, "message": error_text(error), "data": error_data(error)}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": content}, status_code=status, headers=headers)
 
 
 def address_of(scope: Scope) -> str:
-    """Return what a request's address counts as. Who has one IPv6 address has the 64 bits behind it too."""
+    """Return the address that a request counts for: all of a /64 network is one, as one IPv6 client has the whole."""
     client = scope.get("client")
     if client is None:
         return ""
@@ -183,5 +176,5 @@ def _client(scope: Scope) -> str:
     return f"token {token.client_id}" if isinstance(token, CallerToken) else f"address {address_of(scope)}"
 
 
-def _mark(token: str) -> bytes:
+def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -1,7 +1,7 @@
-"""How does a server over HTTP stop? What is being answered is answered; streams without an end of their own are ended.
+"""Graceful shutdown over HTTP: requests in flight are answered, and streams without an end of their own are ended.
 
-Such a stream is the GET of the older era, or what `subscriptions/listen` answers in the newer one: both wait for
-whatever may come, and would keep a server that wants to stop until its patience is over.
+Such a stream is the GET of the 2025-11-25 protocol, or the answer to `subscriptions/listen` in the 2026-07-28 protocol:
+both wait for events, and would hold up a server that is stopping until its grace period is over.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class DisconnectOnShutdown:
-    """An ASGI application that can be told that its process is about to end. `stop_listening` ends what listens."""
+    """An ASGI application that ends its streams on `stop`. `end_streams` ends those of `subscriptions/listen`."""
 
-    def __init__(self, app: ASGIApp, *, stop_listening: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, *, end_streams: Callable[[], None]) -> None:
         self._app = app
-        self._stop_listening = stop_listening
+        self._end_streams = end_streams
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """End the streams that only their clients would end. From the loop that runs the application."""
+        """End the streams that only their clients would end. To be called in the application's loop."""
         self._stopping.set()
-        self._stop_listening()
+        self._end_streams()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "GET":
@@ -40,50 +40,50 @@ class DisconnectOnShutdown:
             await self._app(scope, receive, send)
 
     async def _until_stopped(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, which hears when the server stops that its client went away."""
-        open_still = False
+        """Answer a request, to which a stop of the server looks like a disconnect of its client."""
+        is_open = False
 
-        async def noting(message: Message) -> None:
-            nonlocal open_still
-            open_still = message["type"] == "http.response.start" or message.get("more_body", False)
+        async def send_and_track(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
 
-        async def next_message() -> Message:
-            heard = asyncio.ensure_future(receive())
+        async def receive_or_disconnect() -> Message:
+            message = asyncio.ensure_future(receive())
             stop = asyncio.ensure_future(self._stopping.wait())
             try:
-                await asyncio.wait((heard, stop), return_when=asyncio.FIRST_COMPLETED)
-                return heard.result() if heard.done() else {"type": "http.disconnect"}
+                await asyncio.wait((message, stop), return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
             finally:
-                heard.cancel()
+                message.cancel()
                 stop.cancel()
 
-        await self._app(scope, next_message, noting)
-        if open_still and self._stopping.is_set():
-            # A stream that ends as it should is taken up again elsewhere; one that breaks off is an error to a client.
+        await self._app(scope, receive_or_disconnect, send_and_track)
+        if is_open and self._stopping.is_set():
+            # A client resumes a stream with a proper end elsewhere; one that breaks off is an error.
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn's server, which tells its application before it waits for the answers in flight."""
+    """A uvicorn server that stops its application before it waits for the requests in flight."""
 
     def __init__(self, config: uvicorn.Config, app: DisconnectOnShutdown) -> None:
         super().__init__(config)
         self._app = app
-        # It would end, half a second after the signal, every stream of the older era: also the answers in flight.
+        # It would end every stream half a second after the signal, also answers in flight (2025-11-25 protocol).
         AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # the package declares no types
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop. Calls that are being answered have the time that the configuration gives them."""
+        """Stop. Calls in flight have the configured grace period."""
         self._app.stop()
         await super().shutdown(sockets=sockets)
 
 
-def end_well_when_told() -> None:
-    """Let SIGTERM end this process with code 0, also before it serves; uvicorn raises it again when it has stopped."""
+def exit_cleanly_on_sigterm() -> None:
+    """Exit with code 0 on SIGTERM, also before the server runs; uvicorn raises the signal again when it has stopped."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGTERM, _exit)
 
 
-def _leave(_: int, __: FrameType | None) -> NoReturn:
+def _exit(_: int, __: FrameType | None) -> NoReturn:
     sys.exit(0)

@@ -1,6 +1,6 @@
-"""How do several processes answer at one address? One listens and looks after the others, which answer.
+"""Worker processes: one process listens and supervises the others, which answer at the same address.
 
-They are spawned and never forked, which LanceDB does not survive; each makes its hub for itself, and they share the
+They are spawned and never forked, because LanceDB does not survive a fork. Each makes its own hub, and they share the
 database as other servers do.
 """
 
@@ -23,29 +23,29 @@ from types import FrameType
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.server.http.app import GRACE_SECONDS, HttpOptions, listening
-from skillhub_mcp.server.http.shutdown import GracefulServer, end_well_when_told
+from skillhub_mcp.server.http.shutdown import GracefulServer, exit_cleanly_on_sigterm
 
 log = logging.getLogger(__name__)
 
 MakeServer = Callable[[], GracefulServer]
 
-# A worker that ends sooner than this has not begun well; when so many in a row have not, none will.
-_SETTLED_SECONDS = 10.0
-_MOST_FALSE_STARTS = 5
-# On top of the time that a worker gives the answers in flight.
-_LEAVING_SECONDS = 5.0
+# A worker that ends sooner than this has failed to start; after so many failures in a row no more are started.
+_START_SECONDS = 10.0
+_MAX_FAILED_STARTS = 5
+# In addition to the grace period for requests in flight.
+_EXIT_SECONDS = 5.0
 
 
 def serve_by_workers(make_server: MakeServer, options: HttpOptions, count: int) -> bool:
-    """Answer by `count` processes until told to stop; one that ends before is replaced.
+    """Serve with `count` processes until this one is told to stop; a process that ends earlier is replaced.
 
-    `make_server` travels to each and is called there. Return whether they stayed up until then. Raises InvalidSetting
-    when the address cannot be had, and KeyboardInterrupt.
+    `make_server` is pickled and called in each. Return whether they kept running until then. Raises InvalidSetting
+    for an address that cannot be used, and KeyboardInterrupt.
     """
-    with _told_to_stop() as told, listening(options) as listener:
+    with _stop_signals() as signals, listening(options) as listener:
         workers = _Workers(make_server, listener, count)
         try:
-            return workers.look_after(told)
+            return workers.supervise(signals)
         finally:
             workers.stop()
 
@@ -54,57 +54,57 @@ class _Workers:
     def __init__(self, make_server: MakeServer, listener: socket.socket, count: int) -> None:
         self._make_server = make_server
         self._listener = listener
-        self._spawning = multiprocessing.get_context("spawn")
-        self._working = [self._begun() for _ in range(count)]
+        self._context = multiprocessing.get_context("spawn")
+        self._workers = [self._start() for _ in range(count)]
 
-    def look_after(self, told: socket.socket) -> bool:
-        """Replace whoever ends until something is said; return False once that has no prospects."""
-        false_starts = 0
-        while told not in wait([told, *(process.sentinel for process, _ in self._working)]):
-            for number, (process, began) in enumerate(self._working):
+    def supervise(self, signals: socket.socket) -> bool:
+        """Replace workers that end until a signal arrives; return False after too many failed starts in a row."""
+        failed_starts = 0
+        while signals not in wait([signals, *(process.sentinel for process, _ in self._workers)]):
+            for number, (process, started) in enumerate(self._workers):
                 if process.is_alive():
                     continue
                 process.join()
-                false_starts = false_starts + 1 if time.monotonic() - began < _SETTLED_SECONDS else 0
-                if false_starts >= _MOST_FALSE_STARTS:
-                    log.error("%d workers in a row ended soon after they began: no more are tried", false_starts)
+                failed_starts = failed_starts + 1 if time.monotonic() - started < _START_SECONDS else 0
+                if failed_starts >= _MAX_FAILED_STARTS:
+                    log.error("%d workers in a row ended soon after they started: giving up", failed_starts)
                     return False
-                log.warning("Worker %s ended with %s: another takes its place", process.pid, process.exitcode)
-                self._working[number] = self._begun()
+                log.warning("Worker %s ended with %s and is replaced", process.pid, process.exitcode)
+                self._workers[number] = self._start()
         return True
 
     def stop(self) -> None:
-        """Have every worker answer what it is at and end; one that takes too long is killed."""
-        for process, _ in self._working:
+        """Let every worker finish its requests and end; one that takes too long is killed."""
+        for process, _ in self._workers:
             process.terminate()
-        until = time.monotonic() + GRACE_SECONDS + _LEAVING_SECONDS
-        for process, _ in self._working:
+        until = time.monotonic() + GRACE_SECONDS + _EXIT_SECONDS
+        for process, _ in self._workers:
             process.join(max(0.0, until - time.monotonic()))
             if process.is_alive():
                 process.kill()
                 process.join()
 
-    def _begun(self) -> tuple[SpawnProcess, float]:
-        process = self._spawning.Process(target=_work, args=(self._make_server, self._listener))
+    def _start(self) -> tuple[SpawnProcess, float]:
+        process = self._context.Process(target=_work, args=(self._make_server, self._listener))
         process.start()
         return process, time.monotonic()
 
 
 def _work(make_server: MakeServer, listener: socket.socket) -> None:
-    """Be a worker."""
-    end_well_when_told()
+    """Run a worker."""
+    exit_cleanly_on_sigterm()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        # Ctrl+C is typed to all of them at once.
+        # Ctrl+C sends SIGINT to all processes at once.
         with contextlib.suppress(KeyboardInterrupt):
             make_server().run(sockets=[listener])
     except SkillHubError as error:
-        log.error("A worker cannot begin: %s", error.message)  # noqa: TRY400 - its sentence says it all
+        log.error("A worker cannot start: %s", error.message)  # noqa: TRY400 - the message is enough
         sys.exit(1)
 
 
 def _end_with_parent() -> None:
-    """Stop when whoever looks after this process is gone, rather than hold its address for ever."""
+    """Stop when the supervising process is gone, instead of holding the address for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -112,23 +112,23 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[socket.socket]:
-    """Yield what has something to read once SIGTERM or SIGINT came; after the latter, raise KeyboardInterrupt."""
-    heard, said = socket.socketpair()
-    said.setblocking(False)
-    seen: list[int] = []
+def _stop_signals() -> Iterator[socket.socket]:
+    """Yield a socket that is readable after SIGTERM or SIGINT; after the latter, raise KeyboardInterrupt."""
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    received: list[int] = []
 
-    def tell(number: int, _: FrameType | None) -> None:
-        seen.append(number)
+    def handle(number: int, _: FrameType | None) -> None:
+        received.append(number)
         with contextlib.suppress(BlockingIOError):
-            said.send(b".")
+            writer.send(b".")
 
-    before = {number: signal.signal(number, tell) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        with heard, said:
-            yield heard
+        with reader, writer:
+            yield reader
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if signal.SIGINT in seen:
+    if signal.SIGINT in received:
         raise KeyboardInterrupt

@@ -1,7 +1,7 @@
-"""Who agrees? Asks the client's user where the rules leave something open, in either protocol era (seed 000 §8.1).
+"""Consent: asks the client's user for what the rules neither allow nor deny, in both protocol versions.
 
-In the older era the server asks while the call waits. In the newer one the answer to the call is a question, and the
-client calls again with the person's reply. A client that cannot ask gets CONFIRMATION_REQUIRED (DECISIONS 25).
+In the 2025-11-25 protocol the server asks while the call waits. In the 2026-07-28 protocol the answer to the call is a
+question, and the client calls again with the person's reply. A client that cannot ask gets CONFIRMATION_REQUIRED.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 from skillhub_mcp.disclosure.sanitization import shortened, visible
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied
 from skillhub_mcp.policy.access import Access
-from skillhub_mcp.policy.rules import Action
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
 
 log = logging.getLogger(__name__)
@@ -32,13 +32,18 @@ log = logging.getLogger(__name__)
 _QUESTION = "skillhub-permission"
 _ONCE, _ALWAYS, _NO = "once", "always", "no"
 _SHOWN_DESCRIPTION = 500
+_ACTIONS = {
+    Action.LOAD: "load the skill",
+    Action.READ: "read files of the skill",
+    Action.RUN: "run commands of the skill",
+}
 
 
 class ConsentMiddleware(Middleware):
-    """Stops what a rule denies, and asks about what needs a person's word.
+    """Stops calls that a rule denies, and asks about those that need a person's agreement.
 
-    `remember` keeps a rule for a skill of that name; without it, as over HTTP, where the answer is one client's and
-    the rules are everybody's, an answer holds for the session.
+    `remember` saves a rule for the skill of that name. Without it an answer holds for the session: over HTTP the
+    answer is one client's, and the rules apply to all clients.
     """
 
     def __init__(self, access: Access, sessions: Sessions, *, remember: Callable[[Action, str], None] | None) -> None:
@@ -51,26 +56,26 @@ class ConsentMiddleware(Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
-        # Whether a few small files are still the same is known sooner than a thread could be asked. Where the disk that
-        # they are on stands still, so does every answer, whichever way it asks.
+        # In the event loop: to check whether a few small files have changed takes less time than a switch to a thread.
+        # A disk that hangs stops every answer either way.
         self._access.now().check_tool(context.message.name)
-        return await self._agreed(context, call_next, InputRequiredToolResult)
+        return await self._with_consent(context, call_next, InputRequiredToolResult)
 
     async def on_get_prompt(
         self,
         context: MiddlewareContext[mcp_types.GetPromptRequestParams],
         call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
     ) -> Any:
-        return await self._agreed(context, call_next, InputRequiredPromptResult)
+        return await self._with_consent(context, call_next, InputRequiredPromptResult)
 
     async def on_read_resource(
         self,
         context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
         call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
     ) -> Any:
-        return await self._agreed(context, call_next, InputRequiredResourceResult)
+        return await self._with_consent(context, call_next, InputRequiredResourceResult)
 
-    async def _agreed(
+    async def _with_consent(
         self,
         context: MiddlewareContext[Any],
         call_next: CallNext[Any, Any],
@@ -80,64 +85,69 @@ class ConsentMiddleware(Middleware):
         try:
             return await call_next(context)
         except FastMCPError as error:
-            asked = _confirmation(error)
-            if asked is None or client is None or not _can_ask(client):
+            required = _confirmation_required(error)
+            if required is None or client is None or not _can_ask(client):
                 raise
         if is_stateless(client):
             reply = (client.input_responses or {}).get(_QUESTION)
-            # A reply counts for the question that it was given to, and for no other skill or act.
-            if client.request_state != _state(asked) or not isinstance(reply, mcp_types.ElicitResult):
-                return as_question(self._question(asked))
+            # A reply is valid for its own question, and for no other skill or action.
+            if client.request_state != _state(required) or not isinstance(reply, mcp_types.ElicitResult):
+                return as_question(self._question(required))
         else:
             try:
                 reply = await client.session.elicit(
-                    message=_message(asked), requested_schema=self._form(asked), related_request_id=client.request_id
+                    message=self._message(required),
+                    requested_schema=self._form(required),
+                    related_request_id=client.request_id,
                 )
             except MCPError as error:
-                log.warning("The client could not ask its person: %s", error)
-                raise asked from error
-        await self._take(reply, asked)
+                log.warning("The client could not ask its user: %s", error)
+                raise required from error
+        await self._apply(reply, required)
         return await call_next(context)
 
-    async def _take(self, reply: mcp_types.ElicitResult, asked: ConfirmationRequired) -> None:
+    async def _apply(self, reply: mcp_types.ElicitResult, required: ConfirmationRequired) -> None:
         answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
-        if answer == _NO or answer not in self._answers(asked):
-            raise PermissionDenied(asked.tool, asked.skill_name, by_person=True)
-        self._sessions.current().grant((Action(asked.tool), asked.directory))
+        if answer == _NO or answer not in self._answers(required):
+            raise PermissionDenied(required.tool, required.skill_name, by_person=True)
+        action = self._action(required)
+        self._sessions.current().grant((action, required.directory))
         if answer == _ALWAYS and self._remember is not None:
-            await asyncio.to_thread(self._remember, Action(asked.tool), asked.rule_name)
+            await asyncio.to_thread(self._remember, action, required.rule_name)
 
-    def _answers(self, asked: ConfirmationRequired) -> list[str]:
-        # A skill whose name has no letters is known to no rule, so nothing can be remembered of it.
-        return [_ONCE, _NO] if self._remember is None or not asked.rule_name else [_ONCE, _ALWAYS, _NO]
+    def _action(self, required: ConfirmationRequired) -> Action:
+        action = self._access.tools.action(required.tool)
+        assert action is not None  # noqa: S101 - for the type checker: `Policy.check` names a tool of an action
+        return action
 
-    def _form(self, asked: ConfirmationRequired) -> dict[str, Any]:
-        answer = {"type": "string", "title": "Allow it?", "enum": self._answers(asked)}
+    def _message(self, required: ConfirmationRequired) -> str:
+        """Return the question. The skill's own text is quoted on one line, so that it cannot pass for the question."""
+        description = shortened(visible(required.description), _SHOWN_DESCRIPTION)
+        action = _ACTIONS[self._action(required)]
+        return f"The agent wants to {action} {required.skill_name!r}. Its description: {description!r}"
+
+    def _answers(self, required: ConfirmationRequired) -> list[str]:
+        # No rule can name a skill without letters in its name, so its answer cannot be remembered.
+        return [_ONCE, _NO] if self._remember is None or not required.rule_name else [_ONCE, _ALWAYS, _NO]
+
+    def _form(self, required: ConfirmationRequired) -> dict[str, Any]:
+        answer = {"type": "string", "title": "Allow it?", "enum": self._answers(required)}
         return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
 
-    def _question(self, asked: ConfirmationRequired) -> mcp_types.InputRequiredResult:
-        params = mcp_types.ElicitRequestFormParams(message=_message(asked), requested_schema=self._form(asked))
+    def _question(self, required: ConfirmationRequired) -> mcp_types.InputRequiredResult:
+        params = mcp_types.ElicitRequestFormParams(
+            message=self._message(required), requested_schema=self._form(required)
+        )
         return mcp_types.InputRequiredResult(
-            input_requests={_QUESTION: mcp_types.ElicitRequest(params=params)}, request_state=_state(asked)
+            input_requests={_QUESTION: mcp_types.ElicitRequest(params=params)}, request_state=_state(required)
         )
 
 
-def _message(asked: ConfirmationRequired) -> str:
-    """Return the question, with the skill's own words on one line that cannot pass for ours."""
-    description = shortened(visible(asked.description), _SHOWN_DESCRIPTION)
-    doing = {
-        Action.LOAD: "load the skill",
-        Action.READ: "read files of the skill",
-        Action.RUN: "run commands of the skill",
-    }
-    return f"The agent wants to {doing[Action(asked.tool)]} {asked.skill_name!r}. Its description: {description!r}"
+def _state(required: ConfirmationRequired) -> str:
+    return json.dumps([required.tool, required.directory])
 
 
-def _state(asked: ConfirmationRequired) -> str:
-    return json.dumps([asked.tool, asked.directory])
-
-
-def _confirmation(error: BaseException | None) -> ConfirmationRequired | None:
+def _confirmation_required(error: BaseException | None) -> ConfirmationRequired | None:
     while error is not None and not isinstance(error, ConfirmationRequired):
         error = error.__cause__
     return error
@@ -145,6 +155,6 @@ def _confirmation(error: BaseException | None) -> ConfirmationRequired | None:
 
 def _can_ask(client: Context) -> bool:
     capabilities = client.session.client_capabilities
-    asking = None if capabilities is None else capabilities.elicitation
-    # A client that says no more than that it can ask can show a form.
-    return asking is not None and (asking.form is not None or asking.url is None)
+    elicitation = None if capabilities is None else capabilities.elicitation
+    # A client that declares elicitation without a mode can show a form.
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)

@@ -1,4 +1,4 @@
-"""What of the person's own stands around each tool call? Runs their hooks before and after it (seed 004)."""
+"""Tool hooks: the person's own commands, run before and after each tool call."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class HookMiddleware(Middleware):
     ) -> Any:
         tool = context.message.name
         call = {"tool_name": tool, "tool_input": context.message.arguments or {}}
-        for hook in self._around(HookEvent.BEFORE, tool):
+        for hook in self._matching(HookEvent.BEFORE, tool):
             failure = await self._run(hook, call)
             if failure is not None:
                 raise BlockedByHook(tool, failure)
         result = await call_next(context)
-        # A question to the person is no result yet: the call comes again with the answer.
+        # A question to the person is not a result yet: the call is repeated with the answer.
         if isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult):
-            for hook in self._around(HookEvent.AFTER, tool):
-                failure = await self._run(hook, {**call, "tool_response": _told(result)})
+            for hook in self._matching(HookEvent.AFTER, tool):
+                failure = await self._run(hook, {**call, "tool_response": _response(result)})
                 if failure is not None:
                     log.warning("A PostToolUse hook for %s failed: %s", tool, failure)
         return result
 
-    def _around(self, event: HookEvent, tool: str) -> list[Hook]:
+    def _matching(self, event: HookEvent, tool: str) -> list[Hook]:
         return [hook for hook in self._hooks if hook.event is event and hook.matches(tool)]
 
     async def _run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
@@ -52,6 +52,6 @@ class HookMiddleware(Middleware):
         return (await asyncio.to_thread(run_hook, hook, payload)).failure
 
 
-def _told(result: ToolResult) -> dict[str, object]:
+def _response(result: ToolResult) -> dict[str, object]:
     content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
     return {"isError": bool(result.is_error), "content": content}

@@ -1,10 +1,10 @@
-"""What does a client's model hear before its first call? The server's instructions, within a budget of bytes.
+"""The server's instructions, which a client's model reads before its first call, within a budget of bytes.
 
-1. What the tools need comes first. What is left is shared by the lists that the sets `skill` and `context` promise and
-   by the card, which leaves out what a list has.
-2. Each client has a text of its own, made when it connects, of the skills that it may have. It is never changed for it
-   afterwards, so that its prompt cache holds (seed 004, seed 001 §7).
-3. A card that is late is left out: no client waits for it longer than a moment.
+1. The rules of the tools come first. The lists that the sets `skill` and `context` promise and the card share the
+   rest; the card leaves out skills that a list has.
+2. Each client has its own text, written when it connects, of the skills that it may use. The text never changes
+   afterwards, so that the client's prompt cache stays valid.
+3. A card that is late is left out: a client waits for it only a moment.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ CONTEXT = (
 )
 SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call Skill with its name."
 _AVAILABLE = "Available:"
-_BETWEEN = "\n\n"
+_SEPARATOR = "\n\n"
 
-# Reading ten thousand skills takes a part of it; a library that takes longer is told of by its tools alone. A server
+# Ten thousand skills are read in less time; a library that takes longer is described by its tools alone. A server
 # over HTTP is started once for many clients, and reads while it loads its index.
-_PATIENCE_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
-# Threads that nobody waits for any longer must not keep others waiting.
-_TEXTS_AT_ONCE = 4
+_TIMEOUT_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
+# Threads whose request has timed out must not block those of others.
+_MAX_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class CardOptions:
-    """How much the skills tell of themselves, and what decides which of them do.
+    """How much of each skill the instructions show, and what selects the skills.
 
-    `project` is the directory whose files say which skills fit, or empty for none; `used_before` returns the names of
-    the skills that were loaded before a day.
+    `project` is the directory whose files tell which skills fit, or empty; `used_before` returns the names of the
+    skills that were loaded before a day.
     """
 
     kind: Literal["off", "names", "full"]
@@ -73,7 +73,7 @@ class CardOptions:
 
 @dataclass(frozen=True, slots=True)
 class InstructionOptions:
-    """Which sets of tools the text is for, and what it may take. `catalogues` are the set `context`'s."""
+    """The tool sets that the text describes, and its size. `catalogues` are those of the agent-context tools."""
 
     transport: Transport
     tools: Sequence[str]
@@ -84,7 +84,7 @@ class InstructionOptions:
 
 
 class ServerInstructions(Middleware):
-    """Writes the instructions of one server, for each client. The skills are read when the first of them connects."""
+    """Writes the instructions of one server, for each client. The skills are read when the first client connects."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ServerInstructions(Middleware):
         context: MiddlewareContext[mcp_types.InitializeRequest],
         call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
     ) -> mcp_types.InitializeResult | None:
-        text = await self._written()
+        text = await self._write()
         result = await call_next(context)
         return result and result.model_copy(update={"instructions": text})
 
@@ -117,23 +117,23 @@ class ServerInstructions(Middleware):
         context: MiddlewareContext[mcp_types.DiscoverRequest],
         call_next: CallNext[mcp_types.DiscoverRequest, Any],
     ) -> Any:
-        text = await self._written()
+        text = await self._write()
         result = await call_next(context)
         if not isinstance(result, mcp_types.DiscoverResult):
             return result
         return result.model_copy(update={"instructions": text})
 
-    async def _written(self) -> str:
-        """Return the text for the client that is asking now, which is the rules alone where the skills are not had."""
+    async def _write(self) -> str:
+        """Return the text for the current client, which is the rules alone if the skills are not available in time."""
         if self._threads is None:
-            self._threads = anyio.CapacityLimiter(_TEXTS_AT_ONCE)
-        patience = None if self._promises_a_list else _PATIENCE_SECONDS[self._options.transport]
-        with anyio.move_on_after(patience):
+            self._threads = anyio.CapacityLimiter(_MAX_THREADS)
+        timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
+        with anyio.move_on_after(timeout):
             try:
-                # In a thread, which has this request's context: the hub knows there who is asking.
+                # The thread has this request's context, so the hub knows the caller there.
                 return await anyio.to_thread.run_sync(self._text, abandon_on_cancel=True, limiter=self._threads)
             except SkillHubError as error:
-                # The tools will say the same to whoever calls them; nothing keeps a client from connecting.
+                # The tools report the same error when called; a client can connect nevertheless.
                 log.warning("The instructions name no skills: %s", error.message)
                 return self._rules
         log.debug("The instructions name no skills: they are still being read")
@@ -143,25 +143,25 @@ class ServerInstructions(Middleware):
         text = self._rules
         lists = self._lists()
         for number, write in enumerate(lists):
-            # Each may take its share of what is left, and what it leaves over goes to the next.
-            left = (self._options.max_bytes - len(text.encode())) // (len(lists) - number) - len(_BETWEEN)
-            written = write(left) if left > 0 else ""
-            text += f"{_BETWEEN}{written}" if written else ""
+            # Each list may use an equal share of the rest; what it leaves over goes to the next.
+            left = (self._options.max_bytes - len(text.encode())) // (len(lists) - number) - len(_SEPARATOR)
+            part = write(left) if left > 0 else ""
+            text += f"{_SEPARATOR}{part}" if part else ""
         return text
 
     @property
     def _promises_a_list(self) -> bool:
-        # Kept however long it takes to read the skills.
+        # A promised list is delivered however long it takes to read the skills.
         return "skill" in self._options.tools or self._options.catalogues is not None
 
     def _lists(self) -> list[Callable[[int], str]]:
-        """Return what writes each list of skills within a number of bytes."""
+        """Return the functions that write each list of skills within a number of bytes."""
         lists: list[Callable[[int], str]] = []
         every_skill = "skill" in self._options.tools
         if every_skill:
-            lists.append(lambda left: self._named(left).text)
+            lists.append(lambda left: self._name_list(left).text)
         if self._options.catalogues is not None:
-            lists.append(lambda left: self._placed(left).text)
+            lists.append(lambda left: self._context_list(left).text)
         if "core" in self._options.tools and not every_skill:
             lists.append(self._card)
         return lists
@@ -188,22 +188,22 @@ class ServerInstructions(Middleware):
         )
         return render_card(skills, context, max_bytes=max_bytes)
 
-    def _named(self, max_bytes: int) -> Rendered:
-        """Seed 004's first layer: every skill that a model may choose, by name."""
-        entries = self._told(self._hub.catalogue())
+    def _name_list(self, max_bytes: int) -> Rendered:
+        """Return the list of the Skill tool: every skill that a model may choose, by name."""
+        entries = self._shown(self._hub.catalogue())
         return fit(entries, Budget(max_bytes=max_bytes), _available, search_tool=self._search_tool)
 
-    def _placed(self, max_bytes: int) -> Rendered:
-        """Seed 000's catalogue, as far as there is room for it."""
+    def _context_list(self, max_bytes: int) -> Rendered:
+        """Return the catalogue of the agent-context tools, as far as there is room."""
         from skillhub_mcp.disclosure.context.catalogue import context_entries
 
         assert self._options.catalogues is not None  # noqa: S101 - for the type checker
-        entries = self._told(context_entries(self._options.catalogues.listing(), with_paths=self._options.with_paths))
+        entries = self._shown(context_entries(self._options.catalogues.listing(), with_paths=self._options.with_paths))
         return fit(
             entries, Budget(max_bytes=max_bytes), render_codelia, search_tool="skill_search", load_tool="skill_load"
         )
 
-    def _told(self, entries: Sequence[CatalogueEntry]) -> Sequence[CatalogueEntry]:
+    def _shown(self, entries: Sequence[CatalogueEntry]) -> Sequence[CatalogueEntry]:
         if self._options.card.kind == "names":
             return [replace(entry, description="") for entry in entries]
         return entries
@@ -215,13 +215,13 @@ class ServerInstructions(Middleware):
 
 
 def _rules(sets: Sequence[str]) -> str:
-    """Return what the tools of those sets need to be known of them."""
+    """Return the rules for the tools of those sets."""
     parts = [text for name, text in (("core", CORE), ("context", CONTEXT), ("skill", SKILL)) if name in sets]
     if "agents" in sets:
         from skillhub_mcp.agents_md.reminders import PROMPT_RULES
 
         parts.append("\n".join(f"- {rule}" for rule in PROMPT_RULES))
-    return _BETWEEN.join(parts)
+    return _SEPARATOR.join(parts)
 
 
 def _available(catalogue: Catalogue) -> str:

@@ -1,7 +1,7 @@
-"""How does the server present itself to a person? Its title, picture and page, told once, when a client connects.
+"""The server's title, icon and website for people to see, sent once, when a client connects.
 
-The newer era puts the server's name and version into every answer. What only people look at is left out there, and
-stands in the answer to `server/discover` alone.
+The 2026-07-28 protocol repeats the server's name and version in every answer. The rest is only in the answer to
+`server/discover`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skillhub_mcp.version import homepage
 TITLE = "SkillHub: expert skills for agents"
 
 # A hub, and three skills around it.
-_PICTURE = (
+_ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">'
     '<path d="M12 12 5 5M12 12 19 5M12 12v8" stroke="#2b7a78" stroke-width="2"/>'
     '<g fill="#17252a"><circle cx="12" cy="12" r="4"/><circle cx="5" cy="5" r="3"/>'
@@ -36,7 +36,7 @@ class ServerInfoMiddleware(Middleware):
         call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
     ) -> mcp_types.InitializeResult | None:
         result = await call_next(context)
-        return result and result.model_copy(update={"server_info": _presented(result.server_info)})
+        return result and result.model_copy(update={"server_info": _described(result.server_info)})
 
     async def on_discover(
         self,
@@ -48,11 +48,11 @@ class ServerInfoMiddleware(Middleware):
             return result
         meta = dict(result.meta or {})
         plain = Implementation.model_validate(meta[SERVER_INFO_META_KEY])
-        meta[SERVER_INFO_META_KEY] = _presented(plain).model_dump(mode="json", by_alias=True, exclude_none=True)
+        meta[SERVER_INFO_META_KEY] = _described(plain).model_dump(mode="json", by_alias=True, exclude_none=True)
         return result.model_copy(update={"meta": meta})
 
 
-def _presented(plain: Implementation) -> Implementation:
-    picture = base64.b64encode(_PICTURE.encode()).decode()
-    icon = Icon(src=f"data:{_MEDIA_TYPE};base64,{picture}", mime_type=_MEDIA_TYPE, sizes=["any"])
+def _described(plain: Implementation) -> Implementation:
+    encoded = base64.b64encode(_ICON.encode()).decode()
+    icon = Icon(src=f"data:{_MEDIA_TYPE};base64,{encoded}", mime_type=_MEDIA_TYPE, sizes=["any"])
     return plain.model_copy(update={"title": TITLE, "icons": [icon], "website_url": homepage()})

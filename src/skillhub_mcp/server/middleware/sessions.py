@@ -1,16 +1,14 @@
-"""Whose session is this call part of? (DECISIONS 23)
+"""Sessions: what each client was shown and agreed to, and which session a call belongs to.
 
-Over stdio the process is the session. Over HTTP it is the MCP session of the older era; the newer era has none, and a
-client that wants one passes the handle that an earlier answer gave it, as an argument that only such clients are shown
-and that no tool sees. Handles cannot be guessed, and one that is not known here begins a new session rather than join
-somebody's.
+Over stdio the process is the session. Over HTTP it is the MCP session of the 2025-11-25 protocol. The 2026-07-28
+protocol has no sessions: a client that wants one passes the handle from an earlier answer, as an argument that only
+these clients see and that no tool receives. Handles cannot be guessed, and an unknown one starts a new session.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,8 +22,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
-from skillhub_mcp.server.http.callers import caller_name
+from skillhub_mcp.server.callers import caller_name
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -34,16 +33,16 @@ SESSION_META_KEY = "io.skillhub/session"
 
 Transport = Literal["stdio", "http"]
 
-# Each is small; the one that was used longest ago goes, and what it was shown is then merely shown again.
-_KEPT = 1_000
-_KEPT_DIRECTORIES = 16
+# A session is small, and a client whose session was dropped is merely shown the same texts again.
+_MAX_SESSIONS = 1_000
+_MAX_DIRECTORIES = 16
 
 
 @dataclass(eq=False)
 class Session:
     """What one client was shown and agreed to.
 
-    `handle` is what the client passes to go on: empty where the connection is enough, None while it has not been told.
+    `handle` is what the client passes to continue: empty if its connection is enough, None until the client has it.
     """
 
     handle: str | None = None
@@ -54,20 +53,20 @@ class Session:
 
     @property
     def agents(self) -> tuple[AgentsResolver, ...]:
-        """AGENTS.md as this session knows it, for each working directory; the one asked for last is the last."""
+        """What this session knows of AGENTS.md, for each working directory; the last one used comes last."""
         return self._agents
 
-    def keep_agents(self, resolver: AgentsResolver) -> AgentsResolver:
-        """Keep a resolver, unless there is one for its working directory already, and return the one that is kept."""
+    def add_agents(self, resolver: AgentsResolver) -> AgentsResolver:
+        """Add a resolver, unless there already is one for its working directory, and return the one in use."""
         with self._lock:
-            same = [kept for kept in self._agents if kept.project.cwd == resolver.project.cwd]
-            kept = same[0] if same else resolver
-            others = tuple(one for one in self._agents if one is not kept)
-            self._agents = (*others, kept)[-_KEPT_DIRECTORIES:]
-            return kept
+            same = [known for known in self._agents if known.project.cwd == resolver.project.cwd]
+            used = same[0] if same else resolver
+            others = tuple(other for other in self._agents if other is not used)
+            self._agents = (*others, used)[-_MAX_DIRECTORIES:]
+            return used
 
     def grant(self, grant: Grant) -> None:
-        """Note what the person agreed to."""
+        """Record what the person agreed to."""
         with self._lock:
             self.granted |= {grant}
 
@@ -78,9 +77,10 @@ _CURRENT: ContextVar[Session] = ContextVar("skillhub_session")
 
 
 class Sessions(Middleware):
-    """The sessions of one server: each call is answered within its own. Safe to call from threads.
+    """The sessions of one server: each call is answered within its own. Thread-safe.
 
-    `tools` are those that a session makes a difference to. A `stateless` server has no sessions in the older era.
+    `tools` are those whose answers depend on the session. A `stateless` server has no sessions in the 2025-11-25
+    protocol.
     """
 
     def __init__(self, transport: Transport, *, tools: Collection[str], stateless: bool = False) -> None:
@@ -88,23 +88,23 @@ class Sessions(Middleware):
         self._tools = frozenset(tools)
         self._stateless = stateless
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, ...], Session] = OrderedDict()
+        self._sessions: LRUCache[tuple[str, ...], Session] = LRUCache(_MAX_SESSIONS)
 
     def current(self) -> Session:
-        """Return the session of the call that is being answered."""
-        return _CURRENT.get()
+        """Return the session of the current call. Over stdio there is one even without a call."""
+        return _CURRENT.get() if self._only is None else self._only
 
-    def signed(self, result: ToolResult) -> ToolResult:
-        """Keep the present session, and return `result` with its handle where the client has yet to hear of it."""
+    def with_handle(self, result: ToolResult) -> ToolResult:
+        """Store the current session, and return `result` with its handle if the client does not have it yet."""
         session = self.current()
         with self._lock:
             if session is self._only or session.handle is not None:
                 return result
             session.handle = secrets.token_urlsafe(12)
-            self._keep(_handle_key(session.handle), session)
-        told = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent twice)"
+            self._sessions.put(_handle_key(session.handle), session)
+        note = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent twice)"
         return ToolResult(
-            content=[*result.content, mcp_types.TextContent(type="text", text=told)],
+            content=[*result.content, mcp_types.TextContent(type="text", text=note)],
             structured_content=result.structured_content,
             meta={**(result.meta or {}), SESSION_META_KEY: session.handle},
         )
@@ -118,7 +118,7 @@ class Sessions(Middleware):
         client = context.fastmcp_context
         if self._only is not None or client is None or not is_stateless(client):
             return tools
-        return [_with_handle(tool) if tool.name in self._tools else tool for tool in tools]
+        return [_with_session_argument(tool) if tool.name in self._tools else tool for tool in tools]
 
     async def on_call_tool(
         self,
@@ -131,7 +131,9 @@ class Sessions(Middleware):
             return await self._within(context, None, call_next)
         handle = given.pop("session")
         if not isinstance(handle, str) or not is_stateless(client):
-            raise InvalidArgument("session", "is not what an earlier answer gave", hint="leave it out to begin anew")
+            raise InvalidArgument(
+                "session", "is not a handle from an earlier answer", hint="leave it out to start a new session"
+            )
         bare = context.message.model_copy(update={"arguments": given})
         return await self._within(context.copy(message=bare), handle, call_next)
 
@@ -150,19 +152,19 @@ class Sessions(Middleware):
         return await self._within(context, None, call_next)
 
     async def _within(self, context: MiddlewareContext[Any], handle: str | None, call_next: CallNext[Any, Any]) -> Any:
-        token = _CURRENT.set(self._of(context.fastmcp_context, handle))
+        token = _CURRENT.set(self._find(context.fastmcp_context, handle))
         try:
             return await call_next(context)
         finally:
             _CURRENT.reset(token)
 
-    def _of(self, client: Context | None, handle: str | None) -> Session:
+    def _find(self, client: Context | None, handle: str | None) -> Session:
         if self._only is not None:
             return self._only
         key: tuple[str, ...]
         if client is not None and not is_stateless(client):
             if self._stateless:
-                # The client chooses what it calls its session then, and could choose another's.
+                # The client chooses its session's id then, and could choose another client's.
                 return Session(handle="")
             key, new = ("connection", client.session_id), Session(handle="")
         elif handle is not None:
@@ -170,28 +172,24 @@ class Sessions(Middleware):
         else:
             return Session()
         with self._lock:
-            session = self._kept.get(key) or new
-            return Session() if session is None else self._keep(key, session)
-
-    def _keep(self, key: tuple[str, ...], session: Session) -> Session:
-        self._kept[key] = session
-        self._kept.move_to_end(key)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        return session
+            session = self._sessions.get(key)
+            if session is None and new is not None:
+                session = new
+                self._sessions.put(key, new)
+            return session or Session()
 
 
 def _handle_key(handle: str) -> tuple[str, ...]:
-    """Return what a session is kept under: a handle that got into other hands opens nothing there."""
+    """Return the key of a session, which includes the caller: a stolen handle is useless to another caller."""
     return "handle", handle, *filter(None, [caller_name()])
 
 
-def _with_handle(tool: Tool) -> Tool:
+def _with_session_argument(tool: Tool) -> Tool:
     properties = {**tool.parameters.get("properties", {}), "session": _HANDLE_SCHEMA}
     return tool.model_copy(update={"parameters": {**tool.parameters, "properties": properties}})
 
 
 def is_stateless(client: Context) -> bool:
-    """Whether the client speaks the era of the protocol that has no sessions."""
+    """Whether the client uses the 2026-07-28 protocol, which has no sessions."""
     request = client.request_context
     return request is not None and request.protocol_version in MODERN_PROTOCOL_VERSIONS

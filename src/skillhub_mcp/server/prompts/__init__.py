@@ -1,1 +1,1 @@
-"""MCP prompts: one for each skill, one that begins a session, and completion of their arguments."""
+"""MCP prompts: one for each skill, one that starts a session, and the completion of arguments."""

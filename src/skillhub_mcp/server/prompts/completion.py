@@ -1,4 +1,4 @@
-"""How does what a person types go on? Completes the names of skills, and the files of one, from what is there now."""
+"""Completion of arguments: the names of skills and the files of one, from the current skills."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_NAME = "skill"
 
 
 class ArgumentCompletion:
-    """Answers for one server, which may have one such answer only: its prompt `skill` and its template of resources."""
+    """The completion of one server: for its prompt `skill` and its template of resources."""
 
     def __init__(self, hub: SkillHub, publisher: Publisher) -> None:
         self._hub = hub
@@ -34,7 +34,7 @@ class ArgumentCompletion:
         argument: mcp_types.CompletionArgument,
         _: mcp_types.CompletionContext | None,
     ) -> mcp_types.Completion | None:
-        """Return how `argument` may go on, what fits best first; nothing for what has no names of skills."""
+        """Return completions of `argument`, the best first; None for an argument that names no skill."""
         complete: Callable[[str], mcp_types.Completion]
         if isinstance(reference, mcp_types.PromptReference):
             wanted, complete = (reference.name, argument.name) == (BY_NAME, "name"), self._name
@@ -45,7 +45,7 @@ class ArgumentCompletion:
         try:
             return await anyio.to_thread.run_sync(complete, argument.value, abandon_on_cancel=True)
         except SkillHubError as error:
-            # A completion has no way to say so; whoever calls a tool is told.
+            # A completion cannot report an error; a call of a tool does.
             log.warning("Nothing can be completed: %s", error.message)
             return None
 
@@ -62,8 +62,8 @@ class ArgumentCompletion:
 
 
 def complete_path(typed: str, places: Iterable[str], files: Callable[[str], Iterable[str]]) -> mcp_types.Completion:
-    """Return the paths of the SKILL.md at each of `places` that fits, or those that `files` returns of the one that
-    what was typed lies in.
+    """Return the path of the SKILL.md at each of `places` that matches. If `typed` lies below one of them, return what
+    `files` returns for it that matches.
     """
     known = list(places)
     inside = next((place for place in known if typed.startswith(f"{place}/")), None)
@@ -73,15 +73,15 @@ def complete_path(typed: str, places: Iterable[str], files: Callable[[str], Iter
 
 
 def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
-    """Return the candidates that hold what was typed: first those that begin so, then those with a word that does."""
+    """Return the candidates that contain `typed`: first those that start with it, then those with a word that does."""
     folded = typed.casefold()
 
-    def place(candidate: str) -> int:
+    def rank_of(candidate: str) -> int:
         at = candidate.casefold().find(folded)
         if at <= 0:
             return at
         return 2 if candidate[at - 1].isalnum() else 1
 
-    found = sorted((rank, one) for one in set(candidates) if (rank := place(one)) >= 0)
-    shown = [one for _, one in found[:MAX_COMPLETION_VALUES]]
+    found = sorted((rank, candidate) for candidate in set(candidates) if (rank := rank_of(candidate)) >= 0)
+    shown = [candidate for _, candidate in found[:MAX_COMPLETION_VALUES]]
     return mcp_types.Completion(values=shown, total=len(found), has_more=len(shown) < len(found))

@@ -1,6 +1,6 @@
-"""What can a person call by name? One prompt for each skill that is for people to call (seed 004's `/name`).
+"""The prompts: one for each skill that people can invoke, for `/name`.
 
-They are made from the present skills when they are asked for: a new skill is there at the next question.
+They are made from the current skills at each request, so a new skill is there at the next one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _ARGUMENTS = "What to do with it"
 
 
 class SkillPromptProvider(Provider):
-    """The prompts of one hub, and one more, `skill`, that takes the name, which `completing` completes.
+    """The prompts of one hub, and one more, `skill`, that takes a name, which `completion` completes.
 
-    A skill that goes by `skill` itself is had through that one.
+    A skill that is itself named `skill` is available through that one.
     """
 
     def __init__(self, hub: SkillHub, sessions: Sessions) -> None:
@@ -43,7 +43,7 @@ class SkillPromptProvider(Provider):
         self._sessions = sessions
 
     async def _list_prompts(self) -> Sequence[Prompt]:
-        skills = await asyncio.to_thread(self._callable)
+        skills = await asyncio.to_thread(self._invocable)
         return [self._by_name(), *(self._prompt(name, skill) for name, skill in skills.items() if name != BY_NAME)]
 
     async def _get_prompt(
@@ -53,44 +53,44 @@ class SkillPromptProvider(Provider):
     ) -> Prompt | None:
         if name == BY_NAME:
             return self._by_name()
-        skill = (await asyncio.to_thread(self._callable)).get(name)
+        skill = (await asyncio.to_thread(self._invocable)).get(name)
         return None if skill is None else self._prompt(name, skill)
 
     async def get_tasks(self) -> Sequence[FastMCPComponent]:
-        """Return none, without reading every skill for it before the first client is answered."""
+        """Return none, without reading every skill before the first client is answered."""
         return []
 
     def render(self, name: str, arguments: str) -> str:
-        """Return a skill as a person calls it. Raises what `SkillHub.load` raises."""
-        present = self._sessions.current()
-        first = self._hub.load(name, granted=present.granted)
-        granted = {*present.granted, *self._hub.granting(first.skill)}
+        """Return a skill's text for the person who invokes it. Raises what `SkillHub.load` raises."""
+        session = self._sessions.current()
+        first = self._hub.load(name, granted=session.granted)
+        granted = {*session.granted, *self._hub.granting(first.skill)}
         rest = [
             self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
         ]
         body, appended = substitute_arguments("".join((first.instructions, *rest)), arguments)
         text = render_skill_loaded(first.handle, body) + appended
-        present.ledger.record_skill(first.skill, text)
+        session.ledger.record_skill(first.skill, text)
         return text
 
-    def _callable(self) -> dict[str, Skill]:
-        """Return the skills that are for people to call, by what their prompts are named, in the order of the names."""
+    def _invocable(self) -> dict[str, Skill]:
+        """Return the skills that people can invoke, by the names of their prompts, in the order of the names."""
         try:
             served = self._hub.skills()
         except PolicyUnreadable as error:
-            # A list has no way to say so; whoever calls a prompt or a tool is told.
+            # A list cannot report an error; a call of a prompt or a tool does.
             log.warning("No skill is offered as a prompt: %s", error.message)
             return {}
         skills = [skill for skill in served if skill.user_invocable and skill.alias]
-        # Of two whose names come to one, the one that is spelt so goes by it.
-        named = {skill.alias: skill for skill in sorted(skills, key=lambda one: one.name == one.alias)}
-        return dict(sorted(named.items()))
+        # Of two skills with one alias, the one that has it as its name wins.
+        by_alias = {skill.alias: skill for skill in sorted(skills, key=lambda skill: skill.name == skill.alias)}
+        return dict(sorted(by_alias.items()))
 
     def _prompt(self, name: str, skill: Skill) -> Prompt:
         description = shortened(visible(skill.description), _SHOWN_DESCRIPTION)
         hint = PromptArgument(name="arguments", description=skill.argument_hint or _ARGUMENTS, required=False)
         prompt = _SkillPrompt(name=name, title=f"/{skill.name}", description=description, arguments=[hint])
-        return prompt.of(self, skill.name)
+        return prompt.bind(self, skill.name)
 
     def _by_name(self) -> Prompt:
         arguments = [
@@ -98,19 +98,19 @@ class SkillPromptProvider(Provider):
             PromptArgument(name="arguments", description=_ARGUMENTS, required=False),
         ]
         prompt = _SkillPrompt(name=BY_NAME, title="/skill", description="Use a skill by its name", arguments=arguments)
-        return prompt.of(self, None)
+        return prompt.bind(self, None)
 
 
 class _SkillPrompt(Prompt):
     _prompts: SkillPromptProvider = PrivateAttr()
     _skill: str | None = PrivateAttr()
 
-    def of(self, prompts: SkillPromptProvider, skill: str | None) -> _SkillPrompt:
+    def bind(self, prompts: SkillPromptProvider, skill: str | None) -> _SkillPrompt:
         self._prompts, self._skill = prompts, skill
         return self
 
     def to_mcp_prompt(self, **overrides: Any) -> WirePrompt:
-        """Return it without the marks that FastMCP would add to each of thousands."""
+        """Return the prompt without the metadata that FastMCP would add to each of thousands."""
         return super().to_mcp_prompt(**{"_meta": self.meta, **overrides})
 
     async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:

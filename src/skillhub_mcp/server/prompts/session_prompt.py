@@ -1,10 +1,11 @@
-"""What does a session begin with? A prompt that holds the AGENTS.md block and then the skills' catalogue.
+"""The prompt `session_context`: the AGENTS.md block and then the catalogue of skills, for the start of a session.
 
-Their order is the seeds': the host's own text, `agents_context`, `skills_context`, then the conversation.
+Hosts place their own text before it and the conversation after it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fastmcp import FastMCP
@@ -14,27 +15,26 @@ from skillhub_mcp.server.middleware.sessions import Sessions
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
-    from skillhub_mcp.server.tools.agents import AgentsTools
 
 _NAME = "session_context"
 _NOTHING = "There is no AGENTS.md and no skill for this directory."
 
 
-def add_beginning(
+def add_session_prompt(
     server: FastMCP,
     sessions: Sessions,
     catalogues: Catalogues | None,
-    agents: AgentsTools | None,
+    agents_text: Callable[[], str] | None,
     *,
     with_paths: bool,
 ) -> None:
-    """Register the prompt `session_context`, made of what the server's sets of tools have."""
+    """Register the prompt, made of what the server's sets of tools have."""
 
     @server.prompt(name=_NAME, title="Begin a session", description="The project's AGENTS.md and its skills")
-    def begin() -> PromptResult:
+    def session_context() -> PromptResult:
         parts = []
-        if agents is not None:
-            parts.append(agents.text())
+        if agents_text is not None:
+            parts.append(agents_text())
         if catalogues is not None:
             parts.append(catalogues.initial(with_paths=with_paths).text)
             sessions.current().ledger.record("catalogue", "catalogue", catalogues.listing().cwd, parts[-1])

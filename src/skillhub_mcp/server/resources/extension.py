@@ -1,6 +1,6 @@
-"""How do the skills look to a host that reads them natively? SEP-2640's three methods, over what is published.
+"""The skills extension: the three methods of SEP-2640, for hosts that read skills natively.
 
-FastMCP's own extension hashes every file of every skill for each page; this one answers from what is kept.
+FastMCP's own extension hashes every file of every skill for each page; this one answers from a cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mcp.server.context import ServerRequestContext
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher, Resource
-from skillhub_mcp.server.middleware.error_handling import answered, protocol_error
+from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
 
 log = logging.getLogger(__name__)
 
@@ -27,13 +27,13 @@ _Context = ServerRequestContext[Any, Any]
 
 
 class UriParams(mcp_types.RequestParams):
-    """What `skills/get` is asked with."""
+    """The parameters of `skills/get`."""
 
     uri: str
 
 
 class DirectoryParams(mcp_types.PaginatedRequestParams):
-    """What `resources/directory/read` is asked with."""
+    """The parameters of `resources/directory/read`."""
 
     uri: str
 
@@ -41,7 +41,7 @@ class DirectoryParams(mcp_types.PaginatedRequestParams):
 class SkillsExtension(ServerExtension):
     """Serves `skills/list`, `skills/get` and `resources/directory/read`.
 
-    What is published depends on who asks, so no answer may be shared between clients.
+    Which skills are published depends on the caller, so caches must not share answers between clients.
     """
 
     identifier = "io.modelcontextprotocol/skills"
@@ -61,29 +61,29 @@ class SkillsExtension(ServerExtension):
         )
 
     async def _list(self, _: _Context, params: mcp_types.PaginatedRequestParams | None) -> dict[str, Any]:
-        page = await answered(lambda: self._publisher.page(None if params is None else params.cursor))
+        page = await run_in_thread(lambda: self._publisher.page(None if params is None else params.cursor))
         more = {} if page.cursor is None else {"nextCursor": page.cursor}
         return {"resultType": "complete", "skills": [_skill(skill) for skill in page.skills], **more, **self._caching}
 
     async def _get(self, _: _Context, params: UriParams) -> dict[str, Any]:
-        skill = await answered(lambda: self._publisher.skill(params.uri))
+        skill = await run_in_thread(lambda: self._publisher.skill(params.uri))
         return {"resultType": "complete", "skill": _skill(skill), **self._caching}
 
     async def _children(self, _: _Context, params: DirectoryParams) -> dict[str, Any]:
         if params.cursor is not None:
-            raise protocol_error(InvalidArgument("cursor", "was given by no page: a directory is told whole"))
-        children = await answered(lambda: self._publisher.children(params.uri))
+            raise protocol_error(InvalidArgument("cursor", "comes from no earlier page: a directory is returned whole"))
+        children = await run_in_thread(lambda: self._publisher.children(params.uri))
         return {"resultType": "complete", "resources": [_resource(child) for child in children], **self._caching}
 
 
 def _skill(published: PublishedSkill) -> dict[str, Any]:
     entry = published.entry
     files = [{"uri": published.file_uri(file.path), "digest": file.digest, "size": file.size} for file in entry.files]
-    told = {"_meta": {ADAPTED_META_KEY: list(entry.changes)}} if entry.changes else {}
-    return {"uri": published.uri, "frontmatter": entry.frontmatter, "resources": files, **told}
+    meta = {"_meta": {ADAPTED_META_KEY: list(entry.changes)}} if entry.changes else {}
+    return {"uri": published.uri, "frontmatter": entry.frontmatter, "resources": files, **meta}
 
 
 def _resource(resource: Resource) -> dict[str, Any]:
-    told = {"uri": resource.uri, "name": resource.name, "mimeType": resource.media_type}
+    fields = {"uri": resource.uri, "name": resource.name, "mimeType": resource.media_type}
     optional = {"description": resource.description, "size": resource.size}
-    return told | {key: value for key, value in optional.items() if value is not None}
+    return fields | {key: value for key, value in optional.items() if value is not None}

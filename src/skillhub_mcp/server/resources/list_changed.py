@@ -1,8 +1,8 @@
-"""Who hears that the skills have changed? Every client that can listen, once for each change, however large.
+"""List-changed notifications: every client that can receive them gets one for each change, however large.
 
-To MCP the skills are the server's resources, so the word is `resources/list_changed`, and where they are prompts too
-`prompts/list_changed`: sent to each connection of the older era, and to those who asked for it by
-`subscriptions/listen` in the newer one.
+To MCP the skills are the server's resources, so the notification is `resources/list_changed`, and also
+`prompts/list_changed` where they are prompts too. In the 2025-11-25 protocol each connection gets it, in the 2026-07-28
+protocol each stream of `subscriptions/listen` that asked for it.
 """
 
 from __future__ import annotations
@@ -30,60 +30,62 @@ from skillhub_mcp.hub import SkillHub
 
 log = logging.getLogger(__name__)
 
-Asked = ServerRequestContext[object, object]
+RequestContext = ServerRequestContext[object, object]
 
-# A folder of skills that is copied in arrives over several looks: the word goes out when it has been quiet for so
-# long, and during a change without end every so often.
+# A folder of skills that is being copied changes several times: the notification is sent when nothing has changed for
+# `_QUIET_SECONDS`, and at the latest after `_MAX_DELAY_SECONDS`.
 _QUIET_SECONDS = 0.5
-_LONGEST_SILENCE_SECONDS = 5.0
-_PATIENCE_SECONDS = 5.0
+_MAX_DELAY_SECONDS = 5.0
+_SEND_TIMEOUT_SECONDS = 5.0
 
 
 class ListChangedNotifier(Middleware):
-    """Sends the word for one hub, of which the skills are `prompts` too. `open` and `close` belong to the lifespan."""
+    """Notifies the clients of one hub, with `prompts` of its prompts too. `open` and `close` belong to the lifespan."""
 
     def __init__(self, hub: SkillHub, *, prompts: bool) -> None:
         self._prompts = prompts
         self._connections: set[Connection] = set()
         self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus)
-        self._ended = False
+        self._streams = ListenHandler(self._bus)
+        self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due: float | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         hub.on_change(self._changed)
 
     def open(self) -> None:
-        """Begin to send, from the running loop."""
+        """Start to send, from the running loop."""
         self._loop = asyncio.get_running_loop()
-        self._ended = False
+        self._closed = False
 
-    async def listen(self, asked: Asked, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        """Serve one stream of the newer era, until its client or the server ends it."""
-        if self._ended:
-            return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: asked.request_id})
-        return await self._listening(asked, params)
+    async def listen(
+        self, request: RequestContext, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Serve one stream of the 2026-07-28 protocol, until its client or the server ends it."""
+        if self._closed:
+            return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: request.request_id})
+        return await self._streams(request, params)
 
     async def publish(self, event: ServerEvent) -> None:
         """Send an event to every stream that asked for it."""
         await self._bus.publish(event)
 
     async def close(self) -> None:
-        """Send nothing more, and end every stream that is being listened to."""
+        """Send nothing more, and end every stream."""
         self._loop = None
         if self._timer is not None:
             self._timer.cancel()
-        if self._sending is not None:
-            self._sending.cancel()
+        if self._task is not None:
+            self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._sending
+                await self._task
         self.end_streams()
 
     def end_streams(self) -> None:
-        """End every stream that is being listened to: its client is told that it ended on purpose."""
-        self._ended = True
-        self._listening.close()
+        """End every stream in a way that tells its client that the end is intended."""
+        self._closed = True
+        self._streams.close()
 
     async def on_initialize(
         self,
@@ -97,7 +99,7 @@ class ListChangedNotifier(Middleware):
         return await call_next(context)
 
     def _changed(self) -> None:
-        """Hear of a change, in the thread that looked."""
+        """Schedule a notification, from the thread that found the change."""
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._wait_for_quiet)
@@ -106,28 +108,28 @@ class ListChangedNotifier(Middleware):
         if self._loop is None:
             return
         now = self._loop.time()
-        self._due = self._due or now + _LONGEST_SILENCE_SECONDS
+        self._due = self._due or now + _MAX_DELAY_SECONDS
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_at(min(now + _QUIET_SECONDS, self._due), self._send)
 
     def _send(self) -> None:
         self._due = self._timer = None
-        self._sending = asyncio.ensure_future(self._announce())
+        self._task = asyncio.ensure_future(self._notify_all())
 
-    async def _announce(self) -> None:
-        log.debug("Telling %d clients that the skills have changed", len(self._connections))
+    async def _notify_all(self) -> None:
+        log.debug("Notifying %d clients that the skills have changed", len(self._connections))
         await self._bus.publish(ResourcesListChanged())
         if self._prompts:
             await self._bus.publish(PromptsListChanged())
-        async with anyio.create_task_group() as telling:
+        async with anyio.create_task_group() as group:
             for connection in list(self._connections):
-                telling.start_soon(self._tell, connection)
+                group.start_soon(self._notify, connection)
 
-    async def _tell(self, connection: Connection) -> None:
-        """Send the word to one client; one that is gone, or has stopped reading, keeps it from nobody else."""
+    async def _notify(self, connection: Connection) -> None:
+        """Notify one client. One that is gone, or has stopped reading, does not keep the others waiting."""
         with (
-            anyio.move_on_after(_PATIENCE_SECONDS),
+            anyio.move_on_after(_SEND_TIMEOUT_SECONDS),
             contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError),
         ):
             await connection.send_resource_list_changed()

@@ -1,4 +1,4 @@
-"""How do the skills' files look as plain resources? What clients of either era can list and read by URI."""
+"""The skills' files as plain resources, which clients of both protocol versions can list and read by URI."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class SkillResourceProvider(Provider):
         try:
             listed = await anyio.to_thread.run_sync(self._publisher.resources)
         except SkillHubError as error:
-            # A list has no way to say so; whoever reads a resource or calls a tool is told.
+            # A list cannot report an error; reading a resource or calling a tool does.
             log.warning("No skill is offered as a resource: %s", error.message)
             return []
-        return [_SkillFile.of(self, one) for one in listed]
+        return [_SkillFile.make(self, resource) for resource in listed]
 
     async def _get_resource(
         self,
@@ -51,8 +51,8 @@ class SkillResourceProvider(Provider):
         segments = parse_uri(uri)
         if segments is None:
             return None
-        # Whether there is such a file is found out by reading it, where there are words to say that there is none.
-        return _SkillFile.of(self, publishing.Resource(build_uri(segments), segments[-1], ""), asked=uri)
+        # Only reading it shows whether the file exists, and has an error to report if it does not.
+        return _SkillFile.make(self, publishing.Resource(build_uri(segments), segments[-1], ""), requested=uri)
 
     async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
         return [_Template(uri_template=TEMPLATE, name="skill-file", description=_TEMPLATE_DESCRIPTION, parameters={})]
@@ -65,12 +65,12 @@ class SkillResourceProvider(Provider):
         return None
 
     async def get_tasks(self) -> Sequence[FastMCPComponent]:
-        """Return none, without reading every skill for it before the first client is answered."""
+        """Return none, without reading every skill before the first client is answered."""
         return []
 
     def read(self, uri: str) -> ResourceResult:
         """Return the file at `uri`, its bytes unchanged. Raises what `Publisher.content` raises."""
-        # A client may read for other eyes than its model's: the session's ledger hears nothing of it.
+        # Not in the session's ledger: a client may read it for something else than its model's context.
         file = self._publisher.content(uri, granted=self._sessions.current().granted)
         content = file.content.decode("utf-8") if file.is_text else file.content
         return ResourceResult([ResourceContent(content, mime_type=file.resource.media_type)])
@@ -78,25 +78,32 @@ class SkillResourceProvider(Provider):
 
 class _SkillFile(Resource):
     _resources: SkillResourceProvider = PrivateAttr()
-    _asked: str = PrivateAttr()
+    _requested: str = PrivateAttr()
 
     @classmethod
-    def of(cls, resources: SkillResourceProvider, told: publishing.Resource, *, asked: str | None = None) -> _SkillFile:
-        made = cls(uri=AnyUrl(told.uri), name=told.name, description=told.description, mime_type=told.media_type)
+    def make(
+        cls, resources: SkillResourceProvider, resource: publishing.Resource, *, requested: str | None = None
+    ) -> _SkillFile:
+        made = cls(
+            uri=AnyUrl(resource.uri),
+            name=resource.name,
+            description=resource.description,
+            mime_type=resource.media_type,
+        )
         made._resources = resources
-        made._asked = told.uri if asked is None else asked
+        made._requested = resource.uri if requested is None else requested
         return made
 
     async def read(self) -> ResourceResult:
-        # As it was asked for: an error names the URI that the client knows.
-        return await anyio.to_thread.run_sync(self._resources.read, self._asked)
+        # The requested URI, because an error names the one that the client knows.
+        return await anyio.to_thread.run_sync(self._resources.read, self._requested)
 
     def to_mcp_resource(self, **overrides: Any) -> mcp_types.Resource:
-        """Return it without the marks that FastMCP would add to each of thousands."""
+        """Return the resource without the metadata that FastMCP would add to each of thousands."""
         return super().to_mcp_resource(**{"_meta": None, **overrides})
 
 
 class _Template(ResourceTemplate):
     def to_mcp_template(self, **overrides: Any) -> mcp_types.ResourceTemplate:
-        """Return it without FastMCP's marks."""
+        """Return the template without FastMCP's metadata."""
         return super().to_mcp_template(**{"_meta": None, **overrides})

@@ -1,7 +1,7 @@
-"""Who hears that one file of a skill has changed? Whoever asked for its URI, until they ask no more or are gone.
+"""Subscriptions to single files of skills: clients subscribe to a URI and are notified when its file changes.
 
-In the older era by `resources/subscribe`, in the newer one by `subscriptions/listen`. A URI that whoever asks may not
-have is refused in the older era and left out of the acknowledgement in the newer one.
+In the 2025-11-25 protocol by `resources/subscribe`, in the 2026-07-28 protocol by `subscriptions/listen`. A URI that
+the client must not read is refused in the former, and missing from the acknowledgement in the latter.
 """
 
 from __future__ import annotations
@@ -30,41 +30,44 @@ from skillhub_mcp.errors import InvalidArgument, ResourceNotFound, SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.publishing.uris import SCHEME
-from skillhub_mcp.server.middleware.error_handling import answered, protocol_error
-from skillhub_mcp.server.resources.list_changed import Asked, ListChangedNotifier
+from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
+from skillhub_mcp.server.resources.list_changed import ListChangedNotifier, RequestContext
 
 log = logging.getLogger(__name__)
 
-# Of one connection, or one stream.
+# For one connection, or one stream.
 MAX_SUBSCRIPTIONS = 256
-# Of all clients: each is looked at after every look at the files.
+# For all clients: each one is checked after every scan of the files.
 MAX_WATCHED = 4_096
-_PATIENCE_SECONDS = 5.0
-# What is no file of a skill never changes: a server that is built on this one may have such resources.
+_SEND_TIMEOUT_SECONDS = 5.0
+# Resources that are no files of skills never change; a server that is built on this one may have some.
 _UNCHANGING = ""
 
 
 class ResourceSubscriptions:
-    """Tells of single files of one hub, in the newer era through `announcer`. `open` and `close` are the lifespan's."""
+    """Notifies of changes to single files of one hub. `open` and `close` belong to the lifespan.
 
-    def __init__(self, hub: SkillHub, publisher: Publisher, announcer: ListChangedNotifier) -> None:
+    `notifier` sends the notifications of the 2026-07-28 protocol.
+    """
+
+    def __init__(self, hub: SkillHub, publisher: Publisher, notifier: ListChangedNotifier) -> None:
         self._hub = hub
         self._publisher = publisher
-        self._announcer = announcer
+        self._notifier = notifier
         self._server: FastMCP | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._telling: asyncio.Task[None] | None = None
-        self._looked_since = False
-        # By how many each URI is watched, and the digest that was last seen there.
+        self._task: asyncio.Task[None] | None = None
+        self._scanned = False
+        # The number of subscriptions to each URI, and the digest that was last seen there.
         self._watched: Counter[str] = Counter()
         self._digests: dict[str, str | None] = {}
         self._subscribed: dict[Connection, set[str]] = {}
-        hub.on_sync(self._looked)
+        hub.on_sync(self._on_sync)
 
     def serve(self, server: FastMCP, *, stateless: bool) -> None:
-        """Take the subscriptions of `server`'s clients; a stateless one has nobody to tell in the older era."""
+        """Handle the subscriptions to `server`; in the 2025-11-25 protocol a stateless one has no connections."""
         self._server = server
-        # FastMCP serves no subscriptions of its own and its extensions may not bind a method of the specification.
+        # FastMCP handles no subscriptions, and its extensions must not bind a method of the specification.
         add = server._mcp_server.add_request_handler  # noqa: SLF001 - see above
         add("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
         if not stateless:
@@ -72,63 +75,65 @@ class ResourceSubscriptions:
             add("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
 
     def open(self) -> None:
-        """Begin to tell, from the running loop."""
+        """Start to send, from the running loop."""
         self._loop = asyncio.get_running_loop()
 
     async def close(self) -> None:
-        """Tell nothing more."""
+        """Send nothing more."""
         self._loop = None
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._task is not None:
+            self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._telling
+                await self._task
 
-    async def _listen(self, asked: Asked, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    async def _listen(
+        self, request: RequestContext, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
         wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:MAX_SUBSCRIPTIONS]
-        digests = await self._there(wanted)
-        taken = [uri for uri in wanted if uri in digests and self._has_room(uri)]
-        filtered = params.notifications.model_copy(update={"resource_subscriptions": taken})
-        self._watch(taken, digests)
+        digests = await self._readable(wanted)
+        accepted = [uri for uri in wanted if uri in digests and self._has_room(uri)]
+        filtered = params.notifications.model_copy(update={"resource_subscriptions": accepted})
+        self._watch(accepted, digests)
         try:
-            return await self._announcer.listen(asked, params.model_copy(update={"notifications": filtered}))
+            return await self._notifier.listen(request, params.model_copy(update={"notifications": filtered}))
         finally:
-            self._unwatch(taken)
+            self._unwatch(accepted)
 
-    async def _subscribe(self, asked: Asked, params: SubscribeRequestParams) -> EmptyResult:
-        connection, uri = asked.session._connection, str(params.uri)  # noqa: SLF001 - a session lasts but one request
-        digests = await self._there([uri])
+    async def _subscribe(self, request: RequestContext, params: SubscribeRequestParams) -> EmptyResult:
+        connection, uri = request.session._connection, str(params.uri)  # noqa: SLF001 - a session lasts but one request
+        digests = await self._readable([uri])
         if uri not in digests:
             raise protocol_error(ResourceNotFound(uri, hint="ask skills/list for the URIs of skills"))
         if connection not in self._subscribed:
             self._subscribed[connection] = set()
-            connection.exit_stack.callback(self._forget, connection)
-        mine = self._subscribed[connection]
-        if uri not in mine:
-            if len(mine) >= MAX_SUBSCRIPTIONS or not self._has_room(uri):
-                raise protocol_error(InvalidArgument("uri", "is one more than can be subscribed to"))
-            mine.add(uri)
+            connection.exit_stack.callback(self._remove, connection)
+        subscribed = self._subscribed[connection]
+        if uri not in subscribed:
+            if len(subscribed) >= MAX_SUBSCRIPTIONS or not self._has_room(uri):
+                raise protocol_error(InvalidArgument("uri", "exceeds the number of subscriptions"))
+            subscribed.add(uri)
             self._watch([uri], digests)
         return EmptyResult()
 
-    async def _unsubscribe(self, asked: Asked, params: UnsubscribeRequestParams) -> EmptyResult:
-        mine = self._subscribed.get(asked.session._connection, set())  # noqa: SLF001 - see above
+    async def _unsubscribe(self, request: RequestContext, params: UnsubscribeRequestParams) -> EmptyResult:
+        subscribed = self._subscribed.get(request.session._connection, set())  # noqa: SLF001 - see above
         uri = str(params.uri)
-        if uri in mine:
-            mine.remove(uri)
+        if uri in subscribed:
+            subscribed.remove(uri)
             self._unwatch([uri])
         return EmptyResult()
 
-    def _forget(self, connection: Connection) -> None:
+    def _remove(self, connection: Connection) -> None:
         self._unwatch(self._subscribed.pop(connection, ()))
 
-    async def _there(self, uris: Sequence[str]) -> dict[str, str]:
-        """Return the digests of those that whoever asks may have."""
+    async def _readable(self, uris: Sequence[str]) -> dict[str, str]:
+        """Return the digests of those that the caller may read."""
         files = [uri for uri in uris if uri.startswith(SCHEME)]
         found: dict[str, str] = {}
         if files:
-            # From now on somebody looks at the files, also where nobody has asked for a tool yet.
+            # From now on the files are scanned, even if no tool has been called yet.
             self._hub.start()
-            digests = await answered(lambda: self._publisher.digests(files))
+            digests = await run_in_thread(lambda: self._publisher.digests(files))
             found = {uri: digest for uri, digest in digests.items() if digest is not None}
         for uri in uris:
             if uri not in files and self._server is not None and await self._server.get_resource(uri):
@@ -141,7 +146,7 @@ class ResourceSubscriptions:
     def _watch(self, uris: Iterable[str], digests: Mapping[str, str]) -> None:
         for uri in uris:
             self._watched[uri] += 1
-            # Whoever watches it already has heard of what was seen then, and of nothing since.
+            # Earlier subscribers were notified up to the digest that is already there.
             self._digests.setdefault(uri, digests[uri])
 
     def _unwatch(self, uris: Iterable[str]) -> None:
@@ -150,46 +155,46 @@ class ResourceSubscriptions:
             if not self._watched[uri]:
                 del self._watched[uri], self._digests[uri]
 
-    def _looked(self) -> None:
-        """Hear of a look at the files, in the thread that looked."""
+    def _on_sync(self) -> None:
+        """Schedule a comparison, from the thread that scanned the files."""
         loop = self._loop
         if loop is not None and self._watched and not loop.is_closed():
-            # In a context of its own: a caller who had the files looked at sees less than others, maybe.
-            loop.call_soon_threadsafe(self._tell_soon, context=Context())
+            # In a context of its own: the caller whose request scanned the files may see less than others.
+            loop.call_soon_threadsafe(self._schedule, context=Context())
 
-    def _tell_soon(self) -> None:
-        self._looked_since = True
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.ensure_future(self._tell_of_changes())
+    def _schedule(self) -> None:
+        self._scanned = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._notify_changes())
 
-    async def _tell_of_changes(self) -> None:
-        while self._looked_since and self._loop is not None:
-            self._looked_since = False
+    async def _notify_changes(self) -> None:
+        while self._scanned and self._loop is not None:
+            self._scanned = False
             files = [uri for uri in self._watched if uri.startswith(SCHEME)]
             try:
                 found = await anyio.to_thread.run_sync(self._publisher.digests, files)
-                # What nobody watches any more by now concerns nobody.
+                # A URI without subscriptions by now has no digest to compare.
                 changed = {uri for uri in found if uri in self._digests and self._digests[uri] != found[uri]}
                 self._digests |= {uri: found[uri] for uri in changed}
-                await self._tell(changed)
+                await self._notify_all(changed)
             except SkillHubError as error:
-                # Nobody can read anything either; what has changed by then is told after a later look.
-                log.warning("Nobody can be told which files have changed: %s", error.message)
-            except Exception:  # the edge of a task: what nobody foresaw is reported, and the next look is told of
-                log.exception("Nobody can be told which files have changed")
+                # Nothing can be read now either; the changes are found again after a later scan.
+                log.warning("Subscribers cannot be notified of changed files: %s", error.message)
+            except Exception:  # the edge of a task: an unexpected error is reported, and the next scan is compared
+                log.exception("Subscribers cannot be notified of changed files")
 
-    async def _tell(self, changed: set[str]) -> None:
-        log.debug("Telling of %d files that have changed", len(changed))
+    async def _notify_all(self, changed: set[str]) -> None:
+        log.debug("Notifying subscribers of %d changed files", len(changed))
         for uri in sorted(changed):
-            await self._announcer.publish(ResourceUpdated(uri=uri))
-        async with anyio.create_task_group() as telling:
+            await self._notifier.publish(ResourceUpdated(uri=uri))
+        async with anyio.create_task_group() as group:
             for connection, uris in list(self._subscribed.items()):
-                telling.start_soon(self._tell_one, connection, sorted(uris & changed))
+                group.start_soon(self._notify, connection, sorted(uris & changed))
 
-    async def _tell_one(self, connection: Connection, uris: Sequence[str]) -> None:
-        """Send its words to one client; one that is gone, or has stopped reading, delays the others but a moment."""
+    async def _notify(self, connection: Connection, uris: Sequence[str]) -> None:
+        """Notify one client. One that is gone, or has stopped reading, delays the others only a moment."""
         with (
-            anyio.move_on_after(_PATIENCE_SECONDS),
+            anyio.move_on_after(_SEND_TIMEOUT_SECONDS),
             contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError),
         ):
             for uri in uris:

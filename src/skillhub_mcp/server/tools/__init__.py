@@ -1,1 +1,1 @@
-"""The tool sets. A tool asks the hub and gives its answer wire form; it decides nothing and catches nothing."""
+"""The sets of tools. A tool returns the hub's answer in MCP's form; it decides nothing and catches nothing."""

@@ -1,14 +1,13 @@
-"""The opt-in set `agents`: which AGENTS.md hold here, which more for a path, and what changed since (seed 001)."""
+"""The set `agents`: the AGENTS.md tools, which return the files for here, more for a path, and later changes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastmcp import FastMCP
 from fastmcp.tools.base import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
@@ -19,148 +18,117 @@ from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
-from skillhub_mcp.server.tools.core import MAX_PATH_CHARACTERS
-from skillhub_mcp.server.tools.registration import offered
+from skillhub_mcp.server.tools.arguments import Path
 
 AGENTS_META_KEY = "io.skillhub/agents"
 
-# It answers otherwise the second time, because it was asked before; nothing is written anywhere.
-_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-_CONTEXT = (
-    "Get the AGENTS.md instructions of the project, from its root down to the working directory. Call once when a "
-    "session begins: returns one text, the same for the whole session. Follow it; elsewhere call agents_resolve."
-)
-_RESOLVE = (
-    "Call before you read or edit a file outside the directories that you have instructions for. Returns the paths of "
-    "further AGENTS.md that apply to it, and nothing for what you know already. Read them yourself, then go on."
-)
-_RESUME = (
-    "Call when a session is taken up again, with the `state` that agents_context gave. Returns what has changed since, "
-    "and what to read again before you go on."
-)
 _NOTHING_MORE = "No further AGENTS.md applies to this path."
 _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there."
 _NO_AGENTS = "There is no AGENTS.md for this directory."
 _NO_CHANGE = "Nothing has changed since the state was saved."
 
-AgentsPath = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
 
-
+@dataclass(frozen=True, slots=True)
 class AgentsTools:
-    """AGENTS.md for the sessions of one server. Without `with_paths`, paths are told from the project's root.
+    """AGENTS.md for the sessions of one server. Without `with_paths`, paths are relative to the project's root.
 
     `make_resolver` returns what a session that begins in a directory knows; an empty one is the server's own.
     """
 
-    def __init__(self, make_resolver: Callable[[str], AgentsResolver], sessions: Sessions, *, with_paths: bool) -> None:
-        self._make_resolver = make_resolver
-        self.sessions = sessions
-        self._with_paths = with_paths
+    make_resolver: Callable[[str], AgentsResolver]
+    sessions: Sessions
+    with_paths: bool
+
+    def agents_context(self, cwd: Path | SkipJsonSchema[None] = None) -> ToolResult:
+        text = self.initial_text(cwd)
+        resolver = self.resolver(cwd)
+        state = self._shown_state(resolver)
+        facts = {"files": self._files(resolver, resolver.initial().files), "state": state.model_dump(mode="json")}
+        return self.sessions.with_handle(ToolResult(content=text or _NO_AGENTS, meta={AGENTS_META_KEY: facts}))
+
+    def agents_resolve(
+        self,
+        path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")],
+    ) -> ToolResult:
+        return self.sessions.with_handle(self._resolve(path))
+
+    def agents_resume_diff(
+        self,
+        saved_state: Annotated[dict[str, Any], Field(description="`state` as agents_context gave it")],
+    ) -> ToolResult:
+        saved = _parse_state(saved_state)
+        resolver = self.resolver()
+        before = saved if self.with_paths else self._absolute(resolver, saved)
+        changed = self._shown_files(resolver, resolver.changed(before))
+        text = resume_reminder(saved, self._shown_state(resolver), changed)
+        return self.sessions.with_handle(ToolResult(content=text or _NO_CHANGE))
 
     def resolver(self, cwd: str | None = None) -> AgentsResolver:
-        """Return the present session's, for `cwd` or where its last one was asked for. Raises InvalidArgument."""
-        if cwd is not None and not self._with_paths:
+        """Return the current session's resolver, for `cwd` or the last one used. Raises InvalidArgument."""
+        if cwd is not None and not self.with_paths:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
         session = self.sessions.current()
         if cwd is None and session.agents:
             return session.agents[-1]
-        return session.keep_agents(self._make_resolver(cwd or ""))
+        return session.add_agents(self.make_resolver(cwd or ""))
 
-    def text(self, cwd: str | None = None) -> str:
-        """Return the initial block, or nothing where there is no AGENTS.md (§5.2)."""
+    def initial_text(self, cwd: str | None = None) -> str:
+        """Return the initial block of AGENTS.md files, or an empty text if there are none."""
         resolver = self.resolver(cwd)
         first = resolver.initial()
         text = first.text
-        if text and not self._with_paths:
-            # Written anew with other paths; what the files said was read once and stays (§7).
+        if text and not self.with_paths:
+            # Rendered again with relative paths; the content of the files was read once and does not change.
             text = agents_context_text(
-                [(self._place(resolver, path), content) for path, content in first.texts],
-                [Note(self._place(resolver, note.path), note.message) for note in first.notes],
+                [(self._shown_path(resolver, path), content) for path, content in first.texts],
+                [Note(self._shown_path(resolver, note.path), note.message) for note in first.notes],
             )
         self.sessions.current().ledger.record("agents", "AGENTS.md", resolver.project.cwd, text)
         return text
 
-    def context(self, cwd: str | None = None) -> ToolResult:
-        """Return what `agents_context` answers."""
-        text = self.text(cwd)
-        resolver = self.resolver(cwd)
-        state = resolver.state if self._with_paths else self._relative(resolver)
-        facts = {"files": self._files(resolver, resolver.initial().files), "state": state.model_dump(mode="json")}
-        return ToolResult(content=text or _NO_AGENTS, meta={AGENTS_META_KEY: facts})
+    def state(self, session: Session) -> dict[str, Any]:
+        """Return what a session knows of AGENTS.md, for `context_inspect`."""
+        return {"directories": [self._shown_state(resolver).model_dump(mode="json") for resolver in session.agents]}
 
-    def resolve(self, path: str) -> ToolResult:
-        """Return what else applies to `path` (§6)."""
+    def _resolve(self, path: str) -> ToolResult:
         resolver = self.resolver()
         if not resolver.is_inside(path):
             return ToolResult(content=_OUTSIDE, structured_content={"files": []})
         found = resolver.resolve(path).files
-        told = self._told(resolver, found)
-        reminder = paths_reminder(told)
+        reminder = paths_reminder(self._shown_files(resolver, found))
         self.sessions.current().ledger.record("agents", "reminder", path, reminder)
-        answer = {"files": self._files(resolver, found)}
-        return ToolResult(content=reminder or _NOTHING_MORE, structured_content=answer)
+        result = {"files": self._files(resolver, found)}
+        return ToolResult(content=reminder or _NOTHING_MORE, structured_content=result)
 
-    def resume_diff(self, saved: AgentsState) -> ToolResult:
-        """Return what is other than when `saved` was (§11.3)."""
-        resolver = self.resolver()
-        before = saved if self._with_paths else self._absolute(resolver, saved)
-        changed = self._told(resolver, resolver.changed(before))
-        now = resolver.state if self._with_paths else self._relative(resolver)
-        return ToolResult(content=resume_reminder(saved, now, changed) or _NO_CHANGE)
-
-    def state(self, session: Session) -> dict[str, Any]:
-        """Return what a session knows of AGENTS.md, for `context_inspect`."""
-        states = (resolver.state if self._with_paths else self._relative(resolver) for resolver in session.agents)
-        return {"directories": [state.model_dump(mode="json") for state in states]}
-
-    def _relative(self, resolver: AgentsResolver) -> AgentsState:
+    def _shown_state(self, resolver: AgentsResolver) -> AgentsState:
         state = resolver.state
+        if self.with_paths:
+            return state
         return AgentsState(
-            cwd=self._place(resolver, state.cwd),
-            root=self._place(resolver, state.root),
+            cwd=self._shown_path(resolver, state.cwd),
+            root=self._shown_path(resolver, state.root),
             markers=state.markers,
-            covered=tuple(self._place(resolver, path) for path in state.covered),
-            loaded={self._place(resolver, path): mtime for path, mtime in state.loaded.items()},
+            covered=tuple(self._shown_path(resolver, path) for path in state.covered),
+            loaded={self._shown_path(resolver, path): mtime for path, mtime in state.loaded.items()},
         )
 
     def _absolute(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
-        """Return a state whose paths were told from the root, with paths of this machine; only `loaded` is needed."""
+        """Return a state with relative paths with those of this machine; only `loaded` is needed."""
         loaded = {os.path.join(resolver.project.root, path): mtime for path, mtime in state.loaded.items()}
         return state.model_copy(update={"loaded": loaded})
 
     def _files(self, resolver: AgentsResolver, files: tuple[AgentsFile, ...]) -> list[dict[str, Any]]:
-        return [file.model_dump(mode="json") for file in self._told(resolver, files)]
+        return [file.model_dump(mode="json") for file in self._shown_files(resolver, files)]
 
-    def _told(self, resolver: AgentsResolver, files: tuple[AgentsFile, ...]) -> tuple[AgentsFile, ...]:
-        return tuple(file.model_copy(update={"path": self._place(resolver, file.path)}) for file in files)
+    def _shown_files(self, resolver: AgentsResolver, files: tuple[AgentsFile, ...]) -> tuple[AgentsFile, ...]:
+        return tuple(file.model_copy(update={"path": self._shown_path(resolver, file.path)}) for file in files)
 
-    def _place(self, resolver: AgentsResolver, path: str) -> str:
-        return path if self._with_paths else os.path.relpath(path, resolver.project.root)
-
-
-def add_agents_tools(server: FastMCP, tools: AgentsTools) -> None:
-    """Register the set."""
-    sessions = tools.sessions
-
-    @offered(server, title="AGENTS.md here", description=_CONTEXT, annotations=_READS)
-    def agents_context(cwd: AgentsPath | SkipJsonSchema[None] = None) -> ToolResult:
-        return sessions.signed(tools.context(cwd))
-
-    @offered(server, title="AGENTS.md for a path", description=_RESOLVE, annotations=_READS)
-    def agents_resolve(
-        path: Annotated[AgentsPath, Field(description="The file or directory, absolute or from the working directory")],
-    ) -> ToolResult:
-        return sessions.signed(tools.resolve(path))
-
-    @offered(server, title="What changed since", description=_RESUME, annotations=_READS)
-    def agents_resume_diff(
-        saved_state: Annotated[dict[str, Any], Field(description="`state` as agents_context gave it")],
-    ) -> ToolResult:
-        return sessions.signed(tools.resume_diff(saved_agents_state(saved_state)))
+    def _shown_path(self, resolver: AgentsResolver, path: str) -> str:
+        return path if self.with_paths else os.path.relpath(path, resolver.project.root)
 
 
-def saved_agents_state(saved: dict[str, Any]) -> AgentsState:
-    """Return a state that a client kept. Raises InvalidArgument for one that is none."""
+def _parse_state(saved: dict[str, Any]) -> AgentsState:
+    """Return a state that a client saved. Raises InvalidArgument for an invalid one."""
     try:
         return AgentsState.model_validate(saved)
     except ValidationError as error:

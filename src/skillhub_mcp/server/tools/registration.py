@@ -1,56 +1,224 @@
-"""How does a tool look in `tools/list`? With the words that we chose for it, and nothing that would cost every turn."""
+"""The registered tools: each set's functions with their names, descriptions and annotations, as `tools/list` has them.
+
+The descriptions are written for a model, and each byte of them costs tokens in every conversation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
+from fastmcp.tools.base import ToolResult
 from fastmcp.tools.function_tool import FunctionTool
 from mcp_types import Tool as WireTool
 from mcp_types import ToolAnnotations
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+from skillhub_mcp.server.tools.results import SEARCH_SCHEMA, RunResult
 
-# A host that loads tools only when it needs them shows this one always: without it no other is ever called.
-ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+    from skillhub_mcp.server.tools.agents import AgentsTools
+    from skillhub_mcp.server.tools.context import ContextTools
+    from skillhub_mcp.server.tools.core import CoreTools
+    from skillhub_mcp.server.tools.registry import RegistryTools
+    from skillhub_mcp.server.tools.run import RunTool
+    from skillhub_mcp.server.tools.skill import SkillTool
+
+# A host that loads tools only on demand always shows this one: without it no other tool would ever be called.
+_ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
+
+_READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+# The second answer of these tools differs, because the session has had the first; nothing is written anywhere.
+_STATEFUL = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+_RUNS_COMMANDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """One tool. The defaults: the function's name, annotations of a tool that only reads, and an answer of text alone.
+
+    The arguments' descriptions and bounds are in the function's annotations.
+    """
+
+    function: Callable[..., ToolResult | Awaitable[ToolResult]]
+    title: str
+    description: str
+    annotations: ToolAnnotations | None = None
+    name: str | None = None
+    output_schema: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+
+
+def register(server: FastMCP, tools: Iterable[ToolDefinition]) -> None:
+    """Add tools to `server`."""
+    for tool in tools:
+        server.add_tool(_make_tool(tool))
+
+
+def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
+    """Return the set `core`."""
+    return (
+        ToolDefinition(
+            tools.search_skills,
+            "Search skills",
+            "Find expert instructions (skills) for a task; those built into your host are separate. Call before any "
+            "non-trivial task. Returns names, descriptions, scores, best first; from 0.5 on one fits: call load_skill "
+            "with its name. Else go on without.",
+            output_schema=SEARCH_SCHEMA,
+            meta=_ALWAYS_LOAD,
+        ),
+        ToolDefinition(
+            tools.load_skill,
+            "Load skill",
+            "Call when a skill fits, or the person names one. Returns its `instructions`: follow them. Read files they "
+            "name below `path` or with read_skill_file.",
+        ),
+        ToolDefinition(
+            tools.read_skill_file,
+            "Read skill file",
+            "Call when a loaded skill names a file. Returns `content`, base64 if binary. Then go on as it says.",
+        ),
+    )
+
+
+def registry_tools(tools: RegistryTools) -> Sequence[ToolDefinition]:
+    """Return the set `registry`."""
+    return (
+        ToolDefinition(
+            tools.build_index,
+            "Build the skill index",
+            "Call to fill a registry of your own; to find a skill for a task call search_skills. Reads every skill's "
+            "frontmatter anew. Returns {skills, report}: name, description, source, controls and meta of each skill, "
+            "and what was found, refused and shadowed, with a digest. Next time call refresh_index.",
+        ),
+        ToolDefinition(
+            tools.refresh_index,
+            "Refresh the skill index",
+            "Call when skills are new, changed or removed, with their paths as `changes` if known. Returns {skills, "
+            "report}, as build_index does, to take the place of the old.",
+        ),
+        ToolDefinition(
+            tools.available_skills,
+            "Available skills",
+            "Call to see which skills are available here, separate from those built into your host. Returns a line for "
+            "each: name, source, description. Load one with load_skill.",
+        ),
+    )
+
+
+def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
+    """Return the set `agents`."""
+    return (
+        ToolDefinition(
+            tools.agents_context,
+            "AGENTS.md here",
+            "Get the AGENTS.md instructions of the project, from its root down to the working directory. Call once "
+            "when a session begins: returns one text, the same for the whole session. Follow it; elsewhere call "
+            "agents_resolve.",
+            annotations=_STATEFUL,
+        ),
+        ToolDefinition(
+            tools.agents_resolve,
+            "AGENTS.md for a path",
+            "Call before you read or edit a file outside the directories that you have instructions for. Returns the "
+            "paths of further AGENTS.md that apply to it, and nothing for what you know already. Read them yourself, "
+            "then go on.",
+            annotations=_STATEFUL,
+        ),
+        ToolDefinition(
+            tools.agents_resume_diff,
+            "What changed since",
+            "Call when a session is taken up again, with the `state` that agents_context gave. Returns what has "
+            "changed since, and what to read again before you go on.",
+            annotations=_STATEFUL,
+        ),
+    )
+
+
+def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
+    """Return the set `context`."""
+    return (
+        ToolDefinition(
+            tools.skills_list,
+            "List skills",
+            "List every skill of the project and of the user. Call to see all there is; to find one for a task call "
+            "skill_search. Returns `skills`, and `errors` for what could not be read. Load one with skill_load.",
+        ),
+        ToolDefinition(
+            tools.skill_search,
+            "Search skills by name",
+            "Find skills, which are separate from those built into your host, by path, name, the beginning of a name, "
+            "or words. Call before a non-trivial task. Returns `skills`, best first, each with its `reason`. Load one "
+            "with skill_load, by its path where names repeat.",
+        ),
+        ToolDefinition(
+            tools.skill_load,
+            "Load skill by path",
+            "Call when a skill from skill_search fits, with its path or name; path wins. Returns its whole SKILL.md "
+            "and the list of its files: follow it. What was loaded before and has not changed comes as a reminder: "
+            "force=true gives it again.",
+        ),
+        ToolDefinition(
+            tools.context_inspect,
+            "Inspect the context",
+            "Call to see where the context went. Returns what was loaded in this session, what there is to load, and "
+            "what each costs in tokens. What is listed as loaded need not be loaded again.",
+        ),
+    )
+
+
+def skill_tool(tool: SkillTool) -> Sequence[ToolDefinition]:
+    """Return the set `skill`."""
+    return (
+        ToolDefinition(
+            tool.load,
+            "Skill",
+            "Load a skill to gain expert knowledge for a task. Call it as soon as the task fits a skill that this "
+            "server's instructions list, which are separate from those built into your host, or when the person types "
+            "/name. Returns its instructions: follow them. It adds no tool and runs nothing.",
+            name="Skill",
+        ),
+    )
+
+
+def run_tool(tool: RunTool) -> Sequence[ToolDefinition]:
+    """Return the tool that runs commands, for servers whose owner asked for it."""
+    return (
+        ToolDefinition(
+            tool.run_skill_command,
+            "Run skill command",
+            "Run a command in a skill's directory, without a shell, such as python with scripts/x.py. Call only for "
+            "what loaded instructions name. Returns `stdout`, `stderr` and `exit_code`: check them, then go on as "
+            "instructed. If you have a terminal, run it there below `path` instead.",
+            annotations=_RUNS_COMMANDS,
+            output_schema=RunResult.model_json_schema(),
+        ),
+    )
 
 
 class _Tool(FunctionTool):
     def to_mcp_tool(self, **overrides: Any) -> WireTool:
-        """Return it without the marks that FastMCP would add."""
+        """Return the tool without the metadata that FastMCP would add."""
         return super().to_mcp_tool(**{"_meta": self.meta, **overrides})
 
 
-def offered(
-    server: FastMCP,
-    *,
-    title: str,
-    description: str,
-    annotations: ToolAnnotations = READS,
-    output_schema: dict[str, Any] | None = None,
-    name: str | None = None,
-    meta: dict[str, Any] | None = None,
-) -> Callable[[Function], Function]:
-    """Register the function below as a tool of `server`. Without `output_schema`, its answer is text alone."""
-
-    def register(function: Function) -> Function:
-        made = _Tool.from_function(
-            function,
-            name=name,
-            title=title,
-            description=description,
-            annotations=annotations,
-            output_schema=output_schema,
-            meta=meta,
-        )
-        for argument in made.parameters["properties"].values():
-            # That it may be left out is said by its not being required, and nothing, no and the least need no telling.
-            if argument.get("default", "told") in (None, False, argument.get("minimum")):
-                argument.pop("default")
-        server.add_tool(made)
-        return function
-
-    return register
+def _make_tool(tool: ToolDefinition) -> FunctionTool:
+    made = _Tool.from_function(
+        tool.function,
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        annotations=tool.annotations or _READ_ONLY,
+        output_schema=tool.output_schema,
+        meta=tool.meta,
+    )
+    for argument in made.parameters["properties"].values():
+        # An argument that is not required can be left out; a default of nothing, false or the minimum is plain.
+        if argument.get("default", "stated") in (None, False, argument.get("minimum")):
+            argument.pop("default")
+    return made

@@ -1,4 +1,4 @@
-"""What do results look like on the wire? Seed 002 §3's schemas, and the JSON text that carries them."""
+"""The results of tools: their schemas, and the JSON text that carries them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,31 @@ NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, o
 NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
 LISTING_NOTE = "Nothing was asked for: {shown} of {there} skills by name. Ask with a few words of the task."
 
+# The schema of a search's result as clients see it. Titles are left out: they would cost tokens in every conversation.
+SEARCH_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "skills": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "description": {"type": "string"},
+                    "score": {"type": "number"},
+                },
+                "required": ["name", "description", "score"],
+            },
+        },
+        "confident": {"type": "boolean"},
+        "note": {"type": "string"},
+    },
+    "required": ["skills"],
+}
+
 
 class Truncated(BaseModel):
-    """Which of a command's outputs were cut."""
+    """Which outputs of a command were truncated."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,7 +53,7 @@ class Truncated(BaseModel):
 
 
 class RunResult(BaseModel):
-    """What a command came to."""
+    """The result of a command."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,10 +65,10 @@ class RunResult(BaseModel):
 
 
 def search_result(answer: SearchAnswer) -> dict[str, object]:
-    """Return seed 002 §3.2's result, hits best first, without what would say nothing.
+    """Return a search's result, hits best first, without empty fields.
 
-    A description beyond the specification's 1,024 characters is shortened. Where none fits, `confident` is false, and
-    `note` says what to do.
+    A description beyond the Agent Skills specification's 1,024 characters is shortened. If no skill fits, `confident`
+    is false and `note` says what to do.
     """
     skills = [_hit(hit) for hit in answer.hits]
     result: dict[str, object] = {"skills": skills}
@@ -63,26 +85,26 @@ def search_result(answer: SearchAnswer) -> dict[str, object]:
 
 
 def _hit(hit: FoundSkill) -> dict[str, object]:
-    told: dict[str, object] = {
+    result: dict[str, object] = {
         "name": hit.handle,
         "description": shortened(hit.skill.description, _SHOWN_DESCRIPTION),
         "score": round(hit.score, 4),
     }
     if hit.skill.category is not None:
-        told["category"] = hit.skill.category
+        result["category"] = hit.skill.category
     if hit.why:
-        told["reason"] = hit.why
+        result["reason"] = hit.why
     if hit.copies:
-        told["copies"] = list(hit.copies)
+        result["copies"] = list(hit.copies)
     if hit.contributions:
-        told["explanation"] = [part.describe() for part in hit.contributions]
-    return told
+        result["explanation"] = [part.describe() for part in hit.contributions]
+    return result
 
 
 def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str:
-    """Return seed 002 §3.3's JSON. The body stands in it once; `path` only where the client shares the disk.
+    """Return a loaded skill's JSON, with the body once, and `path` only if the client shares the disk.
 
-    `uri` is where its files are as resources, for a skill that is published so.
+    `uri` is the base of its files' URIs, for a skill that is published as resources.
     """
     skill = loaded.skill
     result: dict[str, object] = {"name": loaded.handle, "instructions": loaded.instructions}
@@ -100,7 +122,7 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
 
 
 def file_json(content: FileContent) -> str:
-    """Return seed 002 §3.4's JSON; where there is more of the file, `next_offset` is where it goes on."""
+    """Return a file's JSON; if there is more of the file, `next_offset` is where it continues."""
     result: dict[str, object] = {
         "content": content.content,
         "encoding": content.encoding,
@@ -114,7 +136,7 @@ def file_json(content: FileContent) -> str:
 
 
 def run_result(result: CommandResult) -> RunResult:
-    """Return the wire form of what a command came to."""
+    """Return a command's result in its schema."""
     return RunResult(
         stdout=result.stdout,
         stderr=result.stderr,
@@ -125,5 +147,5 @@ def run_result(result: CommandResult) -> RunResult:
 
 
 def compact_json(value: object) -> str:
-    """Return JSON without blanks that cost tokens and without escapes of what is readable."""
+    """Return JSON without blanks, which cost tokens, and without escapes of readable characters."""
     return _COMPACT.encode(value)

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a call? Said from the tool's own schema: what is allowed, and what was given."""
+"""Errors about a call's arguments, from the tool's own schema: what is allowed, and what was given."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.suggestions import near_names
 
 _SHOWN_VALUE = 40
-_TOLD_PROBLEMS = 8
+_MAX_PROBLEMS = 8
 _MISSING = ("missing", "missing_argument")
-_NOT_TAKEN = "unexpected_keyword_argument"
-_NOT_LEFT_OUT = "none_required"
-_NAMES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "boolean", "object": "object"}
+_UNEXPECTED = "unexpected_keyword_argument"
+_NONE_REQUIRED = "none_required"
+_TYPE_NAMES = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "boolean",
+    "object": "object",
+}
 
 
 def invalid_arguments(error: ValidationError, tool: str, schema: Mapping[str, Any]) -> InvalidArgument:
-    """Return what to answer a call of `tool`, whose arguments `schema` describes, that failed so."""
+    """Return the error to report for a call of `tool`, whose arguments `schema` describes, that failed with `error`."""
     arguments: Mapping[str, Any] = schema.get("properties", {})
-    # That an argument may also be left out is no way to mend it.
-    found = [one for one in error.errors(include_url=False, include_context=False) if one["type"] != _NOT_LEFT_OUT]
-    problems = [_problem(one["type"], one["loc"], one["input"], tool, arguments) for one in found[:_TOLD_PROBLEMS]]
+    # To leave an argument out is no fix for a wrong value.
+    details = [
+        item for item in error.errors(include_url=False, include_context=False) if item["type"] != _NONE_REQUIRED
+    ]
+    problems = [_problem(item["type"], item["loc"], item["input"], tool, arguments) for item in details[:_MAX_PROBLEMS]]
     hint = None
-    if any(one["type"] in (*_MISSING, _NOT_TAKEN) for one in found):
-        needed = schema.get("required", ())
-        taken = ", ".join(f"{name} (needed)" if name in needed else name for name in arguments)
-        hint = f"the arguments of {tool}: {taken or 'none'}"
+    if any(item["type"] in (*_MISSING, _UNEXPECTED) for item in details):
+        required = schema.get("required", ())
+        accepted = ", ".join(f"{name} (needed)" if name in required else name for name in arguments)
+        hint = f"the arguments of {tool}: {accepted or 'none'}"
     (name, reason), *others = problems
     return InvalidArgument(name, "; ".join([reason, *(" ".join(other) for other in others)]), hint=hint)
 
@@ -37,12 +45,12 @@ def invalid_arguments(error: ValidationError, tool: str, schema: Mapping[str, An
 def _problem(
     kind: str, place: Sequence[int | str], given: object, tool: str, arguments: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """Return the name of an argument, or of a part of one, and what is wrong with it."""
+    """Return the name of an argument, or of a part of one, and its problem."""
     first = str(place[0])[:_SHOWN_VALUE] if place else "the arguments"
     first = first if first.isprintable() else repr(first)
     if kind in _MISSING:
         return first, "is missing"
-    if kind == _NOT_TAKEN:
+    if kind == _UNEXPECTED:
         near = near_names(first, arguments, limit=1)
         return first, f"is not an argument of {tool}" + (f" (did you mean {near[0]}?)" if near else "")
     allowed: Mapping[str, Any] = arguments.get(first, {})
@@ -54,20 +62,20 @@ def _problem(
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:
-    """Return in words what a JSON schema allows."""
+    """Return a description of what a JSON schema allows."""
     if "enum" in schema:
         *most, last = (f"'{value}'" for value in schema["enum"])
         return f"{', '.join(most)} or {last}" if most else last
     kind = schema.get("type")
     if kind == "array":
         most_items = f", at most {schema['maxItems']:,} of them" if "maxItems" in schema else ""
-        return f"a list of {_NAMES.get(schema.get('items', {}).get('type', ''), 'value')}s{most_items}"
+        return f"a list of {_TYPE_NAMES.get(schema.get('items', {}).get('type', ''), 'value')}s{most_items}"
     if kind == "boolean":
         return "true or false"
     if kind == "string":
         return "text" + (f" of at most {schema['maxLength']:,} characters" if "maxLength" in schema else "")
     if kind in ("integer", "number"):
-        return f"a {_NAMES[kind]}{_range(schema)}"
+        return f"a {_TYPE_NAMES[kind]}{_range(schema)}"
     return "an object" if kind == "object" else "something else"
 
 

@@ -1,0 +1,42 @@
+"""The caller: the bearer of the token that came with the current request, in whatever thread it is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastmcp.server.auth import AccessToken
+from fastmcp.server.dependencies import get_access_token
+
+from skillhub_mcp.skills.visibility import Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The bearer of an accepted token: a name, and the filter of skills if the token has one."""
+
+    name: str
+    visibility: Visibility | None = None
+
+
+class CallerToken(AccessToken):
+    """An accepted token with its bearer. It does not hold the secret itself."""
+
+    caller: Caller
+
+
+def current_caller() -> Caller | None:
+    """Return the caller; None where no token is required, over stdio, and in threads that serve no request."""
+    token = get_access_token()
+    return token.caller if isinstance(token, CallerToken) else None
+
+
+def caller_name() -> str | None:
+    """Return the caller's name, for a line in a log; None as for `current_caller`."""
+    caller = current_caller()
+    return None if caller is None else caller.name
+
+
+def caller_visibility() -> Visibility | None:
+    """Return the caller's filter of skills; None is every skill that the server serves."""
+    caller = current_caller()
+    return None if caller is None else caller.visibility
