@@ -30,7 +30,7 @@ from skillhub_mcp.hub import SkillHub
 
 log = logging.getLogger(__name__)
 
-RequestContext = ServerRequestContext[object, object]
+ServerContext = ServerRequestContext[object, object]
 
 # A folder of skills that is being copied changes several times: the notification is sent when nothing has changed for
 # `_QUIET_SECONDS`, and at the latest after `_MAX_DELAY_SECONDS`.
@@ -60,7 +60,7 @@ class ListChangedNotifier(Middleware):
         self._closed = False
 
     async def listen(
-        self, request: RequestContext, params: SubscriptionsListenRequestParams
+        self, request: ServerContext, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Serve one stream of the 2026-07-28 protocol, until its client or the server ends it."""
         if self._closed:

@@ -31,7 +31,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.publishing.uris import SCHEME
 from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
-from skillhub_mcp.server.resources.list_changed import ListChangedNotifier, RequestContext
+from skillhub_mcp.server.resources.list_changed import ListChangedNotifier, ServerContext
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class ResourceSubscriptions:
                 await self._task
 
     async def _listen(
-        self, request: RequestContext, params: SubscriptionsListenRequestParams
+        self, request: ServerContext, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:MAX_SUBSCRIPTIONS]
         digests = await self._readable(wanted)
@@ -99,7 +99,7 @@ class ResourceSubscriptions:
         finally:
             self._unwatch(accepted)
 
-    async def _subscribe(self, request: RequestContext, params: SubscribeRequestParams) -> EmptyResult:
+    async def _subscribe(self, request: ServerContext, params: SubscribeRequestParams) -> EmptyResult:
         connection, uri = request.session._connection, str(params.uri)  # noqa: SLF001 - a session lasts but one request
         digests = await self._readable([uri])
         if uri not in digests:
@@ -115,7 +115,7 @@ class ResourceSubscriptions:
             self._watch([uri], digests)
         return EmptyResult()
 
-    async def _unsubscribe(self, request: RequestContext, params: UnsubscribeRequestParams) -> EmptyResult:
+    async def _unsubscribe(self, request: ServerContext, params: UnsubscribeRequestParams) -> EmptyResult:
         subscribed = self._subscribed.get(request.session._connection, set())  # noqa: SLF001 - see above
         uri = str(params.uri)
         if uri in subscribed:

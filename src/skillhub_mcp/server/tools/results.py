@@ -44,7 +44,7 @@ SEARCH_SCHEMA: dict[str, object] = {
 
 
 class Truncated(BaseModel):
-    """Which outputs of a command were truncated."""
+    """Which outputs were truncated."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class Truncated(BaseModel):
 
 
 class RunResult(BaseModel):
-    """The result of a command."""
+    """A command's result."""
 
     model_config = ConfigDict(extra="forbid")
 
