@@ -58,7 +58,7 @@ def test_what_is_open_needs_a_word_and_the_word_covers_what_it_was_given_for(ski
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
     assert caught.value.rule_name == "pdf-tools"
-    assert caught.value.hint == "ask them to run: skillhub permissions allow pdf-tools"
+    assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools"
     granted = {(Action.LOAD, skill.directory)}
     policy.check(skill, Action.LOAD, granted)
     policy.check(skill, Action.READ, granted)
