@@ -14,12 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from filelock import FileLock
 from tests.hubs import hub_of
 from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
+from skillhub_mcp.cli.main import run
 from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.state import load_state, state_path
@@ -27,6 +29,35 @@ from skillhub_mcp.index.sync import SyncDepth
 
 Writer = Callable[..., Path]
 Environment = dict[str, str]
+
+
+class Done(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
+    """Run a `skillhub` command in this process, which saves the second and more that a process takes to start.
+
+    `skillhub` runs one that is a process, where a test is about what ends with it or what it may do.
+    """
+
+    def go(environment: Environment, *arguments: str) -> Done:
+        with monkeypatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            code = run(arguments)
+        captured = capsysbinary.readouterr()
+        return Done(code, captured.out.decode(), captured.err.decode())
+
+    return go
 
 
 def database(environment: Environment) -> Path:
@@ -74,9 +105,9 @@ def bad_neighbours(skills_dir: Path, write_skill: Writer) -> list[str]:
 
 @pytest.mark.acceptance("S2-53")
 def test_broken_files_stop_no_good_ones_and_each_is_named(
-    hub_environment: Environment, bad_neighbours: list[str]
+    hub_environment: Environment, command: Command, bad_neighbours: list[str]
 ) -> None:
-    done = skillhub(hub_environment, "index", "--json")
+    done = command(hub_environment, "index", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     named = {Path(refused["path"]).name for refused in report["refused"]}
@@ -85,14 +116,16 @@ def test_broken_files_stop_no_good_ones_and_each_is_named(
     assert all(refused["diagnostics"] for refused in report["refused"])
     assert report["served"] == 2
     assert found(hub_environment, "walruses") == ["good-one", "good-two"]
-    assert json.loads(skillhub(hub_environment, "index", "--json").stdout)["index"] == {"changed": False}
+    assert json.loads(command(hub_environment, "index", "--json").stdout)["index"] == {"changed": False}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_a_file_that_may_not_be_read_is_named(hub_environment: Environment, write_skill: Writer) -> None:
+def test_a_file_that_may_not_be_read_is_named(
+    hub_environment: Environment, command: Command, write_skill: Writer
+) -> None:
     write_skill("good", "About walruses.")
     (write_skill("locked") / "SKILL.md").chmod(0)
-    report = json.loads(skillhub(hub_environment, "index", "--json").stdout)
+    report = json.loads(command(hub_environment, "index", "--json").stdout)
     assert [Path(refused["path"]).name for refused in report["refused"]] == ["locked"]
     assert found(hub_environment, "walruses") == ["good"]
 
@@ -133,15 +166,15 @@ def test_files_that_come_and_go_while_they_are_indexed_do_no_harm(
 
 @pytest.mark.parametrize("there", [True, False])
 def test_no_skills_at_all_is_an_answer_and_says_what_to_do(
-    hub_environment: Environment, skills_dir: Path, *, there: bool
+    hub_environment: Environment, command: Command, skills_dir: Path, *, there: bool
 ) -> None:
     if not there:
         skills_dir.rmdir()
-    done = skillhub(hub_environment, "index")
+    done = command(hub_environment, "index")
     assert done.returncode == 0, done.stderr
     assert "No SKILL.md was found" in done.stdout
     assert (str(skills_dir) in done.stdout) == (not there)
-    done = skillhub(hub_environment, "search", "walruses")
+    done = command(hub_environment, "search", "walruses")
     assert done.returncode == 0
     assert done.stdout.startswith("No skill")
 
@@ -182,12 +215,12 @@ def test_a_database_below_a_file_is_named_and_answers_come_from_memory(
 
 
 def test_a_database_that_is_a_file_is_named_and_left_alone(
-    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+    hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
     (tmp_path / "precious").write_text("not ours", encoding="utf-8")
     environment = {**hub_environment, "DB_PATH": str(tmp_path / "precious")}
-    done = skillhub(environment, "index")
+    done = command(environment, "index")
     assert done.returncode == 1
     assert environment["DB_PATH"] in done.stderr
     assert found(environment, "walruses") == ["one"]
@@ -195,20 +228,20 @@ def test_a_database_that_is_a_file_is_named_and_left_alone(
 
 
 def test_a_read_only_database_goes_on_answering_and_is_named(
-    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+    hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
-    assert skillhub(hub_environment, "index").returncode == 0
+    assert command(hub_environment, "index").returncode == 0
     directory = database(hub_environment).parent
     with mounted("--bind", str(directory), at=tmp_path / "view"):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(tmp_path / "view")], check=True)
         environment = {**hub_environment, "DB_PATH": str(tmp_path / "view" / "skills.lancedb")}
-        assert skillhub(environment, "index").returncode == 0
+        assert command(environment, "index").returncode == 0
         write_skill("two", "About walruses too.")
-        done = skillhub(environment, "index")
+        done = command(environment, "index")
         assert done.returncode == 1
         assert environment["DB_PATH"] in done.stderr
-        done = skillhub(environment, "search", "walruses")
+        done = command(environment, "search", "walruses")
         assert done.returncode == 0
         assert "one" in done.stdout
         with hub_of(environment) as hub:
@@ -218,12 +251,12 @@ def test_a_read_only_database_goes_on_answering_and_is_named(
 
 
 def test_a_disk_that_was_always_read_only_answers_from_memory(
-    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+    hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
     with mounted("-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", at=tmp_path / "ro"):
         environment = {**hub_environment, "DB_PATH": str(tmp_path / "ro" / "deep" / "skills.lancedb")}
-        assert skillhub(environment, "index").returncode == 1
+        assert command(environment, "index").returncode == 1
         assert found(environment, "walruses") == ["one"]
 
 
@@ -287,7 +320,7 @@ def test_a_file_in_the_place_of_the_table_is_cleared_away(hub_environment: Envir
 
 
 def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
-    hub_environment: Environment, write_skill: Writer
+    hub_environment: Environment, command: Command, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
     with hub_of(hub_environment) as hub:
@@ -299,7 +332,7 @@ def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
     assert "one" in done.stdout
     assert hub_environment["DB_PATH"] in done.stderr
     assert "Traceback" not in done.stderr
-    assert skillhub(hub_environment, "search", "walruses").stderr == ""
+    assert command(hub_environment, "search", "walruses").stderr == ""
 
 
 @pytest.mark.acceptance("S2-50")
@@ -347,49 +380,51 @@ def test_a_state_of_another_database_leads_to_a_rebuild(
 
 
 def test_a_disk_that_is_full_at_first_is_named_and_answers_come_from_memory(
-    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+    hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     for number in range(30):
         write_skill(f"skill-{number:02}", "About walruses.", body="long " * 20_000)
     with mounted("-t", "tmpfs", "-o", "size=200k", "tmpfs", at=tmp_path / "small"):
         environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
-        done = skillhub(environment, "index")
+        done = command(environment, "index")
         assert done.returncode == 1
         assert environment["DB_PATH"] in done.stderr
         assert "Traceback" not in done.stderr
-        done = skillhub(environment, "search", "walruses")
+        done = command(environment, "search", "walruses")
         assert done.returncode == 0
         assert "skill-" in done.stdout
 
 
 def test_a_disk_that_fills_up_keeps_the_last_good_index(
-    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+    hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
     with mounted("-t", "tmpfs", "-o", "size=600k", "tmpfs", at=tmp_path / "small"):
         environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
-        assert skillhub(environment, "index").returncode == 0
+        assert command(environment, "index").returncode == 0
         (tmp_path / "small" / "ballast").write_bytes(b"x" * 400_000)
         for number in range(20):
             write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(40_000).hex())
         for arguments in (("index",), ("--reindex",)):
-            done = skillhub(environment, *arguments)
+            done = command(environment, *arguments)
             assert done.returncode == 1, done.stdout
             assert environment["DB_PATH"] in done.stderr
-            done = skillhub(environment, "search", "walruses", "--json")
+            done = command(environment, "search", "walruses", "--json")
             assert done.returncode == 0
             assert [hit["name"] for hit in json.loads(done.stdout)["skills"]] == ["one"]
         (tmp_path / "small" / "ballast").unlink()
         shutil.rmtree(hub_environment["SKILLS_DIR"] + "/skill-00")
         for number in range(1, 20):
             write_skill(f"skill-{number:02}", "About walruses.")
-        assert skillhub(environment, "index").returncode == 0
+        assert command(environment, "index").returncode == 0
         assert len(published_rows(environment["DB_PATH"])) == 20
 
 
-def test_files_that_may_not_grow_are_as_good_as_a_full_disk(hub_environment: Environment, write_skill: Writer) -> None:
+def test_files_that_may_not_grow_are_as_good_as_a_full_disk(
+    hub_environment: Environment, command: Command, write_skill: Writer
+) -> None:
     write_skill("one", "About walruses.")
-    assert skillhub(hub_environment, "index").returncode == 0
+    assert command(hub_environment, "index").returncode == 0
     before = load_state(state_path(hub_environment["DB_PATH"]))
     for number in range(20):
         write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
@@ -404,7 +439,7 @@ def test_files_that_may_not_grow_are_as_good_as_a_full_disk(hub_environment: Env
         assert done.returncode == 1, done.stdout
         assert hub_environment["DB_PATH"] in done.stderr
     assert load_state(state_path(hub_environment["DB_PATH"])) == before
-    assert skillhub(hub_environment, "index").returncode == 0
+    assert command(hub_environment, "index").returncode == 0
     assert len(published_rows(database(hub_environment))) == 21
 
 
@@ -428,6 +463,8 @@ def kill_after_files(environment: Environment, process: subprocess.Popen[bytes],
     deadline = time.monotonic() + 30
     while process.poll() is None and written(environment) < enough:
         assert time.monotonic() < deadline
+        # A loop without rest would take the core that the writer needs.
+        time.sleep(0.0005)
     process.kill()
     return process.wait() == -signal.SIGKILL
 
@@ -455,12 +492,12 @@ def test_a_first_build_that_is_killed_is_made_up_for_by_the_next_process(
 
 @pytest.mark.parametrize("verb", ["index", "--reindex"])
 def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_the_next_a_right_index(
-    hub_environment: Environment, skills_dir: Path, write_skill: Writer, verb: str
+    hub_environment: Environment, command: Command, skills_dir: Path, write_skill: Writer, verb: str
 ) -> None:
     for number in range(200):
         write_skill(f"filler-{number:03}", "About bread.")
     write_skill("one", "About walruses.")
-    assert skillhub(hub_environment, "index").returncode == 0
+    assert command(hub_environment, "index").returncode == 0
     reader = Desk(database(hub_environment), skills_dir)
     reader.refresh()
     killed = 0
@@ -478,7 +515,9 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(4)), "one"]
 
 
-def test_a_writer_that_is_killed_leaves_no_lock_that_blocks(hub_environment: Environment, write_skill: Writer) -> None:
+def test_a_writer_that_is_killed_leaves_no_lock_that_blocks(
+    hub_environment: Environment, command: Command, write_skill: Writer
+) -> None:
     for number in range(100):
         write_skill(f"filler-{number:03}")
     lock = database(hub_environment).parent / LOCK_FILE
@@ -486,18 +525,19 @@ def test_a_writer_that_is_killed_leaves_no_lock_that_blocks(hub_environment: Env
     deadline = time.monotonic() + 30
     while not lock.exists() and process.poll() is None:
         assert time.monotonic() < deadline
+        time.sleep(0.0005)
     process.kill()
     process.wait()
     with FileLock(lock, timeout=5):
         pass
-    assert skillhub(hub_environment, "index").returncode == 0
+    assert command(hub_environment, "index").returncode == 0
 
 
 def test_a_search_while_another_process_holds_the_lock_answers_from_what_is_published(
-    hub_environment: Environment, write_skill: Writer
+    hub_environment: Environment, command: Command, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
-    assert skillhub(hub_environment, "index").returncode == 0
+    assert command(hub_environment, "index").returncode == 0
     with FileLock(database(hub_environment).parent / LOCK_FILE):
         done = skillhub(hub_environment, "search", "walruses")
     assert done.returncode == 0

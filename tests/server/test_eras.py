@@ -251,7 +251,7 @@ def test_a_session_begins_with_agents_md_and_then_the_catalogue(
             agents, skills = text.index("<agents_context"), text.index("<skills_context>")
             assert agents < skills
             assert "call" not in text[agents:skills]
-            assert "load it with skill_load" in text
+            assert "load the skill with skill_load" in text
             assert "skill_search" in text
             assert "Draft release &lt;notes&gt; &amp; more from commits" in text
             assert "Do it." not in text
