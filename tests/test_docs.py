@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[1]
 GENERATE = PROJECT / "docs" / "generate.py"
+SOURCE = PROJECT / "src" / "skillhub_mcp"
 DOCUMENTS = sorted(
     path.relative_to(PROJECT).as_posix()
     for pattern in ("*.md", "docs/**/*.md", "bench/*.md", "examples/**/README.md")
@@ -132,6 +134,33 @@ def test_no_text_cites_a_paper_that_is_not_in_the_repository() -> None:
 
 def test_the_texts_that_may_cite_are_found() -> None:
     assert {"README.md", "docs/generate.py", "docs/decisions/0008-one-search.md"} <= set(CITING)
+
+
+def modules_of(package: Path) -> set[str]:
+    """Return the modules of a package, and its packages with a slash behind."""
+    modules = {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
+    return modules | {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+
+
+# The modules of cli/commands are commands: docs/reference/cli.md describes them.
+PACKAGES = sorted(
+    name
+    for path in SOURCE.glob("*/**/__init__.py")
+    if (name := path.parent.relative_to(SOURCE).as_posix()) != "cli/commands"
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_lists_its_modules_with_what_each_holds(package: str) -> None:
+    module = ast.parse((SOURCE / package / "__init__.py").read_text(encoding="utf-8"))
+    listed = re.findall(r"^(\w+/?) {2,}\S", ast.get_docstring(module, clean=False) or "", re.MULTILINE)
+    assert sorted(listed) == sorted(modules_of(SOURCE / package) - {"commands/"})
+
+
+def test_the_architecture_names_every_package_and_module_of_the_program() -> None:
+    table = (PROJECT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n## The packages\n")[2]
+    named = set(re.findall(r"`(\w+(?:/|(?=\.py`)))", table.partition("\n## ")[0]))
+    assert modules_of(SOURCE) - {"version"} <= named
 
 
 def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:

@@ -1,1 +1,19 @@
-"""What models are shown of the skills: catalogues, the card, bodies in parts, and estimates of tokens."""
+"""Disclosure: what people and models are shown of the skills, and how many tokens that costs.
+
+available_skills  the registry's list of skills for a model
+card              the card: the part of the server's instructions that describes skills
+catalogue         all skills within a budget, in several formats
+context/          the agent-context tools: catalogue, search, loading, inspection
+domains           the domain of each skill, for the card's map
+ledger            what a session was shown
+listing           lists of skills with their availability
+lookup            finding the skill that a caller names, and checking that the caller may use it
+mentions          `$name` and paths in a text
+parts             long bodies, split at lines
+project_match     skills that fit the files at a project's root
+reader            the instructions and files of a skill
+registry_json     the registry's index as JSON
+sanitization      untrusted text of skills: visible characters, one line, no markup
+skill_loaded      the `<skill-loaded>` message
+token_estimate    estimates of tokens
+"""

@@ -1,5 +1,12 @@
-"""Texts to vectors. Only the texts passed in leave the machine; callers pass names, descriptions, tags, categories
-and queries, never a body (seed 002 §6.3). A provider's SDK is imported with its first request.
+"""Embedders: vectors for texts. Only names, descriptions, tags, categories and queries are passed in, never a body. A
+provider's SDK is imported with its first request.
+
+base       the `Embedder` protocol and its values
+gemini     requests to Google's Gemini API
+local      word vectors on this machine, from the files of `wordllama`
+openai     requests to OpenAI, or to a server with its protocol
+remote     batches, retries, the deadline and checks for any provider
+transport  errors of the HTTP libraries below the SDKs
 """
 
 from __future__ import annotations

@@ -1,1 +1,17 @@
-"""The LanceDB index over the skills: writing it, keeping it in step with the files, and reading its rows."""
+"""The index over the skills: the LanceDB table and its state, kept in sync with the files.
+
+candidate    a row that a search may return, before it is scored
+features     the terms, phrases and lengths of a skill, as stored in its row
+filter       narrowing by category and tags
+indexer      the one writer: turns a scan into a published version
+lance        reading one finished version of the table
+lance_store  writing versions of the table
+live_index   the present view, and when to check the files again
+postings     a small library's terms in memory
+progress     the progress of indexing, for callers that wait
+rows         what is written for a skill, and read back to see what changed
+state        `index_state.json`: the published version, and what was read from each SKILL.md
+statistics   how many skills have a term, for BM25F
+sync         one check of the files, and the view that results
+watcher      the operating system's notices of changes
+"""

@@ -1,4 +1,15 @@
-"""The MCP server: the hub's functions as tools, resources and prompts, over stdio and Streamable HTTP."""
+"""The MCP server: the hub's functions as tools, resources and prompts, over stdio and Streamable HTTP.
+
+app              builds the server from the hub and its options
+callers          the caller of the present request
+error_responses  errors in MCP's form
+http/            the HTTP transport: tokens, rate limits, workers, shutdown
+middleware/      what happens around every request: errors, sessions, agreement, hooks, instructions
+progress         progress notifications, and cancelled calls
+prompts/         prompts and completion
+resources/       skills as resources, and notifications of changes
+tools/           the tool sets
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,21 @@
-"""Skills: discovering, parsing and naming them. Independent of search and of MCP."""
+"""Skills on disk: finding, parsing and naming them. Independent of search and of MCP.
+
+admission       which violations make a reader refuse a skill
+builtin         where the skills in the package are
+discovery       finding SKILL.md files below the roots
+documents       the instructions of a skill, read on every call
+files/          reading and listing a skill's files
+frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
+loader          `SkillLoader`, for Python programs
+model           the values: skill, document, file stamp
+names           comparison of names, the specification's form, safe aliases
+parser          frontmatter to a `Skill`
+registry        the registry: an index by name and source, with a report
+registry_index  the registry's values
+roots           the ordered list of directories to search, with their sources
+rules           the table of rules for a SKILL.md
+scanner         one scan: walk, read changed files, settle names
+snapshot        the skills at one moment, and which of them has a name
+suggestions     names near to an unknown one
+visibility      the filter of a server or a token
+"""

@@ -1,1 +1,9 @@
-"""Validation of skills: findings, advice, fixes and SARIF. Independent of hubs, indexes and MCP."""
+"""Validation of skills. Independent of hubs, indexes and MCP.
+
+advice       checks beyond the specification
+apply_fixes  writing a fixed SKILL.md
+checker      the check of one skill
+fixes        fixes that need no guess
+sarif        findings as SARIF 2.1.0
+verdict      findings and token counts of one skill
+"""

@@ -1,1 +1,1 @@
-"""One verb a file: `add_parser` says what may be typed, `run` does it and returns the exit code."""
+"""The commands, one module each: `add_parser` declares the arguments, `run` returns the exit code."""

@@ -1,4 +1,9 @@
-"""Rerankers: order the best candidates by more than text. Two of them: fixed weights, and a provider's model."""
+"""Rerankers order the best candidates: by fixed weights, or by a provider's model.
+
+base   the `Reranker` protocol and its values
+fixed  a weighted sum of words, meaning and phrase
+model  a model's order of names and descriptions
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,12 @@
-"""FastMCP middleware: what happens around every request, whatever it asks for."""
+"""FastMCP middleware: what happens around every request.
+
+argument_errors  messages for invalid arguments, from the tool's schema
+consent          asking the client's user where the rules need agreement
+deferred_start   starting the hub after the client has its list of tools
+error_handling   errors as MCP results or JSON-RPC errors
+hooks            the user's hooks around tool calls
+instructions     the instructions that a client gets when it connects
+request_log      an event for each request
+server_info      title, icon and website of the server
+sessions         the session of each call
+"""

@@ -1,1 +1,6 @@
-"""MCP prompts: one for each skill, one that starts a session, and the completion of arguments."""
+"""MCP prompts.
+
+completion      completion of names and files
+provider        one prompt for each skill that people may call
+session_prompt  the prompt `session_context`: AGENTS.md and the catalogue
+"""
