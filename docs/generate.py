@@ -77,7 +77,7 @@ def command_line() -> str:
 
 def _parsers(parser: Parser) -> Iterator[Parser]:
     yield parser
-    for verb in parser.verbs.values():
+    for verb in parser.subcommands.values():
         yield from _parsers(verb)
 
 

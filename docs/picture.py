@@ -33,13 +33,13 @@ async def draw(directory: str) -> str:
     change_choices(choices, lambda one: one.switched("log-triage", on=False))
     hub = make_hub(settings, background=False)
 
-    def look(row: PickerRow) -> str:
+    def preview(row: PickerRow) -> str:
         return f"{row.name}\n\n{row.description}\n\n{read_document(hub.known(row.directory)).instructions}"
 
-    def switch(_: PickerRow, __: bool) -> Sequence[PickerRow]:
+    def toggle(_: PickerRow, __: bool) -> Sequence[PickerRow]:
         return picker_rows(hub.listed())
 
-    app = Picker(picker_rows(hub.listed()), PickerActions(look, switch))
+    app = Picker(picker_rows(hub.listed()), PickerActions(preview, toggle))
     async with app.run_test(size=(118, 24)) as pilot:
         await pilot.press(*"csv")
         await pilot.press(*["backspace"] * 3)

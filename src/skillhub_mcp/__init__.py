@@ -1,6 +1,6 @@
 """SkillHub: the hub through which any AI agent finds, loads and uses Agent Skills.
 
-The public Python API. Names are loaded when first used, so that importing the package costs a command nothing.
+The public Python API. Names are imported on first use, so that importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
     "resolve",
 ]
 
-_HOMES = {
+_MODULES = {
     "AgentsConfig": "agents_md.schema",
     "AgentsResolver": "agents_md.resolver",
     "AgentsState": "agents_md.schema",
@@ -81,8 +81,8 @@ def __getattr__(name: str) -> Any:
         from skillhub_mcp.version import version
 
         return version()
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

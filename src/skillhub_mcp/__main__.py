@@ -1,4 +1,4 @@
-"""`python -m skillhub_mcp`, `skillhub` and `skillhub-mcp`: one command."""
+"""The entry point of `python -m skillhub_mcp`, `skillhub` and `skillhub-mcp`, which are one command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main() -> None:
 
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
-        code = 130  # interrupted before the command line could say so itself
+        code = 130  # interrupted before the command line could handle it
     sys.exit(code)
 
 

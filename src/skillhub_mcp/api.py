@@ -1,4 +1,4 @@
-"""What a program of one's own asks most: seed 003's registry, the catalogue, and mentions, as plain functions."""
+"""Plain functions for programs: the registry, the catalogue and mentions in text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from skillhub_mcp.skills.registry_index import RegistryIndex
 def build_index(
     roots: Sequence[AnyRoot] | None = None, *, lenient: bool = False, cwd: str | None = None
 ) -> RegistryIndex:
-    """Read the frontmatter of every skill below `roots` and return `{skills, report}` (seed 003 §2.3).
+    """Read the frontmatter of every skill below `roots` and return the skills and a report.
 
-    A root is a path, a `SkillRoot`, or a map of `path`, `source` and `priority`; without any they are those that the
-    environment chooses for `cwd`, as for the hub itself. A skill that breaks a rule is left out and reported; with
-    `lenient`, one without a description is taken too. Raises InvalidArgument for a root that is none, and
+    A root is a path, a `SkillRoot`, or a mapping with `path`, `source` and `priority`; by default the roots are those
+    that the environment gives for `cwd`, as for the hub itself. A skill that breaks a rule is left out and reported;
+    with `lenient`, one without a description is included. Raises InvalidArgument for an invalid root, and
     InvalidSetting.
     """
     settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
@@ -32,10 +32,10 @@ def build_index(
 
 
 def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) -> RegistryIndex:
-    """Return what `index` has become: only what is new or other is read (seed 003 §2.3).
+    """Return an updated copy of `index`, reading only files that are new or changed.
 
-    With `changes`, paths, nothing else is looked at. `index` itself stays as it is. Raises InvalidArgument for an
-    index that did not come from `build_index`, a `Registry` or this function.
+    With `changes`, a list of paths, only these are checked. Raises InvalidArgument for an index that did not come from
+    `build_index`, a `Registry` or this function.
     """
     if index.refresh is None:
         raise InvalidArgument("index", "did not come from build_index")
@@ -43,7 +43,7 @@ def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) ->
 
 
 def available_skills(index: RegistryIndex) -> str:
-    """Return the list that a model is shown: name, source and description of each skill that is for models (§7)."""
+    """Return the list for a model: name, source and description of each skill that models may invoke."""
     return render_available_skills(
         (entry.name, entry.source.value, entry.description)
         for entry in index.skills
@@ -51,11 +51,11 @@ def available_skills(index: RegistryIndex) -> str:
     )
 
 
-def catalogue(format: str = "specification", *, budget: Budget | None = None, cwd: str | None = None) -> Rendered:  # noqa: A002 - the command line's word
-    """Return what a model is told of all the skills that the environment chooses for `cwd`, within `budget`.
+def catalogue(format: str = "specification", *, budget: Budget | None = None, cwd: str | None = None) -> Rendered:  # noqa: A002 - the name of the command line's option
+    """Return the list for a model of all skills that the environment gives for `cwd`, within `budget`.
 
-    Without a budget it is the one that the settings give. Raises InvalidArgument for a format that is none,
-    InvalidSetting and PolicyUnreadable.
+    The default budget is that of the settings. Raises InvalidArgument for an unknown format, InvalidSetting and
+    PolicyUnreadable.
     """
     if format not in FORMATS:
         raise InvalidArgument("format", f"{format!r} is not one of {', '.join(FORMATS)}")
@@ -65,14 +65,14 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
         entries = hub.catalogue()
     finally:
         hub.close()
-    usual = Budget(
+    default = Budget(
         max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
     )
-    return fit(entries, budget or usual, FORMATS[format])
+    return fit(entries, budget or default, FORMATS[format])
 
 
 def resolve(text: str, *, cwd: str | None = None) -> Resolution:
-    """Return the skills that `text` mentions as `$name` or by a path (seed 000, goal 4).
+    """Return the skills that `text` mentions as `$name` or by path.
 
     Raises InvalidSetting and PolicyUnreadable.
     """

@@ -1,4 +1,4 @@
-"""The package's version and homepage, from their one source: the installed distribution."""
+"""The version and homepage of the package, from the metadata of the installed distribution."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 @cache
 def version() -> str:
-    """Return the version that `pyproject.toml` gave the installed package, such as `0.1.0`."""
+    """Return the version of the installed distribution, such as `0.1.0`."""
     from importlib.metadata import version as distribution_version
 
     return distribution_version("skillhub-mcp")
@@ -15,11 +15,11 @@ def version() -> str:
 
 @cache
 def homepage() -> str | None:
-    """Return the address that `pyproject.toml` gives as the project's homepage, or None while it gives none."""
+    """Return the URL of the project's homepage, or None if the distribution names none."""
     from importlib.metadata import metadata
 
-    for written in metadata("skillhub-mcp").get_all("Project-URL") or ():
-        label, _, address = written.partition(",")
+    for entry in metadata("skillhub-mcp").get_all("Project-URL") or ():
+        label, _, url = entry.partition(",")
         if label.strip().lower() == "homepage":
-            return str(address).strip()
+            return str(url).strip()
     return None

@@ -68,7 +68,7 @@ def test_a_budget_that_holds_nothing_says_so_and_one_that_is_none_is_refused(
 ) -> None:
     write_skill("one")
     done = skillhub("catalogue", "--max-bytes", "5")
-    assert (done.code, done.out, done.err) == (0, "", "Not even the name of one of 1 skills fits\n")
+    assert (done.code, done.out, done.err) == (0, "", "The budget is too small to list any of 1 skills\n")
     done = skillhub("catalogue", "--max-bytes", "0", "--json")
     assert (done.code, done.error["message"]) == (2, "--max-bytes must be at least 1")
 
@@ -85,6 +85,6 @@ def test_inspect_says_what_each_layer_costs(skillhub: Skillhub, write_skill: Ski
     listed = skillhub("catalogue", "--format", "descriptions", "--json").json
     assert done["catalogue"]["descriptions"]["tokens"] == listed["tokens"]
     out = skillhub("inspect", "pdf").out
-    assert "1 skills; a catalogue of them costs a model about" in out
+    assert "1 skills; estimated cost of a catalogue:" in out
     assert "its instructions" in out
     assert skillhub("inspect", "pfd").code == 1

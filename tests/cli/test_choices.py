@@ -28,18 +28,18 @@ def test_a_skill_that_is_off_is_off_for_every_command_and_on_again_afterwards(
     skillhub: Skillhub, two: None, tmp_path: Path
 ) -> None:
     done = skillhub("disable", "alpha")
-    assert (done.code, done.out, done.err) == (0, "alpha is switched off\n", "")
+    assert (done.code, done.out, done.err) == (0, "alpha is disabled\n", "")
     assert kept("choices.json") == {"format": 1, "user": {"alpha": False}, "projects": {}}
     for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"]):
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "SKILL_DISABLED")
     assert "Does alpha" not in skillhub("list").out
-    assert "alpha  Does alpha.  (switched off)" in skillhub("list", "--all").out
+    assert "alpha  Does alpha.  (disabled)" in skillhub("list", "--all").out
     assert [one["state"] for one in skillhub("list", "--all", "--json").json["skills"]] == ["off", "on"]
     assert skillhub("search", "alpha", "--json").json["skills"] == []
     assert "Does alpha" not in skillhub("catalogue").out
     assert skillhub("resolve", "$alpha", "--json").json["unresolved"][0]["why"] == "off"
-    assert skillhub("enable", "ALPHA").out == "alpha is switched on\n"
+    assert skillhub("enable", "ALPHA").out == "alpha is enabled\n"
     assert "The body of alpha." in skillhub("show", "alpha").out
 
 
@@ -49,11 +49,11 @@ def test_a_project_has_its_own_choice_and_what_still_holds_elsewhere_is_said(
 ) -> None:
     repo = tmp_path.resolve() / "repo"
     (repo / ".git").mkdir(parents=True)
-    assert skillhub("disable", "alpha", "--project", "--cwd", repo).out == "alpha is switched off in this project\n"
+    assert skillhub("disable", "alpha", "--project", "--cwd", repo).out == "alpha is disabled in this project\n"
     assert skillhub("show", "alpha", "--cwd", repo).code == 1
     assert skillhub("show", "alpha", "--cwd", tmp_path).code == 0
     done = skillhub("enable", "alpha", "--cwd", repo)
-    assert done.err == "alpha is still off here: choose again with --project\n"
+    assert done.err == "alpha is still disabled here: run this again with --project\n"
     assert skillhub("enable", "alpha", "--project", "--cwd", repo, "--json").json["skills"][0]["state"] == "on"
     assert kept("choices.json") == {"format": 1, "user": {}, "projects": {str(repo): {"alpha": True}}}
 
@@ -93,8 +93,8 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
     shown = skillhub("permissions", "show")
     assert "No rules: everything is allowed." in shown.out
     done = skillhub("permissions", "deny", "alpha")
-    assert "deny skill_load alpha: kept in " in done.out
-    assert "Since there are rules, an agent needs your agreement" in done.err
+    assert "deny skill_load alpha: saved in " in done.out
+    assert "With rules in place, every skill that no rule allows requires your consent." in done.err
     assert kept("permissions.json") == {"permissions": {"deny": [{"tool": "skill_load", "skill_name": "alpha"}]}}
     for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"], ["inspect", "alpha"]):
         refused = skillhub(*arguments, "--json")
@@ -102,7 +102,7 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
     # A person's own command is their agreement: nobody is asked.
     assert skillhub("show", "beta").code == 0
     allowed = skillhub("permissions", "allow")
-    assert "allow skill_load (every skill): kept in " in allowed.out
+    assert "allow skill_load (every skill): saved in " in allowed.out
     assert allowed.err == ""
     assert skillhub("show", "alpha").code == 1
     listed = skillhub("permissions", "show", "--json").json
@@ -116,7 +116,7 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
 
 
 @pytest.mark.acceptance("S0-62")
-def test_a_denied_skill_is_not_loaded_by_seed_000s_command_by_name_or_by_path(
+def test_a_denied_skill_is_not_loaded_by_skillhub_context_by_name_or_by_path(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     repo = tmp_path.resolve() / "repo"
@@ -128,7 +128,7 @@ def test_a_denied_skill_is_not_loaded_by_seed_000s_command_by_name_or_by_path(
     for arguments in (["--name", "alpha"], ["--path", str(place)]):
         done = skillhub("context", "load", *arguments, "--cwd", repo, "--json")
         assert (done.code, done.error["code"]) == (1, "PERMISSION_DENIED")
-    assert "(off)" in skillhub("context", "list", "--cwd", repo).out
+    assert "(disabled)" in skillhub("context", "list", "--cwd", repo).out
 
 
 @pytest.mark.acceptance("S0-67")
@@ -138,7 +138,7 @@ def test_a_name_that_is_not_exact_is_refused_in_a_file_and_on_the_command_line(
 ) -> None:
     done = skillhub("permissions", "deny", name)
     assert done.code == 2
-    assert "is not one exact name in lower-case kebab-case" in done.err
+    assert "is not a name in lower-case kebab-case" in done.err
     file = tmp_path / "rules.json"
     rule = {"tool": "skill_load", "skill_name": name}
     file.write_text(json.dumps({"permissions": {"allow": [{"tool": "skill_load"}], "deny": [rule]}}), "utf-8")
@@ -157,7 +157,7 @@ def test_a_rules_file_that_a_setting_names_must_be_there(skillhub: Skillhub, two
 def test_mentions_are_resolved_from_the_shell(skillhub: Skillhub, two: None, skills_dir: Path) -> None:
     done = skillhub("resolve", "use $alpha on $PATH, then $bta")
     assert done.out == f"alpha  {skills_dir.resolve() / 'alpha'}\n"
-    assert done.err == "$bta is no skill here: beta\n"
+    assert done.err == "$bta is not a known skill: beta\n"
     found = skillhub("resolve", f"[$x]({skills_dir / 'beta'})", "--json").json
     assert found == {
         "skills": [{"name": "beta", "handle": "beta", "path": str(skills_dir.resolve() / "beta")}],

@@ -81,7 +81,7 @@ def test_skills_are_found_and_loaded(skillhub: Skillhub, add: Add, project: Path
     found = skillhub("context", "search", "release", *options)
     assert found.out.startswith(f"0.71  release-notes  prefix, repo\n      {directory}/SKILL.md\n")
     assert names(skillhub("context", "search", "commits", "--json", *options)) == ["release-notes"]
-    assert skillhub("context", "search", "quantum", *options).out == "No skill of 2 fits.\n"
+    assert skillhub("context", "search", "quantum", *options).out == "No matching skills (searched 2).\n"
     loaded = skillhub("context", "load", "--name", "release-notes", *options)
     assert loaded.out.startswith(f'<skill_context name="release-notes" path="{directory}/SKILL.md">\n')
     by_path = skillhub("context", "load", "--path", str(directory), "--json", *options).json
@@ -94,11 +94,11 @@ def test_skills_are_found_and_loaded(skillhub: Skillhub, add: Add, project: Path
 def test_switched_off_it_says_so(skillhub: Skillhub) -> None:
     done = skillhub("context", "list", SKILLHUB_SKILLS_ENABLED="0")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: SKILLHUB_SKILLS_ENABLED='0' switches this off\n\nhint: set it to 1\n"
+    assert done.err == "error: SKILLHUB_SKILLS_ENABLED='0' disables this command\n\nhint: set it to 1\n"
 
 
 def test_without_skills_it_says_where_to_put_them(skillhub: Skillhub, project: Path) -> None:
-    assert skillhub("context", "list", "--cwd", str(project)).out.startswith("No skills. Put a folder")
+    assert skillhub("context", "list", "--cwd", str(project)).out.startswith("No skills found. Add a directory")
 
 
 def test_a_working_directory_that_does_not_exist_is_refused(skillhub: Skillhub, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_task_of_ones_own_over_ones_own_skills(
     assert "load_skill(skill_name='painter')" in done.out
     assert "file_path='references/colours.md')" in done.out
     assert "   │ red\n" in done.out
-    assert "Every skill up front, 2 in all, would have been about " in done.out
+    assert "All 2 skills in full would have cost about " in done.out
     assert list(scratch.iterdir()) == []
 
 

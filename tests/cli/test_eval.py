@@ -155,7 +155,7 @@ def test_less_than_is_demanded_fails(skillhub: Skillhub, tmp_path: Path) -> None
         {"text": "paint walls", "relevant": ["invoices"]},
     )
     failed = skillhub("eval", "run", queries, "--min-ndcg", "0.6")
-    assert (failed.code, failed.err) == (1, "nDCG@10 is 0.500, less than 0.6\n")
+    assert (failed.code, failed.err) == (1, "nDCG@10 is 0.500, below 0.6\n")
     assert failed.out.startswith(" ")
     as_json = skillhub("eval", "run", queries, "--min-ndcg", "0.6", "--json")
     assert (as_json.code, as_json.json["queries"]) == (1, 2)
@@ -180,7 +180,7 @@ def test_nothing_can_be_demanded_of_queries_that_nothing_answers(skillhub: Skill
     queries = keep(tmp_path / "q.jsonl", {"text": "xyzzy plugh", "relevant": []})
     done = skillhub("eval", "run", queries, "--min-ndcg", "0")
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"error: --min-ndcg measures nothing: no query of {queries} has a skill that answers it\n"
+    assert done.err == f"error: --min-ndcg cannot be computed: no query of {queries} has a relevant skill\n"
 
 
 @pytest.mark.usefixtures("library")
@@ -282,7 +282,7 @@ def test_a_log_that_cannot_be_used_makes_no_queries(skillhub: Skillhub, tmp_path
 def test_what_is_missing_is_asked_for(skillhub: Skillhub, missing: tuple[str, ...]) -> None:
     done = skillhub("eval", *missing)
     assert (done.code, done.out) == (2, "")
-    assert " must be given\n" in done.err
+    assert " is required\n" in done.err
 
 
 @pytest.mark.usefixtures("library")
@@ -345,7 +345,7 @@ def test_skills_that_are_no_longer_served_are_left_out_of_the_queries(
     assert (done.code, done.out) == (0, "")
     assert done.err.splitlines() == [
         "3 queries of 3 searches led to a load",
-        "left out: 3 skills that are no longer served, 2 queries that nothing else answers",
+        "left out: 3 skills that are no longer served, 2 queries with no other relevant skill",
     ]
     assert [(one.id, one.text, one.relevant) for one in read_queries(str(queries))] == [
         ("log-0001", "paint walls", frozenset({"painter"}))
@@ -361,7 +361,7 @@ def test_lines_of_a_log_that_are_no_notes_are_skipped_and_told_of(skillhub: Skil
     chosen(log, "paint walls", "painter")
     done = skillhub("eval", "from-log", log)
     assert (done.code, done.json["text"]) == (0, "paint walls")
-    assert done.err.splitlines()[0] == f"{log}:1 is no note of a use; lines skipped: 1"
+    assert done.err.splitlines()[0] == f"{log}:1 is invalid; skipped lines: 1"
 
 
 @pytest.mark.usefixtures("library")

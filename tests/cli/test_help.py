@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 def commands(parser: Parser, typed: str = "") -> Iterator[str]:
     """Yield every command line that has a help of its own, as it is typed."""
     yield typed
-    for word, verb in parser.verbs.items():
+    for word, verb in parser.subcommands.items():
         yield from commands(verb, f"{typed} {word}".strip())
 
 

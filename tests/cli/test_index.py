@@ -49,8 +49,8 @@ def test_the_report_says_what_was_found_served_shadowed_and_refused(
     write_skill("broken", frontmatter="name: broken\ndescription: [")
     done = skillhub("index")
     assert (done.code, done.err) == (0, "")
-    assert "found     3\nserved    1, of which 0 break or bend a rule\n" in done.out
-    assert "shadowed  1 by another skill of the same name\nrefused   1\n" in done.out
+    assert "found     3\nserved    1, 0 of them with diagnostics\n" in done.out
+    assert "shadowed  1 by another skill with the same name\nrefused   1\n" in done.out
     assert "index     rebuilt, 2 written, 0 removed (there is no index yet)\n" in done.out
     assert f"{skills_dir}/broken/SKILL.md is refused:\n  line 4: " in done.out
     assert f"shadowed:\n  {skills_dir}/older by {skills_dir}/good" in done.out

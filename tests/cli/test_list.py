@@ -67,7 +67,7 @@ def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
     done = skillhub("list", SKILLS_DIR=both)
     assert done.out == f"one  First.\n{lost}  Second.  (shadowed by {skills_dir / 'one'})\n"
     assert skillhub("show", str(lost), "--json", SKILLS_DIR=both).json["description"] == "Second."
-    assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == "No skill of 1 fits.\n"
+    assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == "No matching skills (1 served).\n"
 
 
 @pytest.mark.acceptance("S3-30")
@@ -75,19 +75,19 @@ def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skill
     write_skill("for-people", "Is for people.", extra="disable-model-invocation: true")
     write_skill("for-models", "Is for models.", extra="user-invocable: false")
     assert skillhub("list").out == (
-        "for-models  Is for models.  (not for people to call)\nfor-people  Is for people.  (not for models to choose)\n"
+        "for-models  Is for models.  (not user-invocable)\nfor-people  Is for people.  (hidden from models)\n"
     )
 
 
 def test_no_skill_of_a_category_is_not_taken_for_an_empty_library(skillhub: Skillhub, three: None) -> None:
-    assert skillhub("list", "--category", "nope").out == "No skill of 3 fits.\n"
+    assert skillhub("list", "--category", "nope").out == "No matching skills (3 served).\n"
 
 
 def test_an_empty_library_says_what_to_do(skillhub: Skillhub) -> None:
     for command in (["list"], ["search", "x"]):
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith("No skills. Put a folder with a SKILL.md into the skills directory")
+        assert done.out.startswith("No skills found. Add a directory with a SKILL.md to the skills directory")
 
 
 @pytest.mark.acceptance("S2-70", "S2-71", "S2-72")

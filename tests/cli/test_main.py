@@ -64,16 +64,16 @@ MISUSES = [
     ),
     (["--transport", "sdtio"], "--transport 'sdtio' is not one of stdio, http", "did you mean 'stdio'?"),
     (["--port", "99999"], "--port must be a whole number from 0 to 65535", "skillhub --help"),
-    (["--port"], "--port needs a value", "skillhub --help"),
-    (["show"], "NAME must be given", "skillhub show --help"),
-    (["read", "one"], "FILE must be given", "skillhub read --help"),
-    (["list", "one"], "'one' is one word too many", "skillhub list --help"),
+    (["--port"], "--port requires a value", "skillhub --help"),
+    (["show"], "NAME is required", "skillhub show --help"),
+    (["read", "one"], "FILE is required", "skillhub read --help"),
+    (["list", "one"], "'one' is an unexpected argument", "skillhub list --help"),
     (["list", "--jsno"], "--jsno is not an option of 'skillhub list'", "did you mean '--json'?"),
     (["list", "--skills"], "--skills is not an option of 'skillhub list'", "did you mean '--skills-dir'?"),
     (["--jsno=1"], "--jsno is not an option of 'skillhub'", "did you mean '--json'?"),
-    (["--transport", "http", "list"], "--transport cannot be used with 'list'", "leave out one of the two"),
-    (["--reindex", "search", "x"], "--reindex cannot be used with 'search'", "leave out one of the two"),
-    (["--enable-run", "list"], "--enable-run cannot be used with 'list'", "leave out one of the two"),
+    (["--transport", "http", "list"], "--transport cannot be used with 'list'", "remove one of the two"),
+    (["--reindex", "search", "x"], "--reindex cannot be used with 'search'", "remove one of the two"),
+    (["--enable-run", "list"], "--enable-run cannot be used with 'list'", "remove one of the two"),
 ]
 
 
@@ -95,7 +95,7 @@ def test_misuse_is_told_as_json_to_whoever_asks_for_json(skillhub: Skillhub) -> 
         "hint": "skillhub search --help",
     }
     early = skillhub("--json", "list")
-    assert (early.error["message"], early.error["hint"]) == ("--json belongs after the command", "skillhub list --json")
+    assert (early.error["message"], early.error["hint"]) == ("--json must follow the command", "skillhub list --json")
 
 
 def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: Skillhub) -> None:
@@ -117,7 +117,7 @@ def test_a_bug_ends_with_code_3_and_what_a_report_needs(skillhub: Skillhub, monk
     monkeypatch.setattr(config, "print_json", broken)
     done = skillhub("config", "--json")
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("error: this is a bug in skillhub; please report it with what follows\n\nTraceback")
+    assert done.err.startswith("error: this is a bug in skillhub; please report it with this traceback\n\nTraceback")
     assert done.err.endswith("ZeroDivisionError: of \\x1b[31mours\n\n")
 
 

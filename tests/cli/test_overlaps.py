@@ -62,17 +62,17 @@ def test_skills_that_say_nearly_the_same_are_called_so(skillhub: Skillhub) -> No
 
 
 def test_skills_that_have_nothing_in_common_do_not_compete(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    assert skillhub("overlaps").out == "No two skills compete.\n"
+    assert skillhub("overlaps").out == "No overlapping skills found.\n"
     write_skill("painter", "Paints walls.")
     write_skill("plumber", "Mends pipes.")
-    assert skillhub("overlaps", "--least", "1").out == "No two skills compete.\n"
+    assert skillhub("overlaps", "--least", "1").out == "No overlapping skills found.\n"
     assert skillhub("overlaps", "--json").json == {"overlaps": [], "pairs": 0}
 
 
 def test_the_least_share_decides_which_pairs_there_are(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf-reader", "Reads PDF files and extracts their tables.")
     write_skill("invoices", "Sorts invoices by date, sender and PDF.")
-    assert skillhub("overlaps").out == "No two skills compete.\n"
+    assert skillhub("overlaps").out == "No overlapping skills found.\n"
     (overlap,) = skillhub("overlaps", "--least", "1", "--json").json["overlaps"]
     assert 0.01 <= overlap["share"] < 0.8
     percent = int(overlap["share"] * 100)

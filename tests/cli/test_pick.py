@@ -19,7 +19,7 @@ from tests.conftest import SkillWriter
 from textual.widgets import DataTable, Static
 
 from skillhub_mcp.cli.picker import Picker, PickerActions
-from skillhub_mcp.cli.picker_rows import PickerRow, after, narrowed
+from skillhub_mcp.cli.picker_rows import PickerRow, filter_rows, next_scope
 
 PLENTY_OF_SECONDS = 30.0
 
@@ -60,33 +60,33 @@ def test_without_a_terminal_the_skills_are_lines(skillhub: Skillhub, write_skill
 
 
 def test_without_any_skills_it_says_how_to_get_some(skillhub: Skillhub) -> None:
-    assert skillhub("pick").out.startswith("No skills. Put a folder with a SKILL.md into the skills directory")
+    assert skillhub("pick").out.startswith("No skills found. Add a directory with a SKILL.md to the skills directory")
     assert skillhub("pick", "--json").json == {"skills": [], "count": 0, "total": 0}
 
 
 @pytest.mark.acceptance("S0-83", "S0-84")
 def test_rows_are_narrowed_by_every_word_in_name_description_or_path_and_by_scope() -> None:
-    assert [one.name for one in narrowed(ROWS, "RELEASE", "all")] == ["release-notes", "git"]
-    assert [one.name for one in narrowed(ROWS, "git knows", "all")] == ["git"]
-    assert [one.name for one in narrowed(ROWS, "/s/pdf", "all")] == ["pdf-forms"]
-    assert [one.name for one in narrowed(ROWS, "", "repo")] == ["release-notes"]
-    assert narrowed(ROWS, "zzz", "all") == []
-    assert [after("all"), after("repo"), after("user")] == ["repo", "user", "all"]
+    assert [one.name for one in filter_rows(ROWS, "RELEASE", "all")] == ["release-notes", "git"]
+    assert [one.name for one in filter_rows(ROWS, "git knows", "all")] == ["git"]
+    assert [one.name for one in filter_rows(ROWS, "/s/pdf", "all")] == ["pdf-forms"]
+    assert [one.name for one in filter_rows(ROWS, "", "repo")] == ["release-notes"]
+    assert filter_rows(ROWS, "zzz", "all") == []
+    assert [next_scope("all"), next_scope("repo"), next_scope("user")] == ["repo", "user", "all"]
 
 
 class Driven:
-    """A picker whose deeds are written down."""
+    """A picker whose actions are written down."""
 
     def __init__(self, rows: Sequence[PickerRow] = ROWS) -> None:
         self.rows = list(rows)
-        self.switched: list[tuple[str, bool]] = []
-        self.app = Picker(self.rows, PickerActions(self.look, self.switch))
+        self.toggled: list[tuple[str, bool]] = []
+        self.app = Picker(self.rows, PickerActions(self.preview_of, self.toggle))
 
-    def look(self, one: PickerRow) -> str:
+    def preview_of(self, one: PickerRow) -> str:
         return f"All about {one.name}\x1b[2J"
 
-    def switch(self, one: PickerRow, here_only: bool) -> Sequence[PickerRow]:
-        self.switched.append((one.name, here_only))
+    def toggle(self, one: PickerRow, here_only: bool) -> Sequence[PickerRow]:
+        self.toggled.append((one.name, here_only))
         self.rows = [
             row(each.name, each.description, scope=each.scope, state="off" if each.state == "on" else "on")
             if each.name == one.name
@@ -130,12 +130,12 @@ def test_the_picker_searches_as_one_types_and_shows_state_source_and_scope() -> 
 def test_the_picker_switches_a_skill_off_and_on_and_stays_on_it() -> None:
     driven = Driven()
     cells = driven.drive("down", "f3")
-    assert driven.switched == [("pdf-forms", False)]
+    assert driven.toggled == [("pdf-forms", False)]
     assert cells[1][:2] == ["○", "pdf-forms"]
     assert driven.preview.startswith("All about pdf-forms")
     driven = Driven()
     driven.drive("down", "f4", "f4")
-    assert driven.switched == [("pdf-forms", True), ("pdf-forms", True)]
+    assert driven.toggled == [("pdf-forms", True), ("pdf-forms", True)]
 
 
 def test_the_picker_returns_what_was_chosen_or_nothing() -> None:
@@ -158,7 +158,7 @@ def test_what_an_author_wrote_is_text_and_never_markup() -> None:
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 @pytest.mark.acceptance("S0-83", "S0-85")
-def test_on_a_real_terminal_a_skill_is_found_switched_off_and_chosen(
+def test_on_a_real_terminal_a_skill_is_found_toggled_off_and_chosen(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("pdf-forms", "Fills in forms.", body="# The way to do it\n")

@@ -80,7 +80,7 @@ def test_report_and_snapshot_are_written_to_files_as_json(
 ) -> None:
     write_skill("one", extra="version: 1.0")
     report_file, snapshot_file = tmp_path / "report.json", tmp_path / "snapshot.json"
-    assert skillhub("registry", "report", "--output", str(report_file)).out == f"written to {report_file}\n"
+    assert skillhub("registry", "report", "--output", str(report_file)).out == f"wrote {report_file}\n"
     assert skillhub("registry", "snapshot", "--output", str(snapshot_file)).code == 0
     report = json.loads(report_file.read_text(encoding="utf-8"))
     snapshot = json.loads(snapshot_file.read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ def test_a_snapshot_tells_whether_the_skills_are_still_the_same_and_which_are_no
     file = tmp_path / "snapshot.json"
     skillhub("registry", "snapshot", "--output", str(file))
     same = skillhub("registry", "snapshot", "--check", str(file))
-    assert (same.code, same.out) == (0, "the same skills as in the snapshot\n")
+    assert (same.code, same.out) == (0, "the skills match the snapshot\n")
     (kept / "SKILL.md").write_text((kept / "SKILL.md").read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
     assert skillhub("registry", "snapshot", "--check", str(file)).code == 0
     write_skill("changed", "Does that.")
@@ -162,7 +162,7 @@ def test_the_report_says_what_was_found_ignored_and_in_conflict(
     (conflict,) = report["conflicts"]["details"]
     assert conflict["overridden"] == {"source": "hub", "path": str(lost), "version": "0.9"}
     assert conflict["reason"] == "the winner's root comes first"
-    assert f"  one: hub {lost} lost to hub {skills_dir / 'one'}: the winner's root comes first\n" in text.out
+    assert f"  one: hub {lost} shadowed by hub {skills_dir / 'one'}: the winner's root comes first\n" in text.out
     assert f"  {broken}: the value of 'description' contains an angle bracket (registry-markup)\n" in text.out
     assert report["digest"] in text.out
 
@@ -193,7 +193,7 @@ def test_build_prints_the_skills_and_the_report_and_one_source_alone_if_asked(
 def test_an_action_must_be_named(skillhub: Skillhub) -> None:
     done = skillhub("registry")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: ACTION must be given\n\nhint: skillhub registry --help\n"
+    assert done.err == "error: ACTION is required\n\nhint: skillhub registry --help\n"
 
 
 def test_a_mistyped_action_and_an_unknown_option_are_told(skillhub: Skillhub) -> None:

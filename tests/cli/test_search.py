@@ -58,7 +58,7 @@ def test_limit_and_category_narrow_the_hits(skillhub: Skillhub, write_skill: Ski
 def test_nothing_that_fits_is_an_answer(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter", "Paints walls.")
     done = skillhub("search", "xyzzy")
-    assert (done.code, done.out, done.err) == (0, "No skill of 1 fits.\n", "")
+    assert (done.code, done.out, done.err) == (0, "No matching skills (searched 1).\n", "")
     assert skillhub("search", "xyzzy", "--json").json == {
         "skills": [],
         "confident": False,
@@ -78,7 +78,7 @@ def test_near_misses_are_called_so(skillhub: Skillhub, write_skill: SkillWriter)
         write_skill(f"painter-{number}", f"Paints walls in colour number {number}.")
     vague = ("search", "sing", "serenades", "about", "lonely", "mountains", "and", "walls")
     done = skillhub(*vague)
-    assert done.out.startswith("No skill of 5 fits well. The nearest:\n")
+    assert done.out.startswith("No good match (searched 5). Nearest:\n")
     answer = skillhub(*vague, "--json").json
     assert answer["confident"] is False
     assert len(answer["skills"]) == 3
@@ -92,7 +92,7 @@ def test_each_hit_says_on_request_what_it_was_found_by(skillhub: Skillhub, write
     done = skillhub("search", "--explain", "die", "Rechnungen", "und", "walls")
     assert "invoice" in done.out
     assert "(translation of Rechnungen)" in done.out
-    assert done.out.endswith("2 of 2 skills had some of the words; 2 are served.\n")
+    assert done.out.endswith("2 of 2 skills contain a word of the query; 2 are served.\n")
     parts = skillhub("search", "--explain", "--json", "invoices").json["skills"][0]["explanation"]
     assert [part.split(" in ")[1] for part in parts] == ["name, description, body"]
 

@@ -77,7 +77,7 @@ def test_the_log_is_read_and_not_written(skillhub: Skillhub, log: Path) -> None:
 def test_without_a_log_it_is_said_how_to_have_one(skillhub: Skillhub) -> None:
     done = skillhub("stats")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: LOG is missing\n\nhint: set SKILLHUB_USAGE_LOG to a file")
+    assert done.err.startswith("error: LOG is required\n\nhint: or set SKILLHUB_USAGE_LOG")
     error = skillhub("stats", "--json").error
     assert (error["code"], "SKILLHUB_USAGE_LOG" in error["hint"]) == ("INVALID_ARGUMENT", True)
 
@@ -95,7 +95,7 @@ def test_lines_that_are_no_notes_are_skipped_and_told_of(skillhub: Skillhub, log
     log.write_text(f'{whole}no json\n{{"at": "2026', encoding="utf-8")
     done = skillhub("stats", log)
     assert (done.code, done.out) == (0, before.out)
-    assert done.err == f"{log}:9 is no note of a use; lines skipped: 2\n"
+    assert done.err == f"{log}:9 is invalid; skipped lines: 2\n"
     as_json = skillhub("stats", log, "--json")
     assert (as_json.json["unreadable_lines"], as_json.json["searches"], as_json.err) == ([9, 10], 4, done.err)
 

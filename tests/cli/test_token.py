@@ -23,7 +23,7 @@ def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file
     assert done.code == 0
     (secret,) = done.out.splitlines()
     assert done.err == (
-        "ci may have the skills csv, pdf-reader. The token is kept nowhere: hand it over now, as a bearer token.\n"
+        "ci is granted the skills csv, pdf-reader. The token is not stored: copy it now, to send as a bearer token.\n"
     )
     kept = file.read_text(encoding="utf-8")
     assert secret not in kept
@@ -47,7 +47,7 @@ def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skill
     assert [one["name"] for one in listed.json["tokens"]] == ["everything", "docs"]
     digests = [one["sha256"] for one in json.loads(file.read_text(encoding="utf-8"))["tokens"]]
     assert not [secret for secret in (made["token"], narrowed["token"], *digests) if secret in listed.out]
-    assert skillhub("token", "revoke", "docs", **where).out == "docs is let in no more\n"
+    assert skillhub("token", "revoke", "docs", **where).out == "revoked the token of docs\n"
     assert skillhub("token", "revoke", "everything", "--json", **where).json["revoked"]["name"] == "everything"
     assert skillhub("token", "list", **where).out == "No tokens.\n"
 
@@ -56,11 +56,11 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, fi
     skillhub("token", "new", "ci", "--file", file)
     before = file.read_text(encoding="utf-8")
     for arguments, message in (
-        (["new", "ci"], "NAME cannot be used: there is a token named 'ci' already"),
-        (["new", "c i"], "NAME cannot be used: 'c i' is not a name of 1 to 64"),
-        (["new", "x", "--skills", ","], "--skills or --categories cannot be used: skills must be a list"),
-        (["new", "x", "--categories", ""], "--skills or --categories cannot be used: categories must be a list"),
-        (["revoke", "cii"], "NAME is 'cii', and no token is named so"),
+        (["new", "ci"], "NAME is invalid: there is a token named 'ci' already"),
+        (["new", "c i"], "NAME is invalid: 'c i' is not a name of 1 to 64"),
+        (["new", "x", "--skills", ","], "--skills or --categories is invalid: skills must be a list"),
+        (["new", "x", "--categories", ""], "--skills or --categories is invalid: categories must be a list"),
+        (["revoke", "cii"], "NAME 'cii' is not the name of a token"),
     ):
         done = skillhub("token", *arguments, "--file", file, "--json")
         assert (done.code, done.out) == (2, "")
@@ -78,7 +78,7 @@ def test_a_file_that_is_not_understood_is_not_written_over(skillhub: Skillhub, f
 
 
 def test_without_a_file_there_is_none_to_look_at(skillhub: Skillhub, file: Path) -> None:
-    assert skillhub("token", "list", "--json").error["message"].startswith("--file must be given")
+    assert skillhub("token", "list", "--json").error["message"].startswith("--file is required")
     assert skillhub("token", "list", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert skillhub("token", "revoke", "x", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert not file.exists()

@@ -22,7 +22,7 @@ def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
     write_skill("two")
     done = skillhub("validate", str(skills_dir))
     assert (done.code, done.err) == (0, "")
-    assert done.out == "2 skills: 2 as specified; 0 errors, 0 warnings, 0 notes\n"
+    assert done.out == "2 skills: 2 valid; 0 errors, 0 warnings, 0 notes\n"
 
 
 def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -31,7 +31,7 @@ def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write
     assert "key-unknown" in skillhub("validate").out
 
 
-def test_a_fault_is_told_with_its_place_and_mend_and_the_exit_code_is_1(
+def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
     directory = write_skill("one", extra="version: 1.0")
@@ -41,7 +41,7 @@ def test_a_fault_is_told_with_its_place_and_mend_and_the_exit_code_is_1(
         f"{directory}/SKILL.md:4: error key-unknown: 'version' is not a specified key\n"
         "    move it under metadata\n"
         "\n"
-        "1 skill: 0 as specified, 1 not; 1 error, 0 warnings, 0 notes\n"
+        "1 skill: 0 valid, 1 invalid; 1 error, 0 warnings, 0 notes\n"
     )
 
 
@@ -112,7 +112,7 @@ def test_a_path_that_is_not_there_is_a_finding_and_not_a_failure(skillhub: Skill
     assert done.out.startswith(f"{tmp_path}/none: error file-missing: the path does not exist\n")
 
 
-def test_without_yes_a_mend_is_shown_and_not_written(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_without_yes_a_fix_is_shown_and_not_written(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
     file = directory / "SKILL.md"
     before = file.read_bytes()
@@ -122,7 +122,7 @@ def test_without_yes_a_mend_is_shown_and_not_written(skillhub: Skillhub, write_s
     assert done.out.startswith(
         f"--- {path}\n+++ {path} (name-form)\n@@ -1,3 +1,3 @@\n ---\n-name: My_Skill\n+name: my-skill\n"
     )
-    assert "\nnothing is written; --yes writes 1 file\n" in done.out
+    assert "\nnothing was written; --yes writes 1 file\n" in done.out
     assert file.read_bytes() == before
 
 
@@ -131,14 +131,14 @@ def test_with_yes_it_is_written_and_the_file_keeps_its_mode(skillhub: Skillhub, 
     file = directory / "SKILL.md"
     file.chmod(0o640)
     done = skillhub("validate", "--fix", "--yes", str(directory))
-    assert (done.code, "mended 1 file\n" in done.out) == (0, True)
+    assert (done.code, "fixed 1 file\n" in done.out) == (0, True)
     assert file.read_text(encoding="utf-8").splitlines()[1] == "name: my-skill"
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert os.listdir(directory) == ["SKILL.md"]
-    assert "nothing that can be mended" in skillhub("validate", "--fix", str(directory)).out
+    assert "nothing can be fixed safely" in skillhub("validate", "--fix", str(directory)).out
 
 
-def test_a_file_outside_the_skill_is_not_mended_through_a_link(
+def test_a_file_outside_the_skill_is_not_fixed_through_a_link(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.md"
@@ -201,4 +201,4 @@ def test_the_project_has_a_hook_and_the_examples_keep_to_every_rule(capsys: pyte
     assert (hook["id"], hook["language"]) == ("skillhub-validate", "python")
     assert hook["entry"].split()[:2] == ["skillhub", "validate"]
     assert run([*hook["entry"].split()[1:], str(project / "examples" / "skills"), "--fail-on", "note"]) == 0
-    assert "14 skills: 14 as specified" in capsys.readouterr().out
+    assert "14 skills: 14 valid" in capsys.readouterr().out

@@ -1,7 +1,7 @@
-"""What does the log on stderr look like? Lines of text, or JSON objects, one a line.
+"""The log on stderr: lines of text, or JSON objects, one per line.
 
-A line of text begins with its level, and nothing that a skill's author wrote can begin another: line ends in a message
-are escaped, and the lines of a traceback are indented.
+A line of text starts with its level, and text from a skill cannot start a line: line breaks in messages are escaped,
+and the lines of a traceback are indented.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from skillhub_mcp.cli.output import printable
 
-# What every record has; all else was given as `extra`.
+# Attributes of every record; all others were passed as `extra`.
 _OF_EVERY_RECORD = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
 
 _LINE_END = re.compile("[\n\u2028\u2029]")
@@ -25,18 +25,18 @@ _LINE_END = re.compile("[\n\u2028\u2029]")
 def log_to_stderr(level: str, form: str = "text") -> None:
     """Send the program's log to stderr, as `text` or `json`: a stdio server's stdout belongs to the protocol.
 
-    Libraries are heard from WARNING on, whatever `level` is: below it, several log what was asked and answered. A
-    program around this one that has set up its own log keeps it.
+    Libraries log from WARNING on whatever `level` is: below it, several log requests and responses. If the surrounding
+    program has configured logging, nothing is changed.
     """
     root = logging.getLogger()
     if root.handlers:
         return
-    to_stderr = logging.StreamHandler(sys.stderr)
-    to_stderr.setFormatter(_AsJson() if form == "json" else _AsText("%(levelname)s %(name)s: %(message)s"))
-    root.addHandler(to_stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_AsJson() if form == "json" else _AsText("%(levelname)s %(name)s: %(message)s"))
+    root.addHandler(handler)
     root.setLevel("ERROR" if level == "ERROR" else "WARNING")
     logging.getLogger("skillhub_mcp").setLevel(level)
-    # It logs every failed call with a traceback, expected or not; server.boundary logs the unexpected ones.
+    # It logs every failed call with a traceback, expected or not; ErrorHandlingMiddleware logs the unexpected ones.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
 
 
@@ -63,7 +63,7 @@ class _AsJson(logging.Formatter):
         }
         if record.exc_info:
             written["exception"] = self.formatException(record.exc_info)
-        # In ASCII alone: whatever acts on a terminal or ends a line is an escape then.
+        # ASCII only, so that characters that control a terminal or end a line are escaped.
         return json.dumps(written, default=str)
 
 

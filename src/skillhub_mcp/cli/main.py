@@ -1,7 +1,7 @@
-"""The command line: what was typed decides which verb runs; every failure ends here, as text and an exit code.
+"""The command line: runs the command that was typed, and turns every failure into text and an exit code.
 
-argparse, not cyclopts, although FastMCP brings the latter along: importing it would add a sixth to the time in
-which a stdio server answers (docs/decisions/0002).
+It uses argparse and not cyclopts, which FastMCP depends on: importing cyclopts would add a sixth to the startup time of
+a stdio server (docs/decisions/0002).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from skillhub_mcp.errors import InvalidArgument, InvalidSetting, PolicyUnreadabl
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-VERBS = (
+COMMANDS = (
     search,
     list_,
     show,
@@ -82,42 +82,42 @@ def make_parser() -> Parser:
     """Return the parser of the whole command line."""
     parser = Parser(
         prog="skillhub",
-        description="Find, load and use Agent Skills. Without a command: serve them over MCP.",
-        epilog="exit codes: 0 done, 1 failed, 2 misused, 3 a bug, 130 interrupted",
+        description="Find, load and use Agent Skills. Without a command, serve them over MCP.",
+        epilog="exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted",
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     add_setting_options(parser)
     serve.add_arguments(parser)
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", parser_class=Parser)
-    for verb in VERBS:
-        verb.add_parser(verbs)
-    parser.verbs = verbs.choices
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", parser_class=Parser)
+    for command in COMMANDS:
+        command.add_parser(subparsers)
+    parser.subcommands = subparsers.choices
     return parser
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 misused, 3 a bug, 130 interrupted."""
+    """Run the command line and return its exit code: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted."""
     prepare_streams()
     try:
         code = _run(argv)
-        # What is still held back is written here, where a failure to do so can be told.
+        # Buffered output is written here, where a failure to write can still be reported.
         sys.stdout.flush()
     except SkillHubError as error:
         path = error.path if isinstance(error, PolicyUnreadable) else None
         print_error(error, as_json="--json" in argv, path=path)
         return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting | PolicyUnreadable) else EXIT_FAILED
     except BrokenPipeError:
-        # The reader of our output went away, as `head` does: nothing is wrong, and nothing more can be said.
+        # The reader of the output closed it, as `head` does: this is no failure, and nothing more can be printed.
         _drop_output()
         return EXIT_OK
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the outermost edge: whatever else arrives here is a bug, and is shown as one
+    except Exception as error:  # noqa: BLE001 - the outermost handler: any other exception is a bug and reported as one
         if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
             _drop_output()
             print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
             return EXIT_FAILED
-        bug = f"error: this is a bug in skillhub; please report it with what follows\n\n{traceback.format_exc()}"
+        bug = f"error: this is a bug in skillhub; please report it with this traceback\n\n{traceback.format_exc()}"
         print(printable(bug), file=sys.stderr)
         return EXIT_BUG
     else:
@@ -128,7 +128,7 @@ def _run(argv: Sequence[str]) -> int:
     try:
         args = make_parser().parse(argv)
     except SystemExit:
-        return EXIT_OK  # argparse has printed the help that was asked for
+        return EXIT_OK  # argparse printed the help
     if args.version:
         from skillhub_mcp.version import version
 
@@ -138,5 +138,5 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _drop_output() -> None:
-    """Let Python's own flush at its exit find somewhere to write to."""
+    """Redirect stdout to the null device, so that Python's flush at exit succeeds."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Which hub does a command work on? The one that its options and the environment describe, closed when it is done."""
+"""The hub of a command: made from its options and the environment, and closed when the command ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from skillhub_mcp.settings import read_settings
 def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
     """Yield a hub without background threads. Raises InvalidSetting.
 
-    A command's answer is its output: only warnings are logged beside it, unless LOG_LEVEL says otherwise.
+    Unless LOG_LEVEL is set, only warnings are logged, so that the log does not drown the result.
     """
-    settings, origins = read_settings(os.environ, options)
-    chosen = any(origin.setting.name == "LOG_LEVEL" and origin.source != "default" for origin in origins)
+    settings, sources = read_settings(os.environ, options)
+    chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
     log_to_stderr(settings.observability.log_level if chosen else "WARNING", settings.observability.log_format)
     hub = make_hub(settings, background=False, progress=terminal_progress())
     try:

@@ -1,15 +1,14 @@
-"""What does a person or a script see? stdout carries the answer, stderr all else; errors look the same everywhere.
+"""Output of commands: results on stdout, everything else on stderr, and one form for errors.
 
-What a skill's author wrote reaches a terminal only through `printable`: by `say`, `print_error` and `logs`.
+Text from skills reaches a terminal only through `printable`, which `print_text`, `print_note`, `print_error` and the
+log use.
 """
 
 from __future__ import annotations
 
 import codecs
-import contextlib
 import io
 import json
-import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -24,15 +23,15 @@ EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 
-NO_SKILLS = "No skills. Put a folder with a SKILL.md into the skills directory, which `skillhub config` names."
+NO_SKILLS = "No skills found. Add a directory with a SKILL.md to the skills directory, which `skillhub config` shows."
 
-# What moves a terminal's cursor, recolours, or turns text around: C0 but tab and newline, DEL, C1, the directional
-# overrides and isolates, and halves of characters, which no encoding can carry.
+# Characters that control a terminal or reorder text: C0 except tab and newline, DEL, C1, directional overrides and
+# isolates; and lone surrogates, which no encoding can represent.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def prepare_streams() -> None:
-    """Let any character be printed somehow: as UTF-8 where the locale says only ASCII, else as an escape."""
+    """Make every character printable: as UTF-8 where the locale is plain ASCII, else escaped where needed."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             only_ascii = codecs.lookup(stream.encoding).name == "ascii"
@@ -40,7 +39,7 @@ def prepare_streams() -> None:
 
 
 def printable(text: str) -> str:
-    """Return `text` with whatever would act on a terminal written as an escape; lines stay lines."""
+    """Return `text` with the characters that control a terminal escaped; line breaks are kept."""
     return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
@@ -50,13 +49,13 @@ def one_line(text: str, *, width: int = 160) -> str:
     return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
 
 
-def say(text: str) -> None:
-    """Print `text` for a person, on stdout."""
+def print_text(text: str) -> None:
+    """Print `text` on stdout, safely for a terminal."""
     print(printable(text))
 
 
-def note(text: str) -> None:
-    """Print something that is not the answer itself, on stderr."""
+def print_note(text: str) -> None:
+    """Print a note that is not part of the result, on stderr."""
     print(printable(text), file=sys.stderr)
 
 
@@ -66,9 +65,9 @@ def print_json(value: object) -> None:
 
 
 def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None) -> None:
-    """Print `error` on stderr: a line, and a hint after a blank line; with `as_json`, an object.
+    """Print `error` on stderr: one line, and after a blank line the hint; with `as_json`, a JSON object.
 
-    `path` is the file that is at fault, where the message leaves it out because others hear it too.
+    `path` is the invalid file, for errors whose message does not name it because clients receive it too.
     """
     if as_json:
         place = {} if path is None else {"path": path}
@@ -81,22 +80,18 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
 
 
 def write_file(path: str, text: str, *, option: str = "--output") -> None:
-    """Write a file in one step, so that a reader finds it whole. Raises InvalidArgument where it cannot be written."""
+    """Write a file atomically. Raises InvalidArgument about `option` if it cannot be written."""
+    from skillhub_mcp.atomic_write import atomic_write
     from skillhub_mcp.errors import InvalidArgument
 
-    new = f"{path}.{os.getpid()}.new"
     try:
-        with open(new, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(new, path)
+        atomic_write(path, text.encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
         raise InvalidArgument(option, f"{path!r} cannot be written: {error.strerror}") from error
 
 
 def terminal_progress() -> ProgressCallback:
-    """Return a progress bar on stderr where that is a terminal, else silence."""
+    """Return a callback that shows a progress bar on stderr, or nothing if that is no terminal."""
     from skillhub_mcp.index.progress import no_progress
 
     if not sys.stderr.isatty():
@@ -107,7 +102,7 @@ def terminal_progress() -> ProgressCallback:
 
     def show(step: str, done: int, total: int) -> None:
         if step not in bars:
-            # One bar at a time: a step that failed half-way never says that it is done.
+            # One bar at a time: a step that failed half-way does not report its end.
             while bars:
                 bars.popitem()[1].close()
             bars[step] = tqdm(total=total, desc=step, unit=" skills", leave=False, file=sys.stderr)
@@ -120,10 +115,10 @@ def terminal_progress() -> ProgressCallback:
 
 
 def _json(value: object, stream: Any, *, indent: int | None = None) -> str:
-    """Return JSON that `stream` can carry whole: an escape of Python's would not be one of JSON's."""
-    written = json.dumps(value, ensure_ascii=not _carries_everything(stream), indent=indent)
+    """Return JSON that `stream` can encode: characters that it cannot are escaped as in JSON, not as in Python."""
+    written = json.dumps(value, ensure_ascii=not _encodes_unicode(stream), indent=indent)
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
-def _carries_everything(stream: Any) -> bool:
+def _encodes_unicode(stream: Any) -> bool:
     return codecs.lookup(getattr(stream, "encoding", None) or "ascii").name.startswith("utf")

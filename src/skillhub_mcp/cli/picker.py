@@ -1,7 +1,7 @@
-"""The picker on a terminal: search as you type, look into a skill, switch it off and on, choose one.
+"""The skill picker on a terminal: search as you type, preview a skill, disable and enable it, choose one.
 
-Built on Textual, because a test can drive it and take its picture without a terminal. It decides nothing itself:
-`picking` says what is shown, and what is switched or looked into is handed in.
+Built on Textual, because a test can drive it and take a screenshot without a terminal. It is a view only: `picker_rows`
+selects the rows, and previews and changes are callbacks.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Input, Static
 
 from skillhub_mcp.cli.output import printable
-from skillhub_mcp.cli.picker_rows import NO_MATCH, PickerRow, PickerScope, after, counted, narrowed
+from skillhub_mcp.cli.picker_rows import NO_MATCH, PickerRow, PickerScope, count_text, filter_rows, next_scope
 from skillhub_mcp.errors import SkillHubError
 
-# Nobody scrolls further; who looks for more types another letter.
+# Enough to scroll through; typing narrows the rest.
 _MOST_SHOWN = 500
 _STATES = {"on": "●", "off": "○", "denied": "✕"}
 
 
 @dataclass(frozen=True, slots=True)
 class PickerActions:
-    """What the picker can do with a row: `look` into its skill, and `switch` it, in this project only or everywhere.
+    """The picker's callbacks: `preview` returns a skill's text; `toggle` disables or enables it and returns all rows.
 
-    Both are handed the row; `switch` returns all the rows as they are then.
+    The second argument of `toggle` is whether the change applies to this project only.
     """
 
-    look: Callable[[PickerRow], str]
-    switch: Callable[[PickerRow, bool], Sequence[PickerRow]]
+    preview: Callable[[PickerRow], str]
+    toggle: Callable[[PickerRow, bool], Sequence[PickerRow]]
 
 
 class Picker(App[str]):
-    """Returns the handle of the skill that was chosen, or None."""
+    """The app; it returns the handle of the chosen skill, or None."""
 
     TITLE = "SkillHub"
     ENABLE_COMMAND_PALETTE = False
@@ -49,8 +49,8 @@ class Picker(App[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Choose", priority=True),
-        Binding("ctrl+t,f3", "switch(False)", "On/off", priority=True),
-        Binding("ctrl+p,f4", "switch(True)", "On/off here", priority=True),
+        Binding("ctrl+t,f3", "toggle_skill(False)", "On/off", priority=True),
+        Binding("ctrl+p,f4", "toggle_skill(True)", "On/off here", priority=True),
         Binding("ctrl+s,f2", "scope", "Scope", priority=True),
         Binding("down", "move(1)", "Down", show=False, priority=True),
         Binding("up", "move(-1)", "Up", show=False, priority=True),
@@ -60,11 +60,11 @@ class Picker(App[str]):
     ]
 
     def __init__(
-        self, rows: Sequence[PickerRow], deeds: PickerActions, *, typed: str = "", scope: PickerScope = "all"
+        self, rows: Sequence[PickerRow], actions: PickerActions, *, typed: str = "", scope: PickerScope = "all"
     ) -> None:
         super().__init__()
         self._rows = rows
-        self._deeds = deeds
+        self._actions = actions
         self._typed = typed
         self._scope: PickerScope = scope
         self._shown: list[PickerRow] = []
@@ -84,14 +84,14 @@ class Picker(App[str]):
         self._show()
 
     @on(Input.Changed)
-    def narrow(self, event: Input.Changed) -> None:
+    def filter(self, event: Input.Changed) -> None:
         self._typed = event.value
         self._show()
 
     @on(DataTable.RowHighlighted)
-    def look(self) -> None:
+    def show_preview(self) -> None:
         row = self._current()
-        self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._deeds.look(row)))
+        self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._actions.preview(row)))
 
     @on(DataTable.RowSelected)
     def action_choose(self) -> None:
@@ -100,15 +100,15 @@ class Picker(App[str]):
             self.exit(row.handle)
 
     def action_scope(self) -> None:
-        self._scope = after(self._scope)
+        self._scope = next_scope(self._scope)
         self._show()
 
-    def action_switch(self, here_only: bool) -> None:
+    def action_toggle_skill(self, here_only: bool) -> None:
         row = self._current()
         if row is None:
             return
         try:
-            self._rows = self._deeds.switch(row, here_only)
+            self._rows = self._actions.toggle(row, here_only)
         except SkillHubError as error:
             self.notify(error.message, severity="error", markup=False)
         self._show(keep=row)
@@ -125,18 +125,18 @@ class Picker(App[str]):
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
     def _show(self, *, keep: PickerRow | None = None) -> None:
-        fitting = narrowed(self._rows, self._typed, self._scope)
+        fitting = filter_rows(self._rows, self._typed, self._scope)
         self._shown = fitting[:_MOST_SHOWN]
         table = self.query_one(DataTable)
         table.clear()
         for row in self._shown:
             cells = (_STATES.get(row.state, "?"), row.name, row.source, row.scope, row.description)
-            # Text, and not markup: what an author wrote colours nothing and makes no links.
+            # Text without markup, so that skills cannot set colours or links.
             table.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
         if keep is not None:
             at = next((n for n, row in enumerate(self._shown) if row.directory == keep.directory), 0)
             table.move_cursor(row=at)
         more = len(fitting) - len(self._shown)
-        rest = f"; {more:,} more than are shown" if more else ""
-        self.query_one("#status", Static).update(f"{counted(fitting, self._rows)}{rest} · scope: {self._scope}")
-        self.look()
+        rest = f"; {more:,} not shown" if more else ""
+        self.query_one("#status", Static).update(f"{count_text(fitting, self._rows)}{rest} · scope: {self._scope}")
+        self.show_preview()

@@ -1,4 +1,4 @@
-"""`skillhub agents`: which AGENTS.md apply, here and elsewhere in the project (seed 001)."""
+"""`skillhub agents`: the AGENTS.md files that apply in the working directory and to other paths of the project."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say, write_file
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 
@@ -18,28 +18,31 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.schema import AgentsState
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "agents",
-        help="print which AGENTS.md apply",
-        description="Which AGENTS.md apply: from the project's root to here, to another path, and since a saved state.",
+        help="print the AGENTS.md files that apply",
+        description="Print the AGENTS.md files that apply in the working directory or to other paths, or those that "
+        "changed since a state was saved.",
     )
     actions = add_actions(parser)
-    beginning = actions.add_parser("context", help="print those from the project's root to here, with their texts")
-    beginning.set_defaults(run=_context)
-    resolving = actions.add_parser("resolve", help="print the paths of those that apply to other files besides")
-    resolving.add_argument("paths", nargs="+", metavar="PATH", help="a file or directory, which need not exist yet")
-    resolving.set_defaults(run=_resolve)
-    resuming = actions.add_parser("resume-diff", help="print what has changed since a state was saved")
-    resuming.set_defaults(run=_resume_diff)
-    for action in (beginning, resolving, resuming):
-        needed = action is resuming
+    context = actions.add_parser(
+        "context", help="print the files from the project's root to the working directory, with contents"
+    )
+    context.set_defaults(run=_context)
+    resolve = actions.add_parser("resolve", help="print the paths of the additional files that apply to other paths")
+    resolve.add_argument("paths", nargs="+", metavar="PATH", help="file or directory; need not exist yet")
+    resolve.set_defaults(run=_resolve)
+    resume_diff = actions.add_parser("resume-diff", help="print what changed since a state was saved")
+    resume_diff.set_defaults(run=_resume_diff)
+    for action in (context, resolve, resume_diff):
+        needed = action is resume_diff
         action.add_argument(
             "--state",
             metavar="FILE",
             required=needed,
-            help="what a session knows: kept there" if not needed else "what the session knew when it was saved",
+            help="file of the session's state, updated" if not needed else "saved state of the session to compare with",
         )
         add_json_option(action)
         add_setting_options(action)
@@ -48,7 +51,7 @@ def add_parser(verbs: Any) -> None:
 def _context(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     resolver = _resolver(options, None)
     first = resolver.initial()
-    _keep(resolver, args.state)
+    _save_state(resolver, args.state)
     if args.json:
         print_json(
             {
@@ -60,43 +63,43 @@ def _context(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     if first.text:
-        say(first.text)
+        print_text(first.text)
     for one in first.notes:
-        note(f"{one.path} {one.message}")
+        print_note(f"{one.path} {one.message}")
     if not first.text:
-        note(f"No AGENTS.md from {resolver.project.root} to {resolver.project.cwd}")
+        print_note(f"No AGENTS.md from {resolver.project.root} to {resolver.project.cwd}")
     return EXIT_OK
 
 
 def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.agents_md.reminders import paths_reminder
 
-    saved = _state(args.state) if args.state and os.path.exists(args.state) else None
+    saved = _read_state(args.state) if args.state and os.path.exists(args.state) else None
     resolver = _resolver(options, saved)
     if saved is None:
         resolver.initial()
     found = [file for path in args.paths for file in resolver.resolve(path).files]
     for path in args.paths:
         if not resolver.is_inside(path):
-            note(f"{path} lies outside {resolver.project.root}: no AGENTS.md is looked for there")
-    _keep(resolver, args.state)
+            print_note(f"{path} is outside {resolver.project.root} and was not searched for AGENTS.md")
+    _save_state(resolver, args.state)
     if args.json:
         print_json({"files": [file.model_dump() for file in found]})
     elif found:
-        say(paths_reminder(found))
+        print_text(paths_reminder(found))
     return EXIT_OK
 
 
 def _resume_diff(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     resolver = _resolver(options, None)
-    saved = _state(args.state)
+    saved = _read_state(args.state)
     reminder = resolver.resume_diff(saved)
     if args.json:
         print_json(
             {"changed": bool(reminder), "text": reminder, "files": [f.model_dump() for f in resolver.changed(saved)]}
         )
     elif reminder:
-        say(reminder)
+        print_text(reminder)
     return EXIT_OK
 
 
@@ -107,7 +110,7 @@ def _resolver(options: Mapping[str, str], saved: AgentsState | None) -> AgentsRe
     return make_resolver(settings, state=saved)
 
 
-def _state(path: str) -> AgentsState:
+def _read_state(path: str) -> AgentsState:
     from pydantic import ValidationError
 
     from skillhub_mcp.agents_md.schema import AgentsState
@@ -123,7 +126,7 @@ def _state(path: str) -> AgentsState:
         ) from error
 
 
-def _keep(resolver: AgentsResolver, path: str | None) -> None:
+def _save_state(resolver: AgentsResolver, path: str | None) -> None:
     if path is not None:
         text = json.dumps(resolver.state.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
         write_file(path, text, option="--state")

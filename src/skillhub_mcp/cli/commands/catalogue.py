@@ -1,4 +1,4 @@
-"""`skillhub catalogue`: all the skills at once, as a model is told of them, within a budget."""
+"""`skillhub catalogue`: the list of all skills that a model is given, within a budget."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "catalogue",
-        help="print what a model is told of all the skills",
-        description="Print what a model is told of all the skills, for the beginning of its context. Descriptions are "
-        "shortened to fit before any skill is left out.",
+        help="print the list of skills that a model is given",
+        description="Print the list of all skills that a model is given at the start of its context. To fit a budget, "
+        "descriptions are shortened first, then skills are left out.",
     )
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
         default="specification",
-        help="specification: <available_skills>; codelia: <skills_context> of .agents/skills alone; registry: lines "
-        "of name, source and description; descriptions: '- name: description' (default: %(default)s)",
+        help="specification: <available_skills>; codelia: <skills_context>, .agents/skills only; registry: lines of "
+        "name, source and description; descriptions: '- name: description' (default: %(default)s)",
     )
-    parser.add_argument("--max-entries", type=whole_number, metavar="N", help="skills at most")
-    parser.add_argument("--max-bytes", type=whole_number, metavar="N", help="bytes of UTF-8 at most")
-    parser.add_argument("--max-tokens", type=whole_number, metavar="N", help="estimated tokens at most")
+    parser.add_argument("--max-entries", type=whole_number, metavar="N", help="maximum number of skills")
+    parser.add_argument("--max-bytes", type=whole_number, metavar="N", help="maximum bytes of UTF-8")
+    parser.add_argument("--max-tokens", type=whole_number, metavar="N", help="maximum tokens, estimated")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the catalogue; with --json, the text together with what it cost and what is missing."""
+    """Print the catalogue; with --json, also its cost and what was left out."""
     for option in ("max_entries", "max_bytes", "max_tokens"):
         if getattr(args, option) is not None and getattr(args, option) < 1:
             raise InvalidArgument(f"--{option.replace('_', '-')}", "must be at least 1")
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     if rendered.text:
-        say(rendered.text)
+        print_text(rendered.text)
     elif made.left_out:
-        note(f"Not even the name of one of {made.left_out:,} skills fits")
+        print_note(f"The budget is too small to list any of {made.left_out:,} skills")
     return EXIT_OK
 
 
@@ -79,16 +79,16 @@ def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
 
 
 def _codelia(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
-    from skillhub_mcp.cli.commands.context import look
+    from skillhub_mcp.cli.commands.context import load_listing
     from skillhub_mcp.disclosure.context.catalogue import context_entries
 
-    settings, listing = look(options)
+    settings, listing = load_listing(options)
     budget = _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes)
     return fit(context_entries(listing), budget, FORMATS["codelia"], search_tool="skill_search", load_tool="skill_load")
 
 
 def _budget(args: argparse.Namespace, max_entries: int, max_bytes: int) -> Budget:
-    # A budget in tokens stands instead of the one in bytes that a setting gives.
+    # A budget in tokens replaces the setting's in bytes.
     usual_bytes = None if args.max_tokens is not None else max_bytes
     return Budget(
         max_entries=args.max_entries or max_entries,

@@ -1,4 +1,4 @@
-"""`skillhub enable` and `skillhub disable`: which skills agents get, as a person chooses (seed 000, picker)."""
+"""`skillhub enable` and `skillhub disable`: the user's choice of the skills that agents get."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import fold_name
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
     for verb, on, what in (
-        ("disable", False, "switch skills off: no agent finds or loads them"),
-        ("enable", True, "switch skills on again"),
+        ("disable", False, "disable skills, so that agents neither find nor load them"),
+        ("enable", True, "enable disabled skills"),
     ):
-        parser = verbs.add_parser(
+        parser = subparsers.add_parser(
             verb,
             help=what,
-            description=f"{what[0].upper()}{what[1:]}. It is kept, and running servers heed it at once.",
+            description=f"{what[0].upper()}{what[1:]}. The choice is saved, and running servers apply it at once.",
         )
-        parser.add_argument("names", nargs="+", metavar="NAME", help="a skill's name, name@source, or path")
-        parser.add_argument("--project", action="store_true", help="in this project only, whatever holds elsewhere")
+        parser.add_argument("names", nargs="+", metavar="NAME", help="name, name@source or path of a skill")
+        parser.add_argument("--project", action="store_true", help="in this project only")
         add_json_option(parser)
         add_setting_options(parser)
         parser.set_defaults(run=partial(_switch, on))
@@ -42,11 +43,11 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
     settings, _ = read_settings(os.environ, options)
     project = project_of(settings).root if args.project else None
     with open_hub(options) as hub:
-        # Every name is looked up before any is switched: a slip in the third leaves the first two as they were.
-        skills = [(as_text(name), _known(hub, as_text(name))) for name in args.names]
+        # Every name is looked up before any choice is saved, so that a wrong name changes nothing.
+        skills = [(decode_argument(name), _find(hub, decode_argument(name))) for name in args.names]
         for typed, skill in skills:
-            # A name means every skill of that name; what can only be told apart by its place is kept by its place.
-            named = typed.casefold() in (skill.name.casefold(), skill.alias.casefold())
+            # A name applies to every skill with that name; a skill given by name@source or path is saved by path.
+            named = fold_name(typed) in (fold_name(skill.name), fold_name(skill.alias))
             key = skill.name if named else skill.directory
             also = (skill.name, skill.alias, skill.directory) if named or on else (skill.directory,)
             change_choices(
@@ -62,16 +63,18 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
         return EXIT_OK
     where = " in this project" if args.project else ""
     for skill, standing in outcomes:
-        say(f"{skill.name} is switched {'on' if on else 'off'}{where}")
+        print_text(f"{skill.name} is {'enabled' if on else 'disabled'}{where}")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"
-            note(f"{skill.name} is still {'off' if on else 'on'} here: choose again {other} --project")
+            print_note(
+                f"{skill.name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project"
+            )
         elif on and standing is not Availability.ON:
-            note(f"{skill.name} is still not served: it is {standing.value}")
+            print_note(f"{skill.name} is still not served: {standing.value}")
     return EXIT_OK
 
 
-def _known(hub: SkillHub, typed: str) -> Skill:
-    """Return the skill that was typed, in whatever case its name was. Raises SkillNotFound."""
-    names = {one.skill.name for one in hub.listed() if one.skill.name.casefold() == typed.casefold()}
+def _find(hub: SkillHub, typed: str) -> Skill:
+    """Return the skill with this name in any case, name@source or path. Raises SkillNotFound."""
+    names = {one.skill.name for one in hub.listed() if fold_name(one.skill.name) == fold_name(typed)}
     return hub.known(names.pop() if len(names) == 1 else typed)

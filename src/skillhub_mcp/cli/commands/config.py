@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 from skillhub_mcp.settings import GROUPS, SettingSource, read_settings
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "config",
         help="list every setting with its value and origin",
         description="List every setting, by group, with its value, its origin, its default and its meaning.",
@@ -44,10 +44,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     by_name = {row["name"]: row for row in rows}
     for number, group in enumerate(GROUPS):
-        say(("\n" if number else "") + group.title)
+        print_text(("\n" if number else "") + group.title)
         for setting in group.settings:
             row = by_name[setting.name]
-            say(
+            print_text(
                 f"  {row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
                 f"      {row['meaning']}" + (f"\n      not used: {row['problem']}" if row["problem"] else "")
             )

@@ -1,4 +1,4 @@
-"""`skillhub context`: seed 000's view of the skills of a working directory, from a shell."""
+"""`skillhub context`: the agent-context tools at the command line: the skills of .agents/skills."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, as_text, whole_number
-from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, say
+from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument, whole_number
+from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.settings import Settings, read_settings
 
@@ -16,24 +16,27 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Listing
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "context",
-        help="the project's and your own .agents/skills",
-        description="The skills of .agents/skills, from the project's root to here, and of your home.",
+        help="list, search and load the skills of .agents/skills",
+        description="List, search and load the skills of .agents/skills, from the project's root to the working "
+        "directory and in your home directory.",
     )
     actions = add_actions(parser)
-    listing = actions.add_parser("list", help="list them, and what could not be read")
+    listing = actions.add_parser("list", help="list the skills and the files that could not be read")
     listing.set_defaults(run=_list)
-    finding = actions.add_parser("search", help="find some by path, name, beginning of a name, or words")
-    finding.add_argument("query", nargs="+", metavar="WORD", help="a path, a name, or a few words")
-    finding.add_argument("--limit", type=whole_number, metavar="N", help="hits at most")
-    finding.add_argument("--scope", choices=("repo", "user"), help="only the project's, or only your own")
+    finding = actions.add_parser("search", help="search by path, name, prefix or words")
+    finding.add_argument("query", nargs="+", metavar="WORD", help="path, name, or words of the task")
+    finding.add_argument("--limit", type=whole_number, metavar="N", help="maximum number of hits")
+    finding.add_argument(
+        "--scope", choices=("repo", "user"), help="only the project's skills (repo) or your own (user)"
+    )
     finding.set_defaults(run=_search)
-    loading = actions.add_parser("load", help="print one as an agent is given it")
-    loading.add_argument("--name", metavar="NAME", help="the skill's name")
-    loading.add_argument("--path", metavar="PATH", help="its SKILL.md or its directory; wins over the name")
+    loading = actions.add_parser("load", help="print a skill as an agent receives it")
+    loading.add_argument("--name", metavar="NAME", help="name of the skill")
+    loading.add_argument("--path", metavar="PATH", help="its SKILL.md or directory; takes precedence over --name")
     loading.set_defaults(run=_load)
     for action in (listing, finding, loading):
         add_json_option(action)
@@ -41,7 +44,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    _, listing = look(options)
+    _, listing = load_listing(options)
     if args.json:
         print_json(
             {
@@ -51,23 +54,23 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for skill in listing.skills:
-        hidden = "  (not for models to choose)" if skill.path in listing.hidden else ""
-        hidden += "  (off)" if skill.path in listing.disabled else ""
-        say(f"{skill.scope}  {skill.name}  {one_line(skill.description, width=100)}{hidden}\n      {skill.path}")
+        hidden = "  (hidden from models)" if skill.path in listing.hidden else ""
+        hidden += "  (disabled)" if skill.path in listing.disabled else ""
+        print_text(f"{skill.scope}  {skill.name}  {one_line(skill.description, width=100)}{hidden}\n      {skill.path}")
     for error in listing.errors:
-        say(f"error  {error.path}: {error.message}")
+        print_text(f"error  {error.path}: {error.message}")
     if not listing.skills and not listing.errors:
-        say("No skills. Put a folder with a SKILL.md into .agents/skills here, or into ~/.agents/skills.")
+        print_text("No skills found. Add a directory with a SKILL.md to .agents/skills here, or to ~/.agents/skills.")
     return EXIT_OK
 
 
 def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 
-    settings, listing = look(options)
+    settings, listing = load_listing(options)
     found = tiered_search(
         listing.shown,
-        as_text(" ".join(args.query)),
+        decode_argument(" ".join(args.query)),
         cwd=listing.cwd,
         limits=SearchLimits(settings.disclosure.skill_search_limit, settings.disclosure.skill_search_max_limit),
         limit=args.limit,
@@ -78,10 +81,10 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json({"skills": hits, "count": found.count, "truncated": found.truncated})
         return EXIT_OK
     for hit in found.hits:
-        say(f"{hit.score:.2f}  {hit.skill.name}  {hit.reason}, {hit.skill.scope}\n      {hit.skill.path}")
+        print_text(f"{hit.score:.2f}  {hit.skill.name}  {hit.reason}, {hit.skill.scope}\n      {hit.skill.path}")
     more = found.count - len(found.hits)
     if more or not found.hits:
-        say(f"{more:,} more" if more else f"No skill of {len(listing.shown):,} fits.")
+        print_text(f"{more:,} more" if more else f"No matching skills (searched {len(listing.shown):,}).")
     return EXIT_OK
 
 
@@ -92,9 +95,9 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.events import UseEvent, observe
     from skillhub_mcp.policy.tool_actions import Action
 
-    settings, listing = look(options)
-    asked_for = UseEvent(action="load", skill=args.path or args.name or "")
-    with observe(make_observer(settings, serving=False), asked_for) as use:
+    settings, listing = load_listing(options)
+    event = UseEvent(action="load", skill=args.path or args.name or "")
+    with observe(make_observer(settings, serving=False), event) as use:
         skill = select_skill(listing, name=args.name, path=args.path)
         use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
         make_access(settings, asks=False).now(listing.root).check(listing.by_path[skill.path], Action.LOAD)
@@ -103,15 +106,15 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         facts = {"skill_id": skill.id, "name": skill.name, "path": skill.path, "dir": skill.dir}
         print_json({**facts, "mtime_ms": loaded.mtime_ms, "text": loaded.text})
     else:
-        say(loaded.text)
+        print_text(loaded.text)
     return EXIT_OK
 
 
-def look(options: Mapping[str, str]) -> tuple[Settings, Listing]:
-    """Return the settings and the skills that they lead to. Raises InvalidSetting where this is switched off."""
+def load_listing(options: Mapping[str, str]) -> tuple[Settings, Listing]:
+    """Return the settings and the skills of the working directory. Raises InvalidSetting if they are disabled."""
     from skillhub_mcp.bootstrap import make_access, make_catalogues
 
     settings, _ = read_settings(os.environ, options)
     if not settings.disclosure.skills_enabled:
-        raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "switches this off", hint="set it to 1")
+        raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "disables this command", hint="set it to 1")
     return settings, make_catalogues(settings, make_access(settings, asks=False)).listing()

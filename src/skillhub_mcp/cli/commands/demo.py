@@ -1,6 +1,6 @@
-"""`skillhub demo`: what an agent does with the hub, step by step, and what each step costs.
+"""`skillhub demo`: one task as an agent would do it, with the cost of each step.
 
-It starts the real server as a client would, over stdio, with a database of its own that is gone afterwards.
+It starts the real server over stdio, as a client would, with a temporary database.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 DEFAULT_TASK = "extract the invoice number from a PDF"
 
 _SHOWN_LINES = 6
-# The demo sends nothing anywhere, and shows nothing but its own story, whatever its user's servers are set to.
+# The demo sends no request and prints its own steps only, whatever the user's settings are.
 _SET_FOR_THE_DEMO = {
     "EMBEDDING_PROVIDER": "none",
     "LOG_LEVEL": "ERROR",
     "SKILLHUB_ERROR_STYLE": "result",
     "SKILLHUB_SKIP_AUTO_REINDEX": "0",
 }
-# Filters are meant for the user's own skills, not for the examples.
+# The user's filters are for their own skills, not for the examples.
 _UNFILTERED = {"SKILLHUB_ENABLED_SKILLS": "", "SKILLHUB_ENABLED_CATEGORIES": ""}
-# A path that a skill's body mentions: folders, then a file with an ending.
+# A path in a skill's body: directories, then a file name with an extension.
 _MENTIONED_FILE = re.compile(r"(?<![\w/.:-])((?:[\w-]+/)+[\w-]+\.[A-Za-z0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStep:
-    """One call: what the agent asked, what it saw, and what that cost."""
+    """One call: its arguments, its result as shown, its duration and its tokens."""
 
     call: str
     seen: str
@@ -57,7 +57,7 @@ class DemoStep:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """The steps of one task, and how much every skill in full would have cost instead."""
+    """The steps of one task, and the number and the tokens of all skills in full."""
 
     task: str
     steps: tuple[DemoStep, ...]
@@ -66,29 +66,29 @@ class Journey:
 
     @property
     def tokens(self) -> int:
-        """What the agent read in all."""
+        """The tokens of all steps."""
         return sum(step.tokens for step in self.steps)
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "demo",
-        help="walk through one task as an agent would",
-        description="Start a real server over stdio and walk search, load, read file as an agent would.",
+        help="run one task as an agent would",
+        description="Start a real server over stdio, then search for, load and read a skill as an agent would.",
     )
-    parser.add_argument("task", nargs="*", metavar="WORD", help=f"the task (default: {DEFAULT_TASK})")
+    parser.add_argument("task", nargs="*", metavar="WORD", help=f"task (default: {DEFAULT_TASK})")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Walk the journey and print it. Fails when no skill fits the task. Raises InvalidSetting."""
+    """Run the task and print the steps. Fails if no skill matches the task. Raises InvalidSetting."""
     own = options.get("SKILLS_DIR")
     environment = {**os.environ, **_SET_FOR_THE_DEMO, **({} if own else _UNFILTERED)}
     environment["SKILLS_DIR"] = own or builtin_directory()
-    task = as_text(" ".join(args.task)).strip() or DEFAULT_TASK
+    task = decode_argument(" ".join(args.task)).strip() or DEFAULT_TASK
     log_to_stderr("ERROR")
     with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
         environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({**asdict(journey), "tokens": journey.tokens})
     else:
-        say(_told(journey))
+        print_text(_journey_text(journey))
     return EXIT_OK if any(step.call.startswith("load_skill") for step in journey.steps) else EXIT_FAILED
 
 
@@ -115,38 +115,38 @@ async def _walk(task: str, directories: Sequence[str], environment: dict[str, st
     async with Client(transport) as client:
         steps.append(await _list_tools(client))
         hits, step = await _call(client, "search_skills", {"query": task})
-        steps.append(_seen(step, _hits_text(hits)))
+        steps.append(_with_result(step, _hits_text(hits)))
         if hits["skills"]:
             name = hits["skills"][0]["name"]
             loaded, step = await _call(client, "load_skill", {"skill_name": name})
-            steps.append(_seen(step, _first_lines(loaded["instructions"])))
+            steps.append(_with_result(step, _first_lines(loaded["instructions"])))
             file = _file_to_read(loaded)
             if file is not None:
                 content, step = await _call(client, "read_skill_file", {"skill_name": name, "file_path": file})
-                steps.append(_seen(step, _first_lines(content["content"])))
+                steps.append(_with_result(step, _first_lines(content["content"])))
     skills, upfront = _upfront_cost(directories)
     return Journey(task, tuple(steps), skills, upfront)
 
 
 async def _list_tools(client: Client[Any]) -> DemoStep:
-    began = time.perf_counter()
+    start = time.perf_counter()
     tools = await client.list_tools()
-    elapsed = (time.perf_counter() - began) * 1000
+    elapsed = (time.perf_counter() - start) * 1000
     written = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
     return DemoStep("tools/list", ", ".join(tool.name for tool in tools), elapsed, estimate_tokens(written))
 
 
 def _file_to_read(loaded: Any) -> str | None:
-    """Return the first file that the instructions name; a script is for running, so it is only the last resort."""
+    """Return the first file that the instructions mention, preferring files other than scripts, which are run."""
     mentioned = _MENTIONED_FILE.findall(loaded["instructions"])
     present = [file for file in mentioned if (Path(loaded["path"]) / file).is_file()]
     return next((file for file in present if not file.startswith("scripts/")), next(iter(present), None))
 
 
 async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tuple[Any, DemoStep]:
-    began = time.perf_counter()
+    start = time.perf_counter()
     result = await client.call_tool(tool, arguments, raise_on_error=False)
-    elapsed = (time.perf_counter() - began) * 1000
+    elapsed = (time.perf_counter() - start) * 1000
     text = str(getattr(result.content[0], "text", ""))
     if result.is_error:
         raise SkillHubError(f"{tool} failed: {text}")
@@ -154,7 +154,7 @@ async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tu
     return json.loads(text), DemoStep(f"{tool}({typed})", "", elapsed, estimate_tokens(text))
 
 
-def _seen(step: DemoStep, seen: str) -> DemoStep:
+def _with_result(step: DemoStep, seen: str) -> DemoStep:
     return DemoStep(step.call, seen, step.milliseconds, step.tokens)
 
 
@@ -182,13 +182,13 @@ def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     return len(skills), sum(estimate_tokens(text) for text in texts)
 
 
-def _told(journey: Journey) -> str:
+def _journey_text(journey: Journey) -> str:
     lines = [f"task: {journey.task}"]
     for number, step in enumerate(journey.steps, start=1):
         lines.append(f"\n{number}. {step.call}   {step.milliseconds:,.0f} ms, about {step.tokens:,} tokens")
         lines += [f"   │ {line}" for line in step.seen.splitlines()]
     lines.append(
         f"\nThe agent read about {journey.tokens:,} tokens. "
-        f"Every skill up front, {journey.skills:,} in all, would have been about {journey.upfront_tokens:,}."
+        f"All {journey.skills:,} skills in full would have cost about {journey.upfront_tokens:,}."
     )
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.bootstrap import choose_embedder, make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import View
@@ -28,9 +28,9 @@ _SHOWN = 20
 _BY_TOOLS = "the tools still serve it"
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "doctor",
         help="report problems of the installation, the skills and the index, with fixes",
         description="Check which distribution the skillhub-mcp command on PATH belongs to, the roots, the skills, the "
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json(_json(found))
     else:
-        say(_text(found))
+        print_text(_text(found))
     return EXIT_FAILED if found.problems else EXIT_OK
 
 

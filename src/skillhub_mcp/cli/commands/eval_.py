@@ -1,4 +1,4 @@
-"""`skillhub eval`: how good search is on your own skills and queries, beside other ways of searching."""
+"""`skillhub eval`: search quality on the user's own skills and queries, compared with other search methods."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
-    note,
     print_json,
+    print_note,
+    print_text,
     printable,
-    say,
     terminal_progress,
     write_file,
 )
@@ -35,30 +35,30 @@ _IDS_FILE = "index.jsonl"
 _SHOWN_HITS = 3
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "eval",
-        help="measure how well search finds the right skills",
-        description="Measure search on queries that say which skills answer them, or make such queries from use.",
+        help="measure search quality",
+        description="Measure search quality on queries with known relevant skills, or make queries from a usage log.",
     )
     actions = add_actions(parser)
-    running = actions.add_parser("run", help="put a file of queries to search, and to others beside it")
+    running = actions.add_parser("run", help="run queries and print the metrics, also of baselines")
     running.add_argument("queries", metavar="QUERIES", help='JSON lines: {"text": "…", "relevant": ["skill-name"]}')
     running.add_argument(
         "--baseline",
         action="append",
         default=[],
         metavar="NAME",
-        help="compare with, repeatable: lancedb (its own full-text order), fts5 (sqlite), words (no vectors), 'bm25f alone', "
-        "or 'without …' one of body, synonyms, translations, spelling, phrases, meaning",
+        help="baseline, repeatable: lancedb (its own full-text order), fts5 (SQLite), words (no vectors), "
+        "'bm25f alone', or 'without …' one of body, synonyms, translations, spelling, phrases, meaning",
     )
-    running.add_argument("--ids", metavar="FILE", help=f"JSON lines with id and path of each skill ({_IDS_FILE})")
-    running.add_argument("--min-ndcg", type=_share, metavar="X", help="fail where nDCG@10 is less")
+    running.add_argument("--ids", metavar="FILE", help=f"JSON lines with the id and path of each skill ({_IDS_FILE})")
+    running.add_argument("--min-ndcg", type=_share, metavar="X", help="fail if nDCG@10 is lower")
     running.set_defaults(run=_run)
-    logged = actions.add_parser("from-log", help="make queries from what was searched for and then loaded")
-    logged.add_argument("log", metavar="LOG", help="the file that SKILLHUB_USAGE_LOG named")
-    logged.add_argument("--output", metavar="FILE", help="where to write them (default: standard output)")
+    logged = actions.add_parser("from-log", help="make queries from searches that led to a load")
+    logged.add_argument("log", metavar="LOG", help="file written by SKILLHUB_USAGE_LOG")
+    logged.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
     logged.set_defaults(run=_from_log)
     add_json_option(running)
     for action in (running, logged):
@@ -76,10 +76,10 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--baseline", f"{unknown[0]!r} is not one of: {', '.join(BASELINES)}")
     queries = read_queries(args.queries)
     if args.min_ndcg is not None and not any(query.relevant for query in queries):
-        raise InvalidArgument("--min-ndcg", f"measures nothing: no query of {args.queries} has a skill that answers it")
+        raise InvalidArgument("--min-ndcg", f"cannot be computed: no query of {args.queries} has a relevant skill")
     settings, _ = read_settings(os.environ, options)
     with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
-        # An index of its own: what is measured is written anew, and the person's is left alone.
+        # A temporary index, so that the user's is not changed.
         own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
         with open_hub(own) as hub:
             hub.refresh()
@@ -96,10 +96,10 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({"queries": len(queries), "engines": [_as_json(report) for report in reports]})
     else:
-        _tell(reports)
+        _print_reports(reports)
     mean = reports[0].mean
     if args.min_ndcg is not None and mean is not None and mean.ndcg_at_10 < args.min_ndcg:
-        note(f"nDCG@10 is {mean.ndcg_at_10:.3f}, less than {args.min_ndcg:g}")
+        print_note(f"nDCG@10 is {mean.ndcg_at_10:.3f}, below {args.min_ndcg:g}")
         return EXIT_FAILED
     return EXIT_OK
 
@@ -111,7 +111,7 @@ def _ids(given: str | None, roots: Sequence[str]) -> Mapping[str, str]:
         return read_skill_ids(given)
     beside = [os.path.join(place, _IDS_FILE) for root in roots for place in (root, os.path.dirname(root))]
     for path in filter(os.path.isfile, beside):
-        # Nobody said that this file holds ids: another's of that name is none of our business.
+        # A file with this name that was not given explicitly may be something else.
         with suppress(QueriesUnreadable):
             return read_skill_ids(path)
     return {}
@@ -144,39 +144,43 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries))
     else:
         for query in queries:
-            say(_json_line(query, sys.stdout.encoding))
-    note(f"{len(usage.chosen)} queries of {usage.searches} searches led to a load")
+            print_text(_json_line(query, sys.stdout.encoding))
+    print_note(f"{len(usage.chosen)} queries of {usage.searches} searches led to a load")
     gone = {one for skills in usage.chosen.values() for one in skills} - served
     if gone:
         dropped = len(usage.chosen) - len(queries)
-        note(f"left out: {len(gone)} skills that are no longer served, {dropped} queries that nothing else answers")
+        print_note(
+            f"left out: {len(gone)} skills that are no longer served, {dropped} queries with no other relevant skill"
+        )
     return EXIT_OK
 
 
 def _json_line(query: Mapping[str, object], encoding: str) -> str:
-    """Return JSON that `encoding` can carry and that does nothing to a terminal, escaped only where it must be."""
+    """Return JSON that `encoding` can represent and that is safe for a terminal, escaped only if necessary."""
     written = json.dumps(query, ensure_ascii=False)
     carried = written.encode(encoding, "replace").decode(encoding)
     return written if written == carried == printable(written) else json.dumps(query)
 
 
-def _tell(reports: Sequence[Report]) -> None:
+def _print_reports(reports: Sequence[Report]) -> None:
     width = max(len(report.engine) for report in reports)
-    say(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
+    print_text(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
     for report in reports:
-        say(_line(report, reports[0], width))
+        print_text(_line(report, reports[0], width))
     ours = reports[0]
     if ours.kinds:
-        say(
+        print_text(
             "\nby kind: "
             + ", ".join(f"{kind} {mean.ndcg_at_10:.3f}" for kind, mean in ours.kinds.items())
             + " (nDCG@10)"
         )
     if ours.worst:
-        say("\nworst:")
+        print_text("\nworst:")
     for one in ours.worst:
-        say(f"  {0.0 if one.quality is None else one.quality.ndcg_at_10:.2f}  {one.query.id}  {one.query.text}")
-        say(f"        found {', '.join(os.path.basename(path) for path in one.found[:_SHOWN_HITS]) or 'nothing'}")
+        print_text(f"  {0.0 if one.quality is None else one.quality.ndcg_at_10:.2f}  {one.query.id}  {one.query.text}")
+        print_text(
+            f"        found {', '.join(os.path.basename(path) for path in one.found[:_SHOWN_HITS]) or 'nothing'}"
+        )
 
 
 def _line(report: Report, ours: Report, width: int) -> str:

@@ -1,4 +1,4 @@
-"""`skillhub index`: bring the index in step with the files, and say what was found, served, refused and why."""
+"""`skillhub index`: update the index and report what was found, served, shadowed and refused."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from typing import Any
 from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "index",
         help="update the index and report",
-        description="Update the index and report what was found, served and refused, and why.",
+        description="Update the index and report what was found, served, shadowed and refused, with reasons.",
     )
-    parser.add_argument("--verify", action="store_true", help="read every file and row, not only what seems changed")
+    parser.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Update the index where anything changed and print the report."""
+    """Update the index and print the report."""
     return _index(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
 
 
 def rebuild(options: Mapping[str, str], *, as_json: bool) -> int:
-    """Write the index anew, whatever changed, and print the report (`skillhub --reindex`)."""
+    """Rebuild the index and print the report (`skillhub --reindex`)."""
     return _index(options, SyncDepth.REBUILD, as_json=as_json)
 
 
 def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> int:
-    began = time.perf_counter()
-    # Whoever asks for the index to be updated wants the files to be looked at, whatever servers are told to do.
-    looking = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
-    with open_hub(looking) as hub:
+    start = time.perf_counter()
+    # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
+    updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
+    with open_hub(updating) as hub:
         view = hub.refresh(depth)
-        _prepare(hub, looking)
-    seconds = time.perf_counter() - began
+        _prepare(hub, updating)
+    seconds = time.perf_counter() - start
     if as_json:
-        print_json(report_json(view, seconds))
+        print_json(index_report_json(view, seconds))
     else:
-        say(report_text(view, seconds))
+        print_text(index_report_text(view, seconds))
     if view.problem is not None:
         raise view.problem
     return EXIT_OK if view.index is not None else EXIT_FAILED
 
 
 def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
-    """Make the digests of what changed, so that a server that starts has them."""
+    """Compute the digests of what changed, so that a server has them when it starts."""
     publisher = make_publisher(read_settings(os.environ, options)[0], hub)
     try:
         publisher.prepare()
@@ -67,7 +67,7 @@ def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
         publisher.close()
 
 
-def report_json(view: View, seconds: float) -> dict[str, object]:
+def index_report_json(view: View, seconds: float) -> dict[str, object]:
     """Return the report as JSON values."""
     report = view.snapshot.report
     return {
@@ -99,14 +99,14 @@ def report_json(view: View, seconds: float) -> dict[str, object]:
     }
 
 
-def report_text(view: View, seconds: float) -> str:
-    """Return the report for a person."""
+def index_report_text(view: View, seconds: float) -> str:
+    """Return the report as text."""
     report = view.snapshot.report
     faulty = sum(1 for skill in view.snapshot.skills if skill.diagnostics)
     lines = [
         f"found     {report.found:,}",
-        f"served    {len(view.snapshot.skills):,}, of which {faulty:,} break or bend a rule",
-        f"shadowed  {len(report.shadowed):,} by another skill of the same name",
+        f"served    {len(view.snapshot.skills):,}, {faulty:,} of them with diagnostics",
+        f"shadowed  {len(report.shadowed):,} by another skill with the same name",
         f"refused   {len(report.refused):,}",
         f"index     {_index_sentence(view)}",
         f"digest    {view.snapshot.digest}",
@@ -123,10 +123,10 @@ def report_text(view: View, seconds: float) -> str:
         lines += [f"  {s.skill.directory} by {s.winner.directory}" for s in report.shadowed]
     breaches = _breaches(view)
     if breaches:
-        lines.append("\nrules broken by skills that are served all the same:")
+        lines.append("\nrules broken by skills that are served:")
         lines += [f"  {count:>6,}  {rule}" for rule, count in breaches]
     if not report.found:
-        lines.append("\nNo SKILL.md was found. Put a folder with one into the skills directory (see skillhub config).")
+        lines.append("\nNo SKILL.md was found. Add a directory with one to the skills directory (see skillhub config).")
     return "\n".join(lines)
 
 
@@ -154,7 +154,7 @@ def _index_facts(view: View) -> dict[str, object]:
 def _index_sentence(view: View) -> str:
     done = view.report
     if view.problem is not None:
-        return "not written; searches are answered from the last one, or from memory"
+        return "not written; searches use the last index, or one in memory"
     if done is None:
         return "unchanged"
     what = "rebuilt" if done.rebuilt else "updated"

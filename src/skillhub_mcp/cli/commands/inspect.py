@@ -1,4 +1,4 @@
-"""`skillhub inspect`: what each layer of disclosure costs a model, in tokens."""
+"""`skillhub inspect`: the cost of each layer of disclosure, in tokens."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.hub import SkillHub
@@ -17,15 +17,15 @@ from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "inspect",
-        help="print what skills cost in tokens",
-        description="Print what each layer costs a model, in estimated tokens: the catalogue in every format, and, of "
-        "the skills that are named, their line in it, their instructions and each of their files.",
+        help="print the cost of skills in tokens",
+        description="Print the cost of each layer of disclosure in estimated tokens: the catalogue in every format "
+        "and, for each NAME, its line in the catalogue, its instructions and its files.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="skills to look into")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="skill to include")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     )
     with open_hub(options) as hub:
         entries = hub.catalogue()
-        skills = [_skill(hub, as_text(name)) for name in args.names]
+        skills = [_skill(hub, decode_argument(name)) for name in args.names]
     catalogues = {}
     for name, render in FORMATS.items():
         rendered = fit(entries, budget, render)
@@ -52,19 +52,19 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({"skills": len(entries), "catalogue": catalogues, "loaded": skills})
         return EXIT_OK
-    say(f"{len(entries):,} skills; a catalogue of them costs a model about")
+    print_text(f"{len(entries):,} skills; estimated cost of a catalogue:")
     for name, cost in catalogues.items():
         missing = f" ({cost['left_out']:,} left out, {cost['shortened']:,} shortened)"
         cut = missing if cost["left_out"] or cost["shortened"] else ""
-        say(f"{cost['tokens']:>8,} tokens  as {name}{cut}")
+        print_text(f"{cost['tokens']:>8,} tokens  as {name}{cut}")
     for skill in skills:
-        say(f"\n{skill['name']}")
-        say(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
-        say(f"{skill['tokens']:>8,} tokens  its instructions")
+        print_text(f"\n{skill['name']}")
+        print_text(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
+        print_text(f"{skill['tokens']:>8,} tokens  its instructions")
         for file in skill["files"]:
             binary = file["tokens"] is None
             price = f"{file['size']:>9,} bytes" if binary else f"{file['tokens']:>8,} tokens"
-            say(f"{price}  {file['path']}")
+            print_text(f"{price}  {file['path']}")
     return EXIT_OK
 
 
@@ -86,7 +86,7 @@ def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
 
 
 def _file_tokens(hub: SkillHub, name: str, path: str) -> int | None:
-    """Return what a file costs that is read to its end, or None for one that no model reads as text."""
+    """Return the tokens of a whole file, or None for a binary file."""
     tokens, offset = 0, 0
     while True:
         chunk = hub.read_file(name, path, offset=offset)

@@ -1,4 +1,4 @@
-"""`skillhub overlaps`: which skills compete for the same queries, so that their descriptions can be mended."""
+"""`skillhub overlaps`: pairs of skills that compete for the same queries, so that their descriptions can be fixed."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, say, terminal_progress
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text, terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "overlaps",
-        help="print which skills compete for the same queries",
-        description="Ask for each skill by its own description, and print which others answer nearly as well.",
+        help="list skills that compete for the same queries",
+        description="Search for each skill by its own description, and list the others that score nearly as high.",
     )
     parser.add_argument(
         "--least",
         type=whole_number,
         default=80,
         metavar="PERCENT",
-        help="of a skill's own score (default: %(default)s)",
+        help="minimum share of a skill's own score (default: %(default)s)",
     )
     parser.add_argument(
-        "--limit", type=whole_number, default=50, metavar="N", help="pairs at most (default: %(default)s)"
+        "--limit", type=whole_number, default=50, metavar="N", help="maximum number of pairs (default: %(default)s)"
     )
     add_json_option(parser)
     add_setting_options(parser)
@@ -36,24 +36,24 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the pairs, the closest first."""
+    """Print the pairs, highest share first."""
     from skillhub_mcp.evaluation.overlaps import find_overlaps
 
     for option in ("least", "limit"):
         if getattr(args, option) < 1:
             raise InvalidArgument(f"--{option}", "must be at least 1")
-    # What is compared here is no use of a skill.
+    # Comparing skills is not a use of them, so it is not logged.
     with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
         found = find_overlaps(hub, least=args.least / 100, progress=terminal_progress())
     if args.json:
         print_json({"overlaps": [asdict(one) for one in found[: args.limit]], "pairs": len(found)})
         return EXIT_OK
     for one in found[: args.limit]:
-        say(f"{one.share:4.0%}  {one.skill}  {one.rival}" + ("  (nearly the same text)" if one.copy else ""))
+        print_text(f"{one.share:4.0%}  {one.skill}  {one.rival}" + ("  (nearly the same text)" if one.copy else ""))
         if one.shared:
-            say(f"      by: {', '.join(one.shared)}")
+            print_text(f"      by: {', '.join(one.shared)}")
     if not found:
-        say("No two skills compete.")
+        print_text("No overlapping skills found.")
     elif len(found) > args.limit:
-        say(f"… and {len(found) - args.limit:,} more pairs; --limit shows them")
+        print_text(f"… and {len(found) - args.limit:,} more pairs; --limit shows them")
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""`skillhub permissions`: the rules of who may load what, and where they are (seed 000 §8.1)."""
+"""`skillhub permissions`: the rules for loading and running skills, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from skillhub_mcp.bootstrap import project_of, rule_files
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, as_text
-from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
+from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import RuleFiles
 from skillhub_mcp.policy.files import add_rule, remove_rule
@@ -23,28 +23,30 @@ from skillhub_mcp.skills.names import is_specified_name, safe_alias
 _LISTS = ("deny", "allow", "confirm")
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "permissions",
-        help="say which skills agents may load",
-        description="Which skills agents may load: deny beats allow, and what is neither needs your agreement. Without "
-        "any rules everything is allowed.",
+        help="show and change which skills agents may load",
+        description="Show and change the rules for loading skills. Deny takes precedence over allow, and a skill with "
+        "neither requires your consent. Without any rules everything is allowed.",
     )
     actions = add_actions(parser)
-    showing = actions.add_parser("show", help="print the rules and the files that they come from")
+    showing = actions.add_parser("show", help="print the rules and their files")
     showing.set_defaults(run=_show)
     parsers = [showing]
-    for verdict, what in (("allow", "let a skill be loaded"), ("deny", "keep a skill from being loaded")):
+    for verdict, what in (("allow", "add a rule that allows a skill"), ("deny", "add a rule that denies a skill")):
         action = actions.add_parser(verdict, help=what)
         action.set_defaults(run=partial(_add, verdict))
         parsers.append(action)
-    forgetting = actions.add_parser("forget", help="take out the rules about a skill")
+    forgetting = actions.add_parser("forget", help="remove the rules for a skill")
     forgetting.set_defaults(run=_forget)
     parsers.append(forgetting)
     for action in parsers[1:]:
-        action.add_argument("name", nargs="?", metavar="NAME", help="the skill; without it, every skill")
-        action.add_argument("--run", dest="running", action="store_true", help="to run its commands, not to load it")
+        action.add_argument("name", nargs="?", metavar="NAME", help="skill (default: every skill)")
+        action.add_argument(
+            "--run", dest="running", action="store_true", help="for running its commands instead of loading it"
+        )
     for action in parsers:
         add_json_option(action)
         add_setting_options(action)
@@ -65,15 +67,15 @@ def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for path, found in read:
-        say(f"{path}  {'' if found is not None else '(not there)'}".rstrip())
+        print_text(f"{path}  {'' if found is not None else '(does not exist)'}".rstrip())
     if not rules.in_force:
-        say("\nNo rules: everything is allowed.")
+        print_text("\nNo rules: everything is allowed.")
         return EXIT_OK
-    say("")
+    print_text("")
     for verdict, written in _lists(rules).items():
         for rule in written:
-            say(f"{verdict:<8} {rule['tool']}  {rule.get('skill_name', '(every skill)')}")
-    say("Whatever else is loaded needs your agreement.")
+            print_text(f"{verdict:<8} {rule['tool']}  {rule.get('skill_name', '(every skill)')}")
+    print_text("All other skills require your consent.")
     return EXIT_OK
 
 
@@ -83,7 +85,7 @@ def _add(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
     rule = _rule(args)
     add_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS)
     _warn(rule_files(settings, project_of(settings).root))
-    return _done(args, f"{verdict} {rule.tool} {rule.skill_name or '(every skill)'}: kept in {file.path}")
+    return _done(args, f"{verdict} {rule.tool} {rule.skill_name or '(every skill)'}: saved in {file.path}")
 
 
 def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -93,15 +95,15 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for verdict in _LISTS:
         remove_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS)
     _warn(rule_files(settings, project_of(settings).root))
-    return _done(args, f"no rule about {rule.tool} {rule.skill_name or 'of every skill'} is left in {file.path}")
+    return _done(args, f"removed every rule for {rule.tool} {rule.skill_name or '(every skill)'} from {file.path}")
 
 
 def _warn(files: RuleFiles) -> None:
-    """Say what a rule changes besides itself: the first one ends that everything is allowed."""
+    """Note the effect of the first rule: without rules everything is allowed, with rules only what they allow."""
     if not any(rule.tool in TOOL_ACTIONS.load and rule.skill_name is None for rule in files.combined().allow):
-        note(
-            "Since there are rules, an agent needs your agreement for every skill that none of them allows. "
-            "To allow the others: skillhub permissions allow"
+        print_note(
+            "With rules in place, every skill that no rule allows requires your consent. To allow all others: "
+            "skillhub permissions allow"
         )
 
 
@@ -109,7 +111,7 @@ def _done(args: argparse.Namespace, sentence: str) -> int:
     if args.json:
         print_json({"rule": _rule(args).as_json()})
     else:
-        say(sentence)
+        print_text(sentence)
     return EXIT_OK
 
 
@@ -117,11 +119,11 @@ def _rule(args: argparse.Namespace) -> PermissionRule:
     tool = TOOL_ACTIONS.rule_tool(Action.RUN if args.running else Action.LOAD)
     if args.name is None:
         return PermissionRule(tool)
-    name = as_text(args.name)
+    name = decode_argument(args.name)
     if not is_specified_name(name):
         alias = safe_alias(name)
         raise InvalidArgument(
-            "NAME", f"{name!r} is not one exact name in lower-case kebab-case", hint=f"try {alias!r}" if alias else None
+            "NAME", f"{name!r} is not a name in lower-case kebab-case", hint=f"try {alias!r}" if alias else None
         )
     return PermissionRule(tool, name)
 

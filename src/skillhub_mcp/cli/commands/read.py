@@ -1,4 +1,4 @@
-"""`skillhub read`: a file of a skill, as it is."""
+"""`skillhub read`: print a file of a skill unchanged."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, printable
 from skillhub_mcp.errors import InvalidArgument
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
-        "read", help="print a file of a skill", description="Print a file of a skill, whole and byte for byte."
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "read", help="print a file of a skill", description="Print a file of a skill, complete and byte for byte."
     )
-    parser.add_argument("name", metavar="NAME", help="the skill's name")
-    parser.add_argument("file", metavar="FILE", help="the file, relative to the skill")
+    parser.add_argument("name", metavar="NAME", help="name of the skill")
+    parser.add_argument("file", metavar="FILE", help="path relative to the skill")
     parser.add_argument(
         "--offset", type=whole_number, metavar="BYTE", default=0, help="first byte to print (default: 0)"
     )
@@ -30,11 +30,11 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the file; with --json, the one chunk that an agent would get.
+    """Print the file; with --json, the one chunk that an agent would receive.
 
-    On a terminal, text is shown without what would act on the terminal. Raises InvalidArgument for binary there.
+    On a terminal, control characters are escaped, and a binary file raises InvalidArgument.
     """
-    name = as_text(args.name)
+    name = decode_argument(args.name)
     with open_hub(options) as hub:
         chunk = hub.read_file(name, args.file, offset=args.offset)
         if args.json:
@@ -49,14 +49,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 }
             )
             return EXIT_OK
-        for_a_person = sys.stdout.isatty()
+        to_terminal = sys.stdout.isatty()
         while True:
             binary = chunk.encoding == "base64"
-            if for_a_person and binary:
+            if to_terminal and binary:
                 raise InvalidArgument(
-                    args.file, "is binary, which a terminal cannot show", hint="write it to a file: > FILE"
+                    args.file, "is binary and not printed on a terminal", hint="redirect it to a file: > FILE"
                 )
-            content = printable(chunk.content) if for_a_person else chunk.content
+            content = printable(chunk.content) if to_terminal else chunk.content
             sys.stdout.buffer.write(base64.b64decode(content) if binary else content.encode())
             if chunk.next_offset is None:
                 break

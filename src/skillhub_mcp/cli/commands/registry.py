@@ -1,4 +1,4 @@
-"""`skillhub registry`: which skills there are, of whose, and what became of the rest (seed 003)."""
+"""`skillhub registry`: every skill by source, with what was refused, shadowed or ignored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from skillhub_mcp.bootstrap import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, say, write_file
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text, write_file
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -22,32 +22,32 @@ from skillhub_mcp.skills.roots import SOURCES
 _SHOWN_PLACES = 20
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "registry",
-        help="build the registry's index and report",
-        description="Which skills there are, of whose, and what became of the rest. Reads frontmatter only.",
+        help="list every skill by source and report conflicts",
+        description="List every skill by source, with what was refused, shadowed or ignored. Only frontmatter is read.",
     )
     actions = add_actions(parser)
     for name, run, what in (
         ("build", _build, "read every SKILL.md and print the skills and the report"),
-        ("report", _report, "read every SKILL.md and print the report alone"),
-        ("snapshot", _snapshot, "print what an audit keeps: the digest and the skills"),
+        ("report", _report, "read every SKILL.md and print the report only"),
+        ("snapshot", _snapshot, "print the digest and the skills, for audits"),
     ):
         action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         _add_mode(action)
-        action.add_argument("--output", metavar="FILE", help="write it to a file, as JSON")
+        action.add_argument("--output", metavar="FILE", help="write JSON to this file")
         add_json_option(action)
         add_setting_options(action)
         action.set_defaults(run=run)
         if name == "build":
-            action.add_argument("--source", choices=SOURCES, help="only skills of this source, also shadowed ones")
+            action.add_argument("--source", choices=SOURCES, help="only this source, including shadowed skills")
         if name == "snapshot":
-            action.add_argument("--check", metavar="FILE", help="compare with a snapshot: exit code 1 if they differ")
-    what = "look for changes, bring the search index in step, and print the report"
+            action.add_argument("--check", metavar="FILE", help="compare with a snapshot; exit with 1 if they differ")
+    what = "look for changes, update the search index and print the report"
     refresh = actions.add_parser("refresh", help=what, description=f"{what[0].upper()}{what[1:]}.")
-    refresh.add_argument("changes", nargs="*", metavar="PATH", help="look at these paths and nowhere else")
+    refresh.add_argument("changes", nargs="*", metavar="PATH", help="only look at this path")
     _add_mode(refresh)
     add_json_option(refresh)
     add_setting_options(refresh)
@@ -58,7 +58,7 @@ def _add_mode(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="also take skills that a strict registry refuses: without a description, with markup, too long",
+        help="include skills that the strict registry refuses: no description, markup, or too long",
     )
 
 
@@ -68,28 +68,28 @@ def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.source:
         index = RegistryIndex(registry.skills(source=args.source), index.report)
     if args.output or args.json:
-        return _give(index_json(index), args)
+        return _print_or_write(index_json(index), args)
     for entry in index.skills:
-        say(f"{entry.source.value:<8} {entry.name}  {one_line(entry.description, width=100)}")
-    say(("\n" if index.skills else "") + report_text(index.report))
+        print_text(f"{entry.source.value:<8} {entry.name}  {one_line(entry.description, width=100)}")
+    print_text(("\n" if index.skills else "") + registry_report_text(index.report))
     return EXIT_OK
 
 
 def _report(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     report = _index(args, options).report
     if args.output or args.json:
-        return _give(report_json(report), args)
-    say(report_text(report))
+        return _print_or_write(report_json(report), args)
+    print_text(registry_report_text(report))
     return EXIT_OK
 
 
 def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     snapshot = snapshot_json(_index(args, options))
     if not args.check:
-        return _give(snapshot, args)
-    kept = _kept(args.check)
-    before, now = _by_place(kept), _by_place(snapshot)
-    same = kept.get("digest") == snapshot["digest"]
+        return _print_or_write(snapshot, args)
+    saved = _read_snapshot(args.check)
+    before, now = _by_path(saved), _by_path(snapshot)
+    same = saved.get("digest") == snapshot["digest"]
     differences = {
         "added": sorted(now.keys() - before.keys()),
         "removed": sorted(before.keys() - now.keys()),
@@ -98,10 +98,10 @@ def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({"same": same, **differences})
     else:
-        say("the same skills as in the snapshot" if same else "other skills than in the snapshot")
-        for what, places in differences.items():
-            for place in places:
-                say(f"  {what}  {place}")
+        print_text("the skills match the snapshot" if same else "the skills differ from the snapshot")
+        for what, paths in differences.items():
+            for path in paths:
+                print_text(f"  {what}  {path}")
     return EXIT_OK if same else EXIT_FAILED
 
 
@@ -116,17 +116,18 @@ def _refresh(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({**index_json(index), "index": update})
     else:
-        say(f"search index: {update['written']:,} written, {update['removed']:,} removed\n{report_text(index.report)}")
+        print_text(f"search index: {update['written']:,} written, {update['removed']:,} removed")
+        print_text(registry_report_text(index.report))
     if view.problem is not None:
         raise view.problem
     return EXIT_OK
 
 
-def report_text(report: IndexReport) -> str:
-    """Return the report for a person."""
+def registry_report_text(report: IndexReport) -> str:
+    """Return the report as text."""
     lines = []
     for root in report.roots:
-        state = f"{root.found:,} found" if root.exists else "not there"
+        state = f"{root.found:,} found" if root.exists else "does not exist"
         lines.append(f"{root.priority}. {root.source.value:<8} {root.path}: {state}")
     ignored = sum(report.ignored_counts.values())
     lines += [
@@ -136,7 +137,7 @@ def report_text(report: IndexReport) -> str:
         *(f"  {count:>6,}  {reason}" for reason, count in report.ignored_counts.items()),
         f"conflicts  {len(report.conflicts):,}",
         *(
-            f"  {c.name}: {c.overridden.source.value} {c.overridden.path} lost to {c.winner.source.value} "
+            f"  {c.name}: {c.overridden.source.value} {c.overridden.path} shadowed by {c.winner.source.value} "
             f"{c.winner.path}: {c.reason}"
             for c in report.conflicts
         ),
@@ -161,27 +162,27 @@ def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:
     return make_registry(settings, lenient=args.lenient)
 
 
-def _give(value: Mapping[str, object], args: argparse.Namespace) -> int:
+def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> int:
     if args.output:
         write_file(args.output, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-        say(f"written to {args.output}")
+        print_text(f"wrote {args.output}")
     else:
         print_json(value)
     return EXIT_OK
 
 
-def _kept(path: str) -> dict[str, Any]:
+def _read_snapshot(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
-            kept = json.load(file)
+            saved = json.load(file)
     except OSError as error:
         raise InvalidArgument("--check", f"{path!r} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InvalidArgument("--check", f"{path!r} is not JSON: {error}") from error
-    if not isinstance(kept, dict) or not isinstance(kept.get("skills"), list):
+    if not isinstance(saved, dict) or not isinstance(saved.get("skills"), list):
         raise InvalidArgument("--check", f"{path!r} is not a snapshot", hint="make one with skillhub registry snapshot")
-    return kept
+    return saved
 
 
-def _by_place(snapshot: Mapping[str, Any]) -> dict[str, object]:
+def _by_path(snapshot: Mapping[str, Any]) -> dict[str, object]:
     return {f"{skill['source']}:{skill['path']}": skill for skill in snapshot["skills"]}

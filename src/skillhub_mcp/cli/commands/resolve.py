@@ -1,4 +1,4 @@
-"""`skillhub resolve`: which skills does a text mention? (seed 000, goal 4)"""
+"""`skillhub resolve`: the skills that a text mentions."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.bootstrap import project_of
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.settings import read_settings
 
 _WHY = {
-    "unknown": "is no skill here",
+    "unknown": "is not a known skill",
     "ambiguous": "is the name of several skills",
-    "off": "is switched off or denied",
+    "off": "is disabled or denied",
 }
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "resolve",
         help="print the skills that a text mentions",
         description="Print the skills that a text mentions, as $name, as [$name](path), or by the path of a SKILL.md.",
     )
-    parser.add_argument("text", metavar="TEXT", help="the text, in quotes; - reads it from stdin")
+    parser.add_argument("text", metavar="TEXT", help="text in quotes, or - for standard input")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print each skill once, in the order of the text; what leads to none is told on stderr."""
+    """Print each skill once, in the order of the text, and on stderr the mentions that could not be resolved."""
     settings, _ = read_settings(os.environ, options)
-    text = sys.stdin.read() if args.text == "-" else as_text(args.text)
+    text = sys.stdin.read() if args.text == "-" else decode_argument(args.text)
     with open_hub(options) as hub:
         resolution = hub.resolve(text, cwd=project_of(settings).cwd)
     if args.json:
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for skill in resolution.skills:
-        say(f"{skill.handle}  {skill.directory}")
+        print_text(f"{skill.handle}  {skill.directory}")
     for one in resolution.unresolved:
         among = f": {', '.join(one.candidates)}" if one.candidates else ""
-        note(f"{one.mention} {_WHY[one.why]}{among}")
+        print_note(f"{one.mention} {_WHY[one.why]}{among}")
     return EXIT_OK

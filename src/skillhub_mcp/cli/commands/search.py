@@ -1,4 +1,4 @@
-"""`skillhub search`: what an agent would find."""
+"""`skillhub search`: search for skills as agents do."""
 
 from __future__ import annotations
 
@@ -7,35 +7,37 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text, whole_number
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, print_text
 from skillhub_mcp.hub import SearchAnswer
 from skillhub_mcp.skills.roots import SOURCES, Source
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser("search", help="find skills for a task", description="Find skills for a task.")
-    parser.add_argument("query", nargs="*", metavar="WORD", help="the task, in a few words; none lists what there is")
-    parser.add_argument("--limit", type=whole_number, metavar="N", help="hits at most (default: SEARCH_LIMIT)")
-    parser.add_argument("--category", metavar="NAME", help="only skills of this category")
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser("search", help="search for skills", description="Search for skills that fit a task.")
+    parser.add_argument("query", nargs="*", metavar="WORD", help="words of the task; without any, list the skills")
+    parser.add_argument(
+        "--limit", type=whole_number, metavar="N", help="maximum number of hits (default: SEARCH_LIMIT)"
+    )
+    parser.add_argument("--category", metavar="NAME", help="only this category")
     parser.add_argument(
         "--tag", action="append", default=[], metavar="TAG", help="only skills with this tag; repeatable"
     )
-    parser.add_argument("--explain", action="store_true", help="say what each hit was found by")
-    parser.add_argument("--source", choices=SOURCES, help="only skills of this source, also shadowed ones")
+    parser.add_argument("--explain", action="store_true", help="show why each hit matched")
+    parser.add_argument("--source", choices=SOURCES, help="only this source, including shadowed skills")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Search and print the hits, best first. No hit is an answer too: exit code 0."""
+    """Search and print the hits, best first. Without hits the exit code is 0 too."""
     source = Source(args.source) if args.source else None
     with open_hub(options) as hub:
         answer = hub.search(
-            as_text(" ".join(args.query)),
+            decode_argument(" ".join(args.query)),
             limit=args.limit,
             category=args.category,
             tags=args.tag,
@@ -45,7 +47,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json(_as_json(answer))
     else:
-        _tell(answer)
+        _print_hits(answer)
     return EXIT_OK
 
 
@@ -74,22 +76,25 @@ def _as_json(answer: SearchAnswer) -> dict[str, object]:
     }
 
 
-def _tell(answer: SearchAnswer) -> None:
+def _print_hits(answer: SearchAnswer) -> None:
     if not answer.hits:
-        say(f"No skill of {answer.searched:,} fits." if answer.served else NO_SKILLS)
+        print_text(f"No matching skills (searched {answer.searched:,})." if answer.served else NO_SKILLS)
     elif not answer.confident:
-        say(f"No skill of {answer.searched:,} fits well. The nearest:")
+        print_text(f"No good match (searched {answer.searched:,}). Nearest:")
     for hit in answer.hits:
         category = f"  [{hit.skill.category}]" if hit.skill.category else ""
         score = f"{hit.score:.2f}  " if hit.reason is not None else ""
-        say(f"{score}{hit.handle}{category}\n      {one_line(hit.skill.description)}")
+        print_text(f"{score}{hit.handle}{category}\n      {one_line(hit.skill.description)}")
         for copy in hit.copies:
-            say(f"      also as {copy}")
+            print_text(f"      also as {copy}")
         for part in hit.contributions:
-            say(f"      {one_line(part.describe())}")
+            print_text(f"      {one_line(part.describe())}")
     if answer.facets is not None:
         for name, counts in asdict(answer.facets).items():
             if counts:
-                say(f"{name}: " + ", ".join(f"{value} ({count})" for value, count in counts.items()))
+                print_text(f"{name}: " + ", ".join(f"{value} ({count})" for value, count in counts.items()))
     elif any(hit.contributions for hit in answer.hits):
-        say(f"{answer.considered:,} of {answer.searched:,} skills had some of the words; {answer.served:,} are served.")
+        print_text(
+            f"{answer.considered:,} of {answer.searched:,} skills contain a word of the query; "
+            f"{answer.served:,} are served."
+        )

@@ -1,4 +1,4 @@
-"""`skillhub`: serve the skills over MCP (seed 002 §7, DECISIONS 5)."""
+"""`skillhub` without a command: serve the skills over MCP, over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -28,31 +28,37 @@ if TYPE_CHECKING:
 log = logging.getLogger("skillhub_mcp")
 
 _HIGHEST_PORT = 65_535
-_GOOD_TOKEN = 20
+_MIN_TOKEN_CHARACTERS = 20
 _PORT = 8_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what may be typed without a command."""
+    """Add the options for serving, which are used without a command."""
     serving = parser.add_argument_group("serving over MCP")
-    serving.add_argument("--transport", choices=("stdio", "http"), help="how clients connect (default: stdio)")
+    serving.add_argument("--transport", choices=("stdio", "http"), help="transport to serve over (default: stdio)")
     serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serving.add_argument(
-        "--port", type=_port, default=_PORT, help="port to listen on; 0 takes a free one (default: 8000)"
+        "--port", type=_port, default=_PORT, help="port to listen on; 0 chooses a free one (default: 8000)"
     )
-    serving.add_argument("--reindex", action="store_true", help="rebuild the index; without --transport, then exit")
     serving.add_argument(
-        "--json", dest="reindex_json", action="store_true", help="with --reindex alone, print its report as JSON"
+        "--reindex", action="store_true", help="rebuild the index first; without --transport, print a report and exit"
     )
-    serving.add_argument("--skip-auto-reindex", action="store_true", help="serve the index as it was last written")
+    serving.add_argument(
+        "--json", dest="reindex_json", action="store_true", help="print the report of --reindex as JSON"
+    )
+    serving.add_argument(
+        "--skip-auto-reindex", action="store_true", help="serve the index as last written, without looking for changes"
+    )
     serving.add_argument("--enable-run", action="store_true", help="offer run_skill_command over stdio")
     serving.add_argument(
         "--enable-run-over-http", action="store_true", help="with --enable-run, offer it over HTTP too"
     )
     serving.add_argument(
-        "--allow-anonymous", action="store_true", help="need no token to serve other machines, or to run over HTTP"
+        "--allow-anonymous",
+        action="store_true",
+        help="require no token, even if other machines can reach the server or commands run over HTTP",
     )
-    serving.add_argument("--workers", metavar="N", help="instead of SKILLHUB_WORKERS, with --transport http")
+    serving.add_argument("--workers", metavar="N", help="processes, with --transport http; overrides SKILLHUB_WORKERS")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -63,19 +69,20 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         from skillhub_mcp.cli.commands.index import rebuild
 
         return rebuild(options, as_json=args.reindex_json)
-    settings, origins = read_settings(os.environ, options)
+    settings, sources = read_settings(os.environ, options)
     log_to_stderr(settings.observability.log_level, settings.observability.log_format)
-    for origin in origins:
-        if origin.problem is not None:
-            log.warning("%s; %s is used", origin.problem, origin.setting.default)
+    for source in sources:
+        if source.problem is not None:
+            log.warning("%s; using the default, %s", source.problem, source.setting.default)
     if args.transport == "http":
         return _over_http(args, settings, options)
     if (args.host, args.port, args.workers) != ("127.0.0.1", _PORT, None):
-        log.warning("--host, --port and --workers are for --transport http: this serves over stdio")
-    server, _ = _made(settings, reindex=args.reindex)
+        log.warning("--host, --port and --workers have no effect without --transport http")
+    server, _ = _make_server(settings, reindex=args.reindex)
     if sys.stdin.isatty():
         print(
-            "Serving MCP over stdio, for a client to talk to. To look around yourself: skillhub demo", file=sys.stderr
+            "Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo",
+            file=sys.stderr,
         )
     server.run(transport="stdio", show_banner=False)
     return EXIT_OK
@@ -85,11 +92,11 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     from skillhub_mcp.bootstrap import http_options, make_metrics
 
     metrics = make_metrics(settings)
-    # Before anything is begun: this refuses what would let in more than was said.
+    # First, because this refuses a server that would be open unintentionally.
     http = http_options(settings, host=args.host, port=args.port, metrics=metrics)
-    if 0 < len(settings.http.token) < _GOOD_TOKEN:
-        log.warning("SKILLHUB_TOKEN is short enough to be guessed: `skillhub token new` makes one that is not")
-    server, hub = _made(settings, reindex=args.reindex, over_http=True, metrics=metrics)
+    if 0 < len(settings.http.token) < _MIN_TOKEN_CHARACTERS:
+        log.warning("SKILLHUB_TOKEN is short enough to guess; `skillhub token new` creates a safe one")
+    server, hub = _make_server(settings, reindex=args.reindex, over_http=True, metrics=metrics)
     if settings.http.workers > 1:
         from tempfile import TemporaryDirectory
 
@@ -108,10 +115,10 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     return EXIT_OK
 
 
-def _made(
+def _make_server(
     settings: Settings, *, reindex: bool, over_http: bool = False, metrics: Prometheus | None = None
 ) -> tuple[FastMCP, SkillHub]:
-    """Return the server and its hub, neither of them begun, and say what a person should know of them."""
+    """Return the server and its hub, both not started yet, and log warnings about the configuration."""
     with _loading():
         from skillhub_mcp.bootstrap import make_hub, make_observer, server_options
         from skillhub_mcp.index.sync import SyncDepth
@@ -126,26 +133,26 @@ def _made(
     try:
         hub.access.now()
     except PolicyUnreadable as error:
-        # The hub stays up to say so to whoever calls: what it cannot understand it does not widen.
-        log.warning("%s (%s): nothing is served until it is mended", error.message, error.path)
+        # The server still starts, so that it can report this to clients; an invalid rule never allows anything.
+        log.warning("%s (%s): nothing is served until it is fixed", error.message, error.path)
     return make_server(hub, chosen), hub
 
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Look for no garbage meanwhile: a thousand modules are loaded and stay, and looking takes a tenth of the time."""
+    """Suspend garbage collection during imports: the modules stay, and collecting takes a tenth of the time."""
     gc.disable()
     try:
         yield
     finally:
-        # Nor are they looked through ever again.
+        # Exclude them from later collections too.
         gc.freeze()
         gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """What one of several processes is to serve. It is made here and travels there, where the server is made."""
+    """Makes the server of a worker process. It is pickled here and called there."""
 
     options: Mapping[str, str]
     host: str

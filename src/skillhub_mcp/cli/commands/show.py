@@ -1,4 +1,4 @@
-"""`skillhub show`: one skill as an agent would load it."""
+"""`skillhub show`: one skill as an agent loads it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, as_text
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser("show", help="show one skill", description="Show one skill's instructions and files.")
-    parser.add_argument("name", metavar="NAME", help="the skill's name, name@source, or path")
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "show", help="show a skill", description="Show a skill's metadata, files and instructions."
+    )
+    parser.add_argument("name", metavar="NAME", help="name, name@source or path of the skill")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print what is known of the skill, then its whole body."""
+    """Print the skill's metadata, then its whole body."""
     from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
-    name = as_text(args.name)
+    name = decode_argument(args.name)
     with open_hub(options) as hub:
         first = hub.load(name)
         rest = [hub.load(name, part=part) for part in range(2, first.parts + 1)]
@@ -73,9 +75,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         "cost": f"about {estimate_tokens(body):,} tokens",
     }
     for label, fact in facts.items():
-        say(f"{label + ':':<15}{fact}")
+        print_text(f"{label + ':':<15}{fact}")
     for diagnostic in skill.diagnostics:
         line = f" (line {diagnostic.line})" if diagnostic.line else ""
-        say(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")
-    say(f"\n{body}")
+        print_text(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")
+    print_text(f"\n{body}")
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""`skillhub validate`: what the specification says of skills, what would make them better, and `--fix`."""
+"""`skillhub validate`: check skills against the specification and best practice, and fix them with `--fix`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import roots_of
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, say
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from skillhub_mcp.validation.verdict import Finding, ValidationResult
 
 
-def add_parser(verbs: Any) -> None:
-    """Say what may be typed."""
-    parser = verbs.add_parser(
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
         "validate",
         help="check skills against the specification",
-        description="Check skills against the specification, and say what would make them better.",
+        description="Check skills against the specification and best practice.",
     )
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="a skill, or a directory of skills (default: where the hub looks)"
+        "paths", nargs="*", metavar="PATH", help="skill, or directory of skills (default: the hub's roots)"
     )
-    parser.add_argument("--no-advice", action="store_true", help="only what the specification says")
+    parser.add_argument("--no-advice", action="store_true", help="only check the specification")
     parser.add_argument(
         "--fail-on",
         choices=[severity.value for severity in Severity],
         default=Severity.ERROR.value,
-        help="the least that makes the exit code 1 (default: %(default)s)",
+        help="minimum severity for exit code 1 (default: %(default)s)",
     )
-    parser.add_argument("--costs", action="store_true", help="print what each skill costs a model, in tokens")
-    parser.add_argument("--fix", action="store_true", help="mend what can be mended without guessing; shows it first")
-    parser.add_argument("--yes", action="store_true", help="with --fix, write without asking")
+    parser.add_argument("--costs", action="store_true", help="print the cost of each skill in tokens")
+    parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely, after showing a diff")
+    parser.add_argument("--yes", action="store_true", help="with --fix, write without confirmation")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
     add_json_option(form)
@@ -51,14 +51,14 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
-    # Here, and not at the top: the server starts by way of this package and validates nothing.
+    # Imported here because the server, which does not validate, imports this package too.
     from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.sarif import sarif
 
     if args.yes and not args.fix:
-        raise InvalidArgument("--yes", "means something only with --fix")
+        raise InvalidArgument("--yes", "requires --fix")
     if args.fix and (args.json or args.sarif):
-        raise InvalidArgument("--fix", "shows a difference, neither JSON nor SARIF", hint="run the two in turn")
+        raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     chosen = list(_targets(args.paths, options))
     if args.fix:
         _fix(chosen, ask=not args.yes)
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     elif args.json:
         print_json(_json(verdicts))
     else:
-        _say(verdicts, costs=args.costs)
+        _print_results(verdicts, costs=args.costs)
     failed = any(verdict.has(Severity(args.fail_on)) for verdict in verdicts)
     return EXIT_FAILED if failed else EXIT_OK
 
@@ -82,27 +82,29 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
     return targets_below(roots_of(settings))
 
 
-def _say(verdicts: Sequence[ValidationResult], *, costs: bool) -> None:
+def _print_results(verdicts: Sequence[ValidationResult], *, costs: bool) -> None:
     for verdict in verdicts:
         for finding in verdict.findings:
             line = f":{finding.line}" if finding.line else ""
-            say(f"{verdict.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.fix}")
+            print_text(
+                f"{verdict.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.fix}"
+            )
         if costs and verdict.cost is not None:
             cost = verdict.cost
-            say(
+            print_text(
                 f"{verdict.path}: about {cost.catalogue:,} tokens in a catalogue, {cost.body:,} when loaded, "
                 f"{cost.files:,} in its other files"
             )
     totals = _totals(verdicts)
     broken = totals["skills"] - totals["valid"]
     if any(verdict.findings for verdict in verdicts):
-        say("")
-    found = ", ".join(_counted(totals[severity.value], severity.value) for severity in Severity)
-    kept = f"{totals['valid']:,} as specified" + (f", {broken:,} not" if broken else "")
-    say(f"{_counted(totals['skills'], 'skill')}: {kept}; {found}")
+        print_text("")
+    found = ", ".join(_plural(totals[severity.value], severity.value) for severity in Severity)
+    summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
+    print_text(f"{_plural(totals['skills'], 'skill')}: {summary}; {found}")
 
 
-def _counted(count: int, thing: str) -> str:
+def _plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
@@ -152,22 +154,22 @@ def _finding_json(finding: Finding) -> dict[str, object]:
 def _fix(chosen: Sequence[Target], *, ask: bool) -> None:
     from skillhub_mcp.validation.apply_fixes import fix_file, write
 
-    mended = [one for target in chosen if (one := fix_file(target)) is not None]
-    for one in mended:
-        say(_difference(one))
-    if not mended:
-        say("nothing that can be mended without guessing")
+    fixed = [one for target in chosen if (one := fix_file(target)) is not None]
+    for one in fixed:
+        print_text(_difference(one))
+    if not fixed:
+        print_text("nothing can be fixed safely")
         return
-    count = _counted(len(mended), "file")
-    if ask and not _agreed(f"Write {count}?"):
-        say(f"nothing is written; --yes writes {count}")
+    count = _plural(len(fixed), "file")
+    if ask and not _confirm(f"Write {count}?"):
+        print_text(f"nothing was written; --yes writes {count}")
         return
-    for one in mended:
+    for one in fixed:
         write(one)
-    say(f"mended {count}\n")
+    print_text(f"fixed {count}\n")
 
 
-def _agreed(question: str) -> bool:
+def _confirm(question: str) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     print(f"{question} [y/N] ", end="", flush=True)
