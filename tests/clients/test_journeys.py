@@ -1,4 +1,4 @@
-"""Search, load, read, err: by the clients that this project's own SDKs have, over stdio and HTTP, in both eras.
+"""Search, load, read, err: by the clients of this project's own SDKs, over stdio and HTTP, in both protocol versions.
 
 `test_other_makers.py` has those that need an environment of their own.
 """

@@ -43,7 +43,7 @@ def url(library: Mapping[str, str]) -> Iterator[str]:
 
 @pytest.fixture
 def arguments(request: pytest.FixtureRequest, transport: str, library: Mapping[str, str]) -> Sequence[str]:
-    """What a journey is told of the server: where it listens, or how to start one."""
+    """The arguments of a journey: the server's URL, or how to start one."""
     if transport == "http":
         return ("http", request.getfixturevalue("url"))
     return ("stdio", COMMAND[0], json.dumps(dict(library)))
@@ -84,15 +84,15 @@ def test_a_client_in_python_completes_the_journey(client: str, protocol: str, ar
 
 @TRANSPORTS
 @pytest.mark.parametrize(
-    ("client", "era", "protocol"),
+    ("client", "mode", "protocol"),
     [("sdk1", "legacy", None), ("client2", "legacy", "2025-11-25"), ("client2", "auto", "2026-07-28")],
 )
 def test_a_client_in_typescript_completes_the_journey(
-    client: str, era: str, protocol: str | None, arguments: Sequence[str]
+    client: str, mode: str, protocol: str | None, arguments: Sequence[str]
 ) -> None:
     modules = installs.npm_packages(HERE / "package.json")
     script = HERE / "journeys" / f"with_{client}.mjs"
-    seen = journey(str(installs.node()), str(script), str(modules), era, *arguments)
+    seen = journey(str(installs.node()), str(script), str(modules), mode, *arguments)
     assert seen == {**SEEN, "protocol": protocol}
 
 

@@ -1,4 +1,4 @@
-"""The servers that conformance is tried on, started once for all the tests of a file."""
+"""The servers for the conformance tests, started once for all the tests of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the official suite call by name? Its tools, resources and prompts, on the hub's own server.
+"""The tools, resources and prompts that the official suite calls by name, on the hub's own server.
 
 The suite proves most of the protocol through components that it names itself. They are registered on the server that
 `make_server` builds, beside the hub's, so that what is tested is the hub's own stack: its middlewares, its sessions,

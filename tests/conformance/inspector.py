@@ -1,4 +1,4 @@
-"""What does the MCP Inspector make of a server? Its command line, one method a run."""
+"""The command line of the MCP Inspector, one method per run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from tests import installs
 
-ERAS = ("legacy", "modern")
+MODES = ("legacy", "modern")
 
 _LONGEST_SECONDS = 120
 
@@ -31,14 +31,14 @@ class Shown:
         return json.loads(self.printed)["result"]
 
 
-def inspect(home: Path, target: Sequence[str], era: str, method: str, *arguments: str) -> Shown:
+def inspect(home: Path, target: Sequence[str], mode: str, method: str, *arguments: str) -> Shown:
     """Call `method` of the server that `target` names in the Inspector's options, with `home` as its home directory.
 
     Skips the test where the Inspector cannot be had.
     """
     modules = installs.npm_packages(Path(__file__).with_name("package.json"))
     program = modules / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
-    command = [str(installs.node()), str(program), "--cli", *target, "--protocol-era", era, "--method", method]
+    command = [str(installs.node()), str(program), "--cli", *target, "--protocol-era", mode, "--method", method]
     done = subprocess.run(
         [*command, "--format", "json", *arguments],
         env={"HOME": str(home), "MCP_INSPECTOR_SECRET_STORE": "memory"},

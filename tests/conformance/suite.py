@@ -1,4 +1,4 @@
-"""What does the official conformance suite say of a server? Runs it and reads its checks, one by one."""
+"""The official conformance suite: runs it against a server and reads its checks, one by one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _RESULTS = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one scenario found: how many checks passed, and the others by their ids, each with its status and words."""
+    """What one scenario found: how many checks passed, and the others by their ids, each with status and message."""
 
     passed: int
     others: Mapping[str, str]
 
 
 def official_suite() -> Suite:
-    """Return the suite that package.json pins, or skip the test where it cannot be had."""
+    """Return the suite that package.json pins, or skip the test if it is not available."""
     modules = installs.npm_packages(Path(__file__).with_name("package.json"))
     return Suite(installs.node(), modules / "@modelcontextprotocol" / "conformance")
 

@@ -1,4 +1,4 @@
-"""The MCP Inspector finds nothing wrong with the server, over HTTP and stdio, in both eras of the protocol."""
+"""The MCP Inspector finds nothing wrong with the server, over HTTP and stdio, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.conftest import FULL
-from tests.conformance.inspector import ERAS, inspect, over_http, over_stdio
+from tests.conformance.inspector import MODES, inspect, over_http, over_stdio
 from tests.conformance.library import COUNT, FIRST, FIRST_BODY, FIRST_SKILL
 from tests.server.sessions import COMMAND
 
@@ -31,37 +31,37 @@ def target(
     return over_stdio(home, COMMAND, {**library, **FULL})
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_the_schemas_of_the_tools_are_portable(home: Path, target: Sequence[str], era: str) -> None:
-    shown = inspect(home, target, era, "tools/list", "--strict")
+@pytest.mark.parametrize("mode", MODES)
+def test_the_schemas_of_the_tools_are_portable(home: Path, target: Sequence[str], mode: str) -> None:
+    shown = inspect(home, target, mode, "tools/list", "--strict")
     names = {tool["name"] for tool in shown.result["tools"]}
     assert {"search_skills", "skill_load", "agents_context", "available_skills", "Skill"} <= names
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_tool_is_called(home: Path, target: Sequence[str], era: str) -> None:
-    shown = inspect(home, target, era, "tools/call", "--tool-name", "load_skill", "--tool-arg", f"skill_name={FIRST}")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_tool_is_called(home: Path, target: Sequence[str], mode: str) -> None:
+    shown = inspect(home, target, mode, "tools/call", "--tool-name", "load_skill", "--tool-arg", f"skill_name={FIRST}")
     assert json.loads(shown.result["content"][0]["text"])["instructions"] == FIRST_BODY
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_call_that_fails_is_an_error_of_the_tool(home: Path, target: Sequence[str], era: str) -> None:
-    shown = inspect(home, target, era, "tools/call", "--tool-name", "load_skill", "--tool-arg", "skill_name=nope")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_call_that_fails_is_an_error_of_the_tool(home: Path, target: Sequence[str], mode: str) -> None:
+    shown = inspect(home, target, mode, "tools/call", "--tool-name", "load_skill", "--tool-arg", "skill_name=nope")
     assert shown.exit_code == 5  # what the Inspector keeps for isError
     assert "SKILL_NOT_FOUND: No skill is named 'nope'." in shown.printed
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_the_skills_are_listed_and_read_as_resources(home: Path, target: Sequence[str], era: str) -> None:
-    listed = [resource["uri"] for resource in inspect(home, target, era, "resources/list").result["resources"]]
+@pytest.mark.parametrize("mode", MODES)
+def test_the_skills_are_listed_and_read_as_resources(home: Path, target: Sequence[str], mode: str) -> None:
+    listed = [resource["uri"] for resource in inspect(home, target, mode, "resources/list").result["resources"]]
     assert (len(listed), listed[0]) == (COUNT, URI)
-    (content,) = inspect(home, target, era, "resources/read", "--uri", URI).result["contents"]
+    (content,) = inspect(home, target, mode, "resources/read", "--uri", URI).result["contents"]
     assert content["text"] == FIRST_SKILL
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_prompt_is_had(home: Path, target: Sequence[str], era: str) -> None:
-    (message,) = inspect(home, target, era, "prompts/get", "--prompt-name", FIRST).result["messages"]
+@pytest.mark.parametrize("mode", MODES)
+def test_a_prompt_is_returned(home: Path, target: Sequence[str], mode: str) -> None:
+    (message,) = inspect(home, target, mode, "prompts/get", "--prompt-name", FIRST).result["messages"]
     assert FIRST_BODY in message["content"]["text"]
 
 

@@ -1,4 +1,4 @@
-"""Every scenario of the official suite gives the server as many passed checks as the tables here say, in both eras.
+"""The official suite: each scenario has as many passed checks as the tables here say, in both protocol versions.
 
 `hub` is the server as a person starts it; `fixtures` is the same with the components beside it that the suite names.
 A check that does not pass stands in `GAPS` with the reason why it does not; anything else fails, also a scenario that

@@ -52,6 +52,12 @@ def test_what_is_written_is_what_is_read() -> None:
         kept.with_token(free)
 
 
+@pytest.mark.parametrize(("given", "stored"), [("Docs", "docs"), (" Data  Work ", "data work"), ("ＤＯＣＳ", "docs")])
+def test_categories_of_a_filter_are_folded(given: str, stored: str) -> None:
+    assert filter_of(categories=[given]).categories == {stored}
+    assert parse_tokens(written({**ONE, "categories": [given]})).tokens[0].visibility.categories == {stored}
+
+
 @pytest.mark.parametrize("name", ["", "-x", "a b", "a\n", "é", "x" * 65, "../x"])
 def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> None:
     with pytest.raises(BadTokens, match="is not a name of 1 to 64"):

@@ -13,7 +13,7 @@ def is_on(choices: Choices, name: str = "pdf", *, directory: str = "/s/pdf", pro
     return choices.is_on(name=name, alias=name.lower(), directory=directory, project=project)
 
 
-def test_what_nobody_chose_is_on() -> None:
+def test_a_skill_is_on_by_default() -> None:
     assert is_on(NO_CHOICES)
 
 
@@ -25,6 +25,24 @@ def test_a_skill_is_switched_off_by_its_name_in_any_case_or_by_its_path(key: str
     assert is_on(off, "docx", directory="/s/docx")
     assert is_on(off.switched(key, on=True))
     assert off.switched(key, on=True) == NO_CHOICES
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("pdf tools", "PDF  Tools"),
+        ("PDF\u00a0Tools", "pdf tools"),
+        ("ＰＤＦ tools", "pdf tools"),
+        ("cafe\u0301", "Café"),
+        ("STRASSE", "straße"),
+        ("/S/PDF", None),
+    ],
+)
+def test_names_are_compared_folded_and_paths_exactly(key: str, name: str | None) -> None:
+    off = NO_CHOICES.switched(key, on=False)
+    assert is_on(off, name or "pdf") == (name is None)
+    # A file from before blanks were collapsed still means the same skill.
+    assert is_on(parse_choices(json.dumps({"format": 1, "user": {key: False}})), name or "pdf") == (name is None)
 
 
 @pytest.mark.acceptance("S0-85")

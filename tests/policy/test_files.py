@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import threading
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_a_file_that_cannot_be_used_is_named_and_refused_every_time(
             file.read()
         assert caught.value.message.startswith(f"{WHAT} cannot be used: {reason}")
         assert caught.value.path == str(path)
-        # The path is for the person's own eyes: a client over HTTP hears none.
+        # The path is for the server's owner: a client over HTTP gets none.
         assert str(tmp_path) not in caught.value.message
 
 
@@ -111,7 +112,16 @@ def test_a_link_stays_a_link_when_what_it_leads_to_is_changed(tmp_path: Path) ->
     assert "pdf" in real.read_text(encoding="utf-8")
 
 
-def test_nobodys_change_is_lost_when_many_change_at_once(tmp_path: Path) -> None:
+def test_a_written_file_is_its_owners_alone_whatever_it_was_before(tmp_path: Path) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text('{"permissions": {}}', encoding="utf-8")
+    path.chmod(0o644)
+    add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    change_choices(str(tmp_path / "choices.json"), lambda choices: choices.switched("a", on=False))
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("rules.json", "choices.json")] == [0o600] * 2
+
+
+def test_no_change_is_lost_when_many_change_at_once(tmp_path: Path) -> None:
     path = str(tmp_path / "choices.json")
 
     def switch(number: int) -> None:

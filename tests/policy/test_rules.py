@@ -1,4 +1,4 @@
-"""Rules: deny beats allow beats confirm, and what is not understood is refused (seed 000 §8.1)."""
+"""Rules: deny beats allow beats confirm, and what is not understood is refused."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_denied_tool_is_denied_whatever_for_and_one_skills_rule_denies_no_tool
 
 
 @pytest.mark.acceptance("S0-62", "S0-64", "S0-66")
-def test_a_file_as_the_seed_shows_it_is_read() -> None:
+def test_a_file_of_rules_is_read_and_other_keys_are_left_to_others() -> None:
     rules = parse_rules(
         written(
             allow=[{"tool": "skill_load", "skill_name": "repo-review"}, {"tool": "run_skill_command"}],

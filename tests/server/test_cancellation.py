@@ -1,4 +1,4 @@
-"""A call that its client cancels stops its work: over stdio and HTTP, in both eras, with real commands."""
+"""A call that its client cancels stops its work: over stdio and HTTP, in both protocol versions, with real commands."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Forever:
         self._descriptors: list[int] = []
 
     def started(self) -> None:
-        # Whoever only reads would wait for ever for a command that could not be started.
+        # A read alone would wait for ever for a command that could not be started.
         reading = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK)
         try:
             waiting = select.poll()
@@ -156,14 +156,14 @@ def test_a_search_that_is_cancelled_waits_for_the_first_index_no_longer(
     async def journey() -> None:
         waits = asyncio.Event()
 
-        async def hear(_: float, __: float | None, ___: str | None) -> None:
+        async def on_progress(_: float, __: float | None, ___: str | None) -> None:
             waits.set()
 
         async with Client(make_server(hub, server_options(settings, hub))) as client:
-            # Whoever writes the index has to wait for us.
+            # The test holds the lock that writing the index needs.
             with FileLock(directory / LOCK_FILE):
                 calling = asyncio.ensure_future(
-                    client.call_tool("search_skills", {"query": "PDF"}, progress_handler=hear)
+                    client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
                 )
                 await waits.wait()
                 assert hub.index_progress.listener_count == 1

@@ -1,4 +1,4 @@
-"""Who gave a token is told how far a long call is, ever further and in words; nobody else is told anything."""
+"""Progress: a client that gave a token gets notifications, with increasing values and messages; others get none."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Heard:
 def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
     way: tuple[str, str], environment: Environment
 ) -> None:
-    # Whoever writes the index has to wait for us.
+    # The test holds the lock that writing the index needs.
     lock = FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE, thread_local=False)
     heard = Heard(1, lock.release)
 
@@ -88,7 +88,7 @@ def test_each_step_of_an_index_is_told_and_none_goes_back(environment: Environme
     async def journey() -> None:
         news = asyncio.Event()
 
-        async def hear(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             told.append(message)
             news.set()
 
@@ -98,9 +98,9 @@ def test_each_step_of_an_index_is_told_and_none_goes_back(environment: Environme
             return told[-1]
 
         async with Client(make_server(hub, server_options(settings, hub))) as client:
-            # Whoever writes the index has to wait for us, so that no step but ours is told.
+            # The test holds the lock that writing the index needs, so that only the test's steps are reported.
             with FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE):
-                call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=hear)
+                call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
                 calling = asyncio.ensure_future(call)
                 assert await next_told() == "Reading the skills"
                 hub.index_progress.report("embedding", 2_000, 4_000)
@@ -185,5 +185,5 @@ def test_without_a_token_nothing_is_told(environment: Environment) -> None:
     }
     with listening(environment) as url:
         answered = httpx2.post(url, json=call, headers=headers, timeout=30)
-        # A stream would be opened for the first thing that is told.
+        # The first notification would open a stream.
         assert answered.headers["content-type"] == "application/json"

@@ -1,4 +1,4 @@
-"""The server as a process: what it says at the start, over stdio and over HTTP (seed 002 §7)."""
+"""The server as a process: its messages at the start, over stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_tool_schemas_are_the_golden_ones(hub_environment: Environment) -> None:
 
 @pytest.mark.acceptance("S2-5", "S2-73")
 @pytest.mark.parametrize(
-    ("tool", "required", "optional_in_the_seed"),
+    ("tool", "required", "optional"),
     [
         ("search_skills", ["query"], []),
         ("load_skill", ["skill_name"], []),
@@ -127,12 +127,12 @@ def test_tool_schemas_are_the_golden_ones(hub_environment: Environment) -> None:
         ("run_skill_command", ["skill_name", "command"], ["args"]),
     ],
 )
-def test_the_seeds_arguments_stay_and_all_others_are_optional(
-    tool: str, required: list[str], optional_in_the_seed: list[str]
+def test_the_promised_arguments_stay_and_all_others_are_optional(
+    tool: str, required: list[str], optional: list[str]
 ) -> None:
     schema = json.loads((GOLDEN / f"{tool}.json").read_text(encoding="utf-8"))["inputSchema"]
     assert schema["required"] == required
-    assert {*required, *optional_in_the_seed} <= set(schema["properties"])
+    assert {*required, *optional} <= set(schema["properties"])
     assert all("maxLength" in p or "enum" in p for p in schema["properties"].values() if p["type"] == "string")
 
 

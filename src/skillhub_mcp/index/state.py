@@ -1,8 +1,8 @@
-"""What does the published index hold? `index_state.json`, beside the database (DECISIONS 26).
+"""The index state file, `index_state.json`: which table version is published, and what was read from each SKILL.md.
 
 The file is the commit point of indexing: it names the table version that readers may open, and it is replaced
-atomically after that version is complete. For each SKILL.md it keeps mtime, size, content hash and what was
-read from it, so that deciding "nothing changed" opens no file and loads no database.
+atomically after that version is complete. It stores mtime, size, content hash and parsed fields of each SKILL.md, so
+that finding "nothing changed" opens no file and loads no database.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
@@ -24,16 +25,16 @@ STATE_FORMAT = 3
 STATE_FILE = "index_state.json"
 NO_EMBEDDING = "none"
 
-# Tells one state file from the next: inode, mtime and size.
+# Identifies a state file: inode, mtime and size.
 StateStamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class RootState:
-    """What the index covers of one root: seed 002 §4.2's hash, and what was read from each SKILL.md.
+    """What the index covers of one root: the root's digest, and the scan cache of its SKILL.md files.
 
-    A directory that two roots lead to is remembered by both, so that the servers of both know their own.
-    `missing_vectors` counts rows that still wait for an embedding, because the provider failed.
+    A directory below two roots is in the cache of both, so that the servers of both find it. `missing_vectors` counts
+    rows that have no embedding yet, because the provider failed.
     """
 
     digest: str
@@ -43,7 +44,7 @@ class RootState:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """One published index: its table version, its schema, whose embeddings it holds, and the roots it covers."""
+    """One published index: its schema, the identity of its embeddings, its table version, and the roots it covers."""
 
     schema: int
     embedding: str
@@ -51,7 +52,7 @@ class IndexState:
     roots: Mapping[str, RootState]
 
     def memory_of(self, roots: Iterable[str]) -> ScanCache:
-        """Return what is remembered below `roots`; where two of them lead to one directory, the earlier's."""
+        """Return the scan cache of `roots`; for a directory below two of them, the entry of the first."""
         known = [self.roots[root].memory for root in roots if root in self.roots]
         if len(known) == 1:
             return known[0]
@@ -59,17 +60,17 @@ class IndexState:
 
     @property
     def memory(self) -> ScanCache:
-        """What is remembered below all roots."""
+        """The scan cache of all roots."""
         return self.memory_of(self.roots)
 
 
 def state_path(db_path: str) -> str:
-    """Return where the state of the database at `db_path` is kept."""
+    """Return the path of the state file of the database at `db_path`."""
     return os.path.join(os.path.dirname(os.path.abspath(db_path)), STATE_FILE)
 
 
 def state_stamp(path: str) -> StateStamp | None:
-    """Return the stamp of the state file at `path`, or None where there is none."""
+    """Return the stamp of the state file at `path`, or None if there is no file."""
     try:
         return _stamp(os.stat(path))
     except OSError:
@@ -77,37 +78,26 @@ def state_stamp(path: str) -> StateStamp | None:
 
 
 def load_state(path: str) -> IndexState | None:
-    """Return the state at `path`, or None when there is none that can be used (then the index is rebuilt)."""
+    """Return the state at `path`, or None if there is no usable one; then the index is rebuilt."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file, _no_collecting():
+        with open(path, encoding="utf-8", errors="surrogateescape") as file, _garbage_collection_off():
             return _from_json(json.load(file))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
-        # A missing, half-written or foreign file means the same: nothing is known, and a rebuild loses nothing.
+        # A missing, truncated or foreign file means the same: no state. A rebuild loses nothing.
         return None
 
 
 def save_state(path: str, state: IndexState) -> StateStamp:
-    """Replace the state at `path` in one step and return its stamp. Raises OSError: then the old state is untouched.
+    """Replace the state at `path` atomically and return its stamp. The caller holds the writer's lock.
 
-    The caller holds the writer's lock, so one name will do for the new file, and a killed writer leaves but one.
+    Raises OSError; then the old state is unchanged.
     """
-    new = f"{path}.new"
-    try:
-        with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(json.dumps(_to_json(state), ensure_ascii=False, separators=(",", ":")))
-            file.flush()
-            os.fsync(file.fileno())
-            stamp = _stamp(os.fstat(file.fileno()))
-        os.replace(new, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
-        raise
-    return stamp
+    text = json.dumps(_to_json(state), ensure_ascii=False, separators=(",", ":"))
+    return _stamp(atomic_write(path, text.encode("utf-8", "surrogateescape"), locked=True))
 
 
 def root_digest(memory: ScanCache, root: str) -> str:
-    """Return seed 002 §4.2's hash of `root`: of its sorted (relative path, mtime, size, content hash)."""
+    """Return the SHA-256 of the sorted (relative path, mtime, size, content hash) of the SKILL.md files in `root`."""
     above = os.path.join(root, "")
     lines = [
         f"{directory.removeprefix(above)}\0{entry.stamp.mtime_ns}\0{entry.stamp.size}\0{entry.stamp.content_hash}"
@@ -117,14 +107,14 @@ def root_digest(memory: ScanCache, root: str) -> str:
 
 
 @contextlib.contextmanager
-def _no_collecting() -> Iterator[None]:
-    # A hundred thousand objects are made here and none of them is garbage: looking for some takes a quarter longer.
-    collecting = gc.isenabled()
+def _garbage_collection_off() -> Iterator[None]:
+    # Parsing creates a hundred thousand objects and no garbage: collecting takes a quarter longer.
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collecting:
+        if enabled:
             gc.enable()
 
 
@@ -206,7 +196,7 @@ def _from_json(written: Any) -> IndexState | None:
 
 def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> CachedSkillFile:
     stamp = FileStamp(file["mtime_ns"], file["size"], file["sha256"], file["read_at_ns"])
-    # Numbers and text are held to be so here: elsewhere they are trusted, and one odd value would stop every scan.
+    # Types are checked only here: other code trusts them, and one wrong value would fail every scan.
     if not (stamp.mtime_ns.__class__ is stamp.size.__class__ is stamp.read_at_ns.__class__ is int):
         raise TypeError(directory)
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -1,4 +1,4 @@
-"""How common is a term among all skills? What BM25F needs to know of the whole library, kept beside the table."""
+"""Corpus statistics for BM25F: document frequencies and field lengths of the whole library, stored beside the table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.index.features import FIELDS, decode_features, hash_term, stack_terms
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ _CACHED_TERMS = 50_000
 
 @dataclass(frozen=True)
 class Statistics:
-    """How many skills there are, the sums of their fields' lengths, and how many have each term.
+    """The number of skills, the sums of their field lengths, and the document frequency of each term.
 
-    `hashes` are sorted, `counts` beside them. `words` says in how many skills each written word stands.
+    `lengths` has one sum per field. `hashes` are the sorted hashes of the terms, `counts` their frequencies. `words`
+    maps each word of the short fields, as written, to the number of skills that have it.
     """
 
     skills: int
@@ -39,17 +41,17 @@ class Statistics:
 
     @cached_property
     def mean_lengths(self) -> NDArray[Any]:
-        """The mean length of each field in terms, at least a tenth."""
+        """The mean length of each field in terms, at least 0.1."""
         import numpy as np
 
         return np.maximum(self.lengths / max(1, self.skills), 0.1)
 
     def frequency(self, term: str) -> int:
-        """Return how many skills have `term`, anywhere."""
+        """Return how many skills have `term` in any field."""
         return self._look_up(term)[0]
 
     def rarity(self, term: str) -> float:
-        """Return the term's inverse document frequency: 0 for what every skill has, more for what few have."""
+        """Return the inverse document frequency of a term: near 0 if every skill has it, more the fewer do."""
         return self._look_up(term)[1]
 
     def _look_up(self, term: str) -> tuple[int, float]:
@@ -59,6 +61,7 @@ class Statistics:
             at = int(self.hashes.searchsorted(wanted))
             having = int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == wanted else 0
             known = having, math.log1p((self.skills - having + 0.5) / (having + 0.5))
+            # A plain dict that stops growing: an LRU cache would reorder its entries at each of many look-ups.
             if len(self._term_cache) < _CACHED_TERMS:
                 self._term_cache[term] = known
         return known
@@ -66,7 +69,7 @@ class Statistics:
 
 @dataclass
 class StatisticsBuilder:
-    """Adds skills up, and takes them away, into `Statistics`."""
+    """Builds `Statistics` by adding and removing skills."""
 
     skills: int = 0
     _words: Counter[str] = field(default_factory=Counter)
@@ -85,7 +88,7 @@ class StatisticsBuilder:
         return builder
 
     def add(self, encoded: bytes, words: Iterable[str], *, times: int = 1) -> None:
-        """Count a skill by its features; with `times` of -1, count it no more."""
+        """Add a skill by its encoded features and its words; with `times` of -1, remove it."""
         self.skills += times
         for word in words:
             self._words[word] += times
@@ -94,14 +97,14 @@ class StatisticsBuilder:
             self._flush()
 
     def build(self) -> Statistics:
-        """Return what was counted."""
+        """Return the statistics of the skills added so far."""
         self._flush()
-        kept = self._counts > 0
+        present = self._counts > 0
         return Statistics(
             self.skills,
             self._lengths,
-            self._hashes[kept],
-            self._counts[kept],
+            self._hashes[present],
+            self._counts[present],
             {word: times for word, times in self._words.items() if times > 0},
         )
 
@@ -124,7 +127,7 @@ class StatisticsBuilder:
 
 
 def save_statistics(path: str, statistics: Statistics) -> None:
-    """Replace the file at `path` in one step. Raises OSError."""
+    """Replace the file at `path` atomically; the caller holds the writer's lock. Raises OSError."""
     import numpy as np
 
     words = sorted(statistics.words)
@@ -138,16 +141,11 @@ def save_statistics(path: str, statistics: Statistics) -> None:
         words=np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
         word_counts=np.array([statistics.words[word] for word in words], dtype=np.int64),
     )
-    new = f"{path}.new"
-    with open(new, "wb") as file:
-        file.write(written.getbuffer())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    atomic_write(path, written.getvalue(), locked=True)
 
 
 def load_statistics(path: str) -> Statistics:
-    """Return the statistics at `path`. Raises OSError or ValueError where there are none that can be used."""
+    """Return the statistics at `path`. Raises OSError or ValueError if there are no usable ones."""
     import numpy as np
 
     try:

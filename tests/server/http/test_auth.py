@@ -1,4 +1,4 @@
-"""Over HTTP whoever has a token is let in, and has the skills that are theirs; to them there are no others."""
+"""Authentication over HTTP: the bearer of a token gets the skills of its filter; other skills do not exist for them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_who_has_no_token_or_a_wrong_one_is_not_let_in(environment: dict[str, st
             assert 'error="invalid_token"' in refused.headers["www-authenticate"]
         assert knock(url, authorization=f"Basic {token}").status_code == 401
         assert [knock(url, right).status_code for right in (token, environment["SKILLHUB_TOKEN"])] == [200, 200]
-        # Nothing besides the probes is told to who has none.
+        # Without a token only the probes answer.
         for path in ("/.well-known/oauth-protected-resource/mcp", "/docs", "/"):
             assert httpx2.get(url.removesuffix("/mcp") + path).status_code == 404
 
@@ -306,12 +306,12 @@ def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_token
         everything = http.get("/readyz", headers=bearing(environment["SKILLHUB_TOKEN"])).json()
         assert (everything["skills"], everything["digest"][:7]) == (2, "sha256:")
         wrong = [http.get("/readyz", headers=bearing("wrong")) for _ in range(61)]
-        assert (wrong[0].status_code, wrong[0].json()) == (401, {"index": "not told"})
+        assert (wrong[0].status_code, wrong[0].json()) == (401, {"index": "hidden"})
         assert wrong[-1].status_code == 429
         assert http.get("/readyz").status_code == 200
 
 
-def test_who_guesses_tokens_is_made_to_wait_and_locks_nobody_out_who_was_let_in_before(
+def test_an_address_that_guesses_tokens_has_to_wait_and_locks_out_no_accepted_token(
     environment: dict[str, str], file: Path, stopped_clock: None
 ) -> None:
     token, unused = add_token(file, "one"), add_token(file, "two")
@@ -448,9 +448,7 @@ def test_a_client_is_told_where_a_token_is_to_be_had(signed: dict[str, str], sig
         assert knock(url, signing.token(), host="evil.example.com").status_code == 421
 
 
-def test_an_issuer_that_cannot_be_reached_lets_nobody_in_and_keeps_nobody_else_out(
-    signed: dict[str, str], signing: Signing
-) -> None:
+def test_with_an_unreachable_issuer_only_its_own_tokens_fail(signed: dict[str, str], signing: Signing) -> None:
     with listening({**signed, "SKILLHUB_JWT_JWKS": f"{signing.url}/gone"}) as url:
         assert knock(url, signing.token()).status_code == 401
         assert knock(url, signed["SKILLHUB_TOKEN"]).status_code == 200

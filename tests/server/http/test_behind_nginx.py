@@ -1,4 +1,4 @@
-"""The hub behind a real nginx with TLS, configured as examples/proxy says, for clients of both eras."""
+"""The hub behind a real nginx with TLS, configured as examples/proxy says, for clients of both protocol versions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Proxied:
             return http.get(self.url.removesuffix("/mcp") + path, headers={"host": NAME, **headers})
 
     def knock(self, *, token: str | None = None, at: str = "127.0.0.1", **headers: str) -> httpx2.Response:
-        """Begin a session of the older era, from one of this machine's own addresses."""
+        """Start a session (2025-11-25 protocol) from one of this machine's own addresses."""
         given = {"host": NAME, **(ACCEPT if token is None else bearing(token)), **headers}
         transport = httpx2.HTTPTransport(verify=self.trust, local_address=at)
         with httpx2.Client(transport=transport, timeout=60) as http:
@@ -176,7 +176,7 @@ def test_an_event_passes_at_once_while_the_stream_stays_open(
 ) -> None:
     heard = asyncio.Queue[object]()
 
-    async def hear(message: object) -> None:
+    async def on_message(message: object) -> None:
         if isinstance(message, mcp.types.ResourceListChangedNotification):
             heard.put_nowait(message)
 
@@ -185,7 +185,7 @@ def test_an_event_passes_at_once_while_the_stream_stays_open(
         async with (
             httpx2.AsyncClient(headers=headers, verify=proxied.trust, timeout=60) as http,
             mcp.Client(
-                streamable_http_client(proxied.url, http_client=http), mode=mode, message_handler=hear
+                streamable_http_client(proxied.url, http_client=http), mode=mode, message_handler=on_message
             ) as client,
             contextlib.AsyncExitStack() as stack,
         ):

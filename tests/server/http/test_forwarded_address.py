@@ -1,4 +1,4 @@
-"""What a proxy says of its client counts where the proxy is trusted, and a stranger's word changes nothing."""
+"""Forwarding headers count if the proxy is trusted, and change nothing otherwise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_behind_a_proxy_with_tls_the_servers_own_pages_may_call(
 def test_a_strangers_headers_change_nothing(environment: dict[str, str], proxies: dict[str, str]) -> None:
     with listening({**environment, **proxies, "SKILLHUB_RATE_LIMIT": "3"}) as url:
         assert knock(url, **ORIGIN, **{"x-forwarded-proto": "https"}).status_code == 403
-        # Three requests are one client's, whoever it says that it is.
+        # The three requests count for one client, whatever their headers say.
         said = [
             {"x-forwarded-for": f"198.51.100.{number}", "forwarded": f"for=198.51.100.{number}"} for number in range(4)
         ]

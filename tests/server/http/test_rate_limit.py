@@ -1,4 +1,4 @@
-"""What one client may ask is bounded: how often, how many wrong tokens, and how much at once."""
+"""The limits for one client: of requests, of wrong tokens, and of a request's size."""
 
 from __future__ import annotations
 

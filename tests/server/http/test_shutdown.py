@@ -1,4 +1,4 @@
-"""A server that is told to stop answers what it was asked, ends what would not end, and leaves with code 0."""
+"""A server that is told to stop answers the requests in flight, ends endless streams, and exits with code 0."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
 
 @contextmanager
 def waiting_stream(server: Process) -> Iterator[httpx2.Response]:
-    """A stream of the older era that waits for whatever may come."""
+    """A stream of the 2025-11-25 protocol that waits for events."""
     with httpx2.Client(timeout=60) as http:
         session = http.post(server.url, json=INITIALIZE, headers=ACCEPT).headers["mcp-session-id"]
         with http.stream("GET", server.url, headers={**ACCEPT, "mcp-session-id": session}) as stream:
@@ -66,7 +66,7 @@ def test_a_call_that_is_being_answered_is_answered(environment: dict[str, str], 
 
     async def asked(server: Process) -> str:
         async with caller(server.url, mode) as hub:
-            # Else the client would ask after the answer what form it has, and find nobody there.
+            # Otherwise the client would ask for the tool's schema after the answer, when the server is gone.
             await hub.look()
             stopping = threading.Thread(target=stop_while_it_runs, args=(server,))
             stopping.start()
@@ -119,5 +119,5 @@ def test_the_library_of_streams_leaves_their_end_to_the_server() -> None:
 
     options = HttpOptions("127.0.0.1", 0, (), ())
     make_uvicorn(DisconnectOnShutdown(Starlette(), end_streams=lambda: None), options)
-    # Half a second after a signal it would cut off the answers of the older era.
+    # Half a second after a signal it would cut off answers of the 2025-11-25 protocol.
     assert not AppStatus.enable_automatic_graceful_drain

@@ -1,4 +1,4 @@
-"""Several processes answer at one address: whichever gets a request can answer it, and all of them end together."""
+"""Several processes answer at one address: each can answer any request, and all of them end together."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_question_of_one_worker_can_be_answered_to_another(environment: dict[s
 
         async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
             asked.append(params.message)
-            # Whoever asked gets nowhere from here on: the answer goes to the other.
+            # The client that asked gets no answer from here on: it goes to the other one.
             os.kill(other, signal.SIGCONT)
             os.kill(one, signal.SIGSTOP)
             return mcp_types.ElicitResult(action="accept", content={"answer": "once"})

@@ -1,4 +1,4 @@
-"""What a model reads when a call cannot be understood: the same words in both eras, and none of a library's."""
+"""The errors of calls that are not understood: the same text in both protocol versions, and none from a library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient
 Environment = dict[str, str]
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "errors"
-ERAS = ("auto", "legacy")
+MODES = ("auto", "legacy")
 
 MALFORMED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_skills", {}),
@@ -73,14 +73,14 @@ def everything(environment: Environment) -> Environment:
 
 
 def in_both_eras(environment: Environment, ask: Any) -> Any:
-    """Return what both eras answer, which must be one and the same."""
+    """Return the answer, which must be the same in both protocol versions."""
 
-    async def journey(url: str, era: str) -> Any:
-        async with caller(url, era) as hub:
+    async def journey(url: str, mode: str) -> Any:
+        async with caller(url, mode) as hub:
             return await ask(hub)
 
     with listening(environment) as url:
-        answers = [asyncio.run(journey(url, era)) for era in ERAS]
+        answers = [asyncio.run(journey(url, mode)) for mode in MODES]
     assert answers[0] == answers[1]
     return answers[0]
 

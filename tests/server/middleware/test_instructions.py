@@ -91,7 +91,7 @@ def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
     environment = {**hub_environment, "SKILLHUB_TOOLS": sets, "SKILLHUB_CWD": str(project)}
     environment["SKILLHUB_ROOTS"] = "project,hub"
     full = told(environment)
-    # Nothing is told twice, whichever lists there are.
+    # No skill appears twice, whichever lists there are.
     assert [full.count(words) for words in ("Reads PDF files.", "Reviews changes.")] == [
         1,
         2 if sets == "core,context,skill" else 1,
@@ -142,7 +142,7 @@ def test_skills_of_the_project_and_those_that_fit_it_come_first(
         ]
 
 
-def test_over_http_the_directory_that_a_server_happens_to_run_in_is_nobodys_project(
+def test_over_http_the_directory_that_a_server_happens_to_run_in_is_no_project(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
@@ -192,7 +192,7 @@ def test_clients_that_connect_at_once_are_each_told_of_their_own_skills(
         assert [other for other in names if other in text] == [name]
 
 
-def test_a_file_of_rules_that_cannot_be_read_keeps_nobody_from_connecting(
+def test_a_file_of_rules_that_cannot_be_read_stops_no_client_from_connecting(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("alpha", "Does alpha.")
@@ -208,7 +208,7 @@ def test_a_card_that_is_late_is_left_out_and_the_next_client_has_it(
     write_skill("alpha", "Does alpha.")
     state = Path(hub_environment["DB_PATH"]).parent / STATE_FILE
     state.parent.mkdir()
-    # Whoever reads what is known of the skills has to wait for us.
+    # The test holds the lock that reading the skills needs.
     os.mkfifo(state)
     client = RawClient(hub_environment)
     assert client.answer(INITIALIZE)["result"]["instructions"] == CORE
@@ -291,5 +291,5 @@ def test_the_servers_own_picture_and_title_are_told_once(hub_environment: Enviro
             kind, _, content = icon.src.partition(";base64,")
             assert kind == f"data:{icon.mime_type}"
             assert ET.fromstring(base64.b64decode(content)).tag.endswith("svg")
-            # The newer era repeats name and version in every answer, and these not.
+            # The 2026-07-28 protocol repeats only name and version in every answer.
             assert "icons" not in str(meta)

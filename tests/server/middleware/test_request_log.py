@@ -1,4 +1,4 @@
-"""What is told of the requests of real clients: each, by whom, how it ended, and nothing of what was said in it."""
+"""The log of the requests of real clients: each with its caller and its outcome, and nothing of its content."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_every_way_to_a_skill_is_audited(way: tuple[str, str], environment: dict
     assert (noted[-1]["command"], noted[-1]["exit_code"]) == ("python", 0)
 
 
-def test_a_session_over_http_is_told_apart_by_a_mark_that_nobody_can_join_it_with(
+def test_a_session_over_http_is_identified_by_a_hash_that_cannot_be_used_to_join_it(
     environment: dict[str, str], audit: Path
 ) -> None:
     async def go(url: str) -> None:

@@ -1,4 +1,4 @@
-"""What is kept of clients is bounded, and what cannot be understood is said to whoever asks."""
+"""Sessions: their number is bounded, and a server whose rules cannot be read reports why."""
 
 from __future__ import annotations
 

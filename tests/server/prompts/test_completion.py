@@ -1,4 +1,4 @@
-"""What a person types is completed with names of skills and paths of their files, over stdio and HTTP, in both eras."""
+"""Completion of skills' names and of their files' paths, over stdio and HTTP, in both protocol versions."""
 
 from __future__ import annotations
 

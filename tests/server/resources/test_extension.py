@@ -1,4 +1,4 @@
-"""A host that reads skills natively lists them, holds each file against its digest, and is refused in numbers."""
+"""A host that reads skills natively lists them, verifies each file's digest, and gets error codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from skillhub_mcp.publishing.publisher import Publisher
 Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
+both_versions = pytest.mark.parametrize("mode", ["auto", "legacy"])
 _LONG = 60
 
 
@@ -53,7 +53,7 @@ def large(hub_environment: Environment, write_skill: SkillWriter) -> Environment
     return hub_environment
 
 
-@eras
+@both_versions
 def test_the_server_says_what_it_can_to_clients_of_the_newer_era(environment: Environment, mode: str) -> None:
     async def journey(url: str) -> None:
         async with mcp.Client(url, mode=mode) as client:
@@ -61,14 +61,14 @@ def test_the_server_says_what_it_can_to_clients_of_the_newer_era(environment: En
             assert capabilities is not None
             assert capabilities.resources is not None
             said = (capabilities.extensions or {}).get("io.modelcontextprotocol/skills")
-            # The older era has no place for it.
+            # The 2025-11-25 protocol has no field for it.
             assert said == ({"directoryRead": True} if mode == "auto" else None)
 
     with listening(environment) as url:
         asyncio.run(journey(url))
 
 
-@eras
+@both_versions
 def test_pages_hold_every_skill_once_and_their_cursors_lead_to_the_end(large: Environment, mode: str) -> None:
     async def journey(url: str) -> None:
         async with caller(url, mode) as hub:
@@ -134,7 +134,7 @@ def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list
                 "skill://hub/lasting/SKILL.md": ["description: written so that every parser reads it alike"],
                 "skill://hub/wild/wild-name/SKILL.md": ["name: 'wild-name' instead of 'Wild Name!'"],
             }
-            # Not listed, and served to whoever knows where it is.
+            # Not listed, and served to a client that knows its URI.
             hidden = await ask(hub, "skills/get", uri="skill://hub/hidden/SKILL.md")
             assert hidden["skill"]["frontmatter"]["name"] == "hidden"
 
@@ -181,7 +181,7 @@ def test_fastmcps_client_reads_a_large_library_to_its_end(large: Environment) ->
         assert asyncio.run(journey(url)) == [f"s-{number:03}" for number in range(253)]
 
 
-@eras
+@both_versions
 def test_a_directory_says_what_lies_directly_in_it(environment: Environment, mode: str) -> None:
     base = "skill://hub/demo"
 
@@ -250,7 +250,7 @@ def test_what_is_not_there_or_cannot_be_understood_is_refused_in_numbers(environ
     asyncio.run(journey())
 
 
-@eras
+@both_versions
 def test_a_file_that_changed_after_it_was_listed_fits_the_entry_that_is_asked_for_then(
     environment: Environment, skills_dir: Path, mode: str
 ) -> None:
@@ -284,7 +284,7 @@ async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
     await asyncio.wait_for(asked(), _LONG)
 
 
-@eras
+@both_versions
 def test_skills_that_come_and_go_are_listed_and_unlisted_while_the_server_runs(
     environment: Environment, skills_dir: Path, write_skill: SkillWriter, mode: str
 ) -> None:
@@ -308,8 +308,8 @@ def test_skills_that_come_and_go_are_listed_and_unlisted_while_the_server_runs(
         asyncio.run(journey(url))
 
 
-@eras
-def test_a_failure_that_nobody_foresaw_tells_nothing_of_this_machine(
+@both_versions
+def test_an_unexpected_failure_reveals_nothing_of_this_machine(
     environment: Environment, mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
@@ -332,5 +332,5 @@ def test_a_failure_that_nobody_foresaw_tells_nothing_of_this_machine(
     with listening(environment) as url:
         monkeypatch.setattr(Publisher, "_present", fail)
         asyncio.run(journey(url))
-    # Whoever runs the server is told all of it.
+    # The server's log has all of it.
     assert "/srv/secret/skills" in caplog.text

@@ -1,4 +1,4 @@
-"""A client that can listen hears once that the skills have changed, whatever its era and its transport."""
+"""A client gets one notification that the skills have changed, in both protocol versions and over every transport."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ WORD = "notifications/resources/list_changed"
 
 @asynccontextmanager
 async def listening(target: Any, mode: str) -> AsyncIterator[tuple[mcp.Client, asyncio.Queue[str]]]:
-    """A client and the change notifications that it hears, by method."""
+    """A client and the change notifications that it gets, by method."""
     heard: asyncio.Queue[str] = asyncio.Queue()
 
-    async def hear(message: object) -> None:
+    async def on_message(message: object) -> None:
         if isinstance(message, mcp_types.ResourceListChangedNotification):
             heard.put_nowait(message.method)
 
-    # In the newer era the word comes with the stream that was asked for, and the SDK hands it to both.
-    async with mcp.Client(target, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+    # In the 2026-07-28 protocol it comes on the requested stream, and the SDK passes it to both.
+    async with mcp.Client(target, mode=mode, message_handler=on_message if mode == "legacy" else None) as client:
         if mode == "legacy":
             yield client, heard
             return
@@ -56,7 +56,7 @@ async def names(client: mcp.Client, query: str) -> list[str]:
     return [skill["name"] for skill in result.structured_content["skills"]]
 
 
-async def hears(target: Any, mode: str, changes: Mapping[str, Callable[[], object]]) -> dict[str, list[str]]:
+async def notifications(target: Any, mode: str, changes: Mapping[str, Callable[[], object]]) -> dict[str, list[str]]:
     """Make one change after another, each after the word of the one before; return what each query finds then."""
     found = {}
     async with listening(target, mode) as (client, heard):
@@ -87,10 +87,10 @@ def test_each_change_is_told_once_however_many_skills_it_has_and_they_are_found_
         "anchor": lambda: write_skill("anchor", "Draws an anchor."),
     }
     if transport == "stdio":
-        found = asyncio.run(hears(piped(hub_environment), mode, changes))
+        found = asyncio.run(notifications(piped(hub_environment), mode, changes))
     else:
         with served(hub_environment) as url:
-            found = asyncio.run(hears(url, mode, changes))
+            found = asyncio.run(notifications(url, mode, changes))
     assert sorted(found["seagull"]) == [f"bird-{number}" for number in range(5)]
     assert (found["lighthouse"], found["anchor"]) == (["bird-2"], ["anchor"])
 
@@ -107,7 +107,7 @@ def test_a_root_that_is_made_while_the_server_runs_is_found_and_told(
         return write_skill("bird", "Draws a seagull.", root=project / ".agents" / "skills")
 
     parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=environment)
-    found = asyncio.run(hears(stdio_client(parameters), "legacy", {"seagull": change}))
+    found = asyncio.run(notifications(stdio_client(parameters), "legacy", {"seagull": change}))
     assert found == {"seagull": ["bird"]}
 
 
@@ -140,7 +140,7 @@ def test_where_skills_are_prompts_too_a_client_hears_that_those_have_changed(
     async def go(url: str) -> list[str]:
         told = asyncio.Event()
 
-        async def hear(message: object) -> None:
+        async def on_message(message: object) -> None:
             if isinstance(message, mcp_types.PromptListChangedNotification):
                 told.set()
 
@@ -151,7 +151,7 @@ def test_where_skills_are_prompts_too_a_client_hears_that_those_have_changed(
         async def prompts(client: mcp.Client) -> list[str]:
             return [prompt.name for prompt in (await client.list_prompts()).prompts]
 
-        async with mcp.Client(url, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+        async with mcp.Client(url, mode=mode, message_handler=on_message if mode == "legacy" else None) as client:
             if mode == "legacy":
                 await change(client)
                 await asyncio.wait_for(told.wait(), _LONG)

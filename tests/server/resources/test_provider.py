@@ -1,4 +1,4 @@
-"""To a client that knows only resources, a skill's files are resources: the same URIs and bytes in both eras."""
+"""Skills' files as plain resources: the same URIs and bytes in both protocol versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever subscribed to a file of a skill hears that it has changed, in both eras; of what is hidden nobody hears."""
+"""Subscribers of a skill's file are notified of its changes, in both protocol versions, and never of hidden files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 class Subscriber:
-    """A client, the URIs that it hears of, and those that the server agreed to tell of."""
+    """A client, the URIs that it was notified of, and those that the server accepted."""
 
     def __init__(self, client: mcp.Client) -> None:
         self.client = client
@@ -48,7 +48,7 @@ class Subscriber:
 
     async def subscribe(self, uri: str, *, no_more: bool = False) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the older era's way is deprecated, and still there
+            warnings.simplefilter("ignore")  # the 2025-11-25 protocol's methods are deprecated, and still there
             await (self.client.unsubscribe_resource if no_more else self.client.subscribe_resource)(uri)
 
 
@@ -56,11 +56,11 @@ class Subscriber:
 async def subscribed(target: Any, mode: str, *uris: str) -> AsyncIterator[Subscriber]:
     made: list[Subscriber] = []
 
-    async def hear(message: object) -> None:
+    async def on_message(message: object) -> None:
         if isinstance(message, mcp_types.ResourceUpdatedNotification):
             made[0].heard.put_nowait(str(message.params.uri))
 
-    async with mcp.Client(target, mode=mode, message_handler=hear if mode == "legacy" else None) as client:
+    async with mcp.Client(target, mode=mode, message_handler=on_message if mode == "legacy" else None) as client:
         made.append(Subscriber(client))
         if mode == "legacy":
             for uri in uris:
@@ -90,7 +90,7 @@ async def text_of(client: mcp.Client, uri: str) -> str:
 
 
 @ways
-def test_each_change_of_a_file_is_told_to_whoever_subscribed_to_it(
+def test_each_change_of_a_file_is_sent_to_its_subscribers(
     way: tuple[str, str], hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     transport, mode = way
@@ -216,7 +216,7 @@ def tokens(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: 
 
 
 async def untold(caplog: pytest.LogCaptureFixture) -> None:
-    """Return when the server's log has said that nobody can be told."""
+    """Return when the server has logged that it cannot notify subscribers."""
     while "Subscribers cannot be notified of changed files" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
         await asyncio.sleep(0.05)
 
@@ -263,7 +263,7 @@ def test_a_change_just_before_another_subscribes_is_told_all_the_same(
         async with subscribed(url, "legacy", GUIDE) as first:
             (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
             async with subscribed(url, "auto", GUIDE):
-                # Nobody looks but where somebody asks something.
+                # Files are scanned only for a request.
                 while first.heard.empty():
                     await first.client.call_tool("search_skills", {"query": "pdf"})
                     await asyncio.sleep(0.2)
@@ -273,7 +273,7 @@ def test_a_change_just_before_another_subscribes_is_told_all_the_same(
         asyncio.run(asyncio.wait_for(journey(url), _LONG))
 
 
-def test_a_caller_with_few_skills_who_has_the_files_looked_at_tells_nobody_that_the_others_are_gone(
+def test_a_scan_for_a_caller_with_few_skills_reports_no_other_skill_as_removed(
     tokens: Tokens, write_skill: SkillWriter
 ) -> None:
     async def journey(url: str) -> None:
@@ -291,7 +291,7 @@ def test_a_caller_with_few_skills_who_has_the_files_looked_at_tells_nobody_that_
         asyncio.run(journey(url))
 
 
-def test_who_stops_reading_keeps_the_word_from_nobody(
+def test_a_client_that_stops_reading_does_not_delay_the_others(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, made: list[ResourceSubscriptions]
 ) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
@@ -352,7 +352,7 @@ def test_what_changes_while_others_are_told_is_told_too(
     assert "Subscribers cannot be notified" not in caplog.text
 
 
-def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothing(
+def test_an_unexpected_failure_is_not_sent_to_clients_and_stops_nothing(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     monkeypatch: pytest.MonkeyPatch,
@@ -386,7 +386,7 @@ def test_a_failure_that_nobody_foresaw_is_not_told_in_its_words_and_stops_nothin
     assert closed.is_set()
 
 
-def test_nobody_hears_of_a_skill_that_their_token_does_not_show(tokens: Tokens, write_skill: SkillWriter) -> None:
+def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(tokens: Tokens, write_skill: SkillWriter) -> None:
     async def journey(url: str) -> None:
         async with (
             bearer(url, tokens.for_csv) as narrow,
@@ -418,7 +418,7 @@ def test_subscriptions_have_a_bound(
 
     async def journey(url: str) -> None:
         async with subscribed(url, "legacy", *uris[:2]) as subscriber:
-            with pytest.raises(MCPError, match="uri exceeds the number of subscriptions"):
+            with pytest.raises(MCPError, match="uri exceeds the maximum number of subscriptions"):
                 await subscriber.subscribe(uris[2])
             await subscriber.subscribe(uris[0], no_more=True)
             await subscriber.subscribe(uris[2])

@@ -1,4 +1,4 @@
-"""The set `context` over MCP: seed 000's list, search and load."""
+"""The set `context` over MCP: list, search and load."""
 
 from __future__ import annotations
 

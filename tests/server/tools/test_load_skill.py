@@ -1,4 +1,4 @@
-"""load_skill as a client sees it (seed 002 §3.3)."""
+"""load_skill as a client sees it."""
 
 from __future__ import annotations
 

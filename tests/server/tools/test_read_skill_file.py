@@ -1,4 +1,4 @@
-"""read_skill_file as a client sees it (seed 002 §3.4, DECISIONS 24)."""
+"""read_skill_file as a client sees it."""
 
 from __future__ import annotations
 

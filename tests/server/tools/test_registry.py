@@ -1,4 +1,4 @@
-"""The set `registry` over MCP: the index of seed 003, its report, and the list that a model is shown."""
+"""The set `registry` over MCP: the index, its report, and the list that a model is shown."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_refresh_of_named_changes_looks_at_nothing_else(
     quiet = {**environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}
     with_index = talk(environment, lambda client: call(client, "build_index"))
     assert names(with_index) == ["first"]
-    # With looking switched off nobody but the caller looks.
+    # With scanning switched off only this call scans.
     first, named, all_of_them = talk(quiet, journey)
     assert first == ["first"]
     assert named == ["first", "third"]
@@ -149,7 +149,7 @@ def test_a_source_has_its_entry_also_where_it_lost_the_name(
         found = await call(client, "search_skills", query="from the hub", source="hub")
         by_default = await call(client, "load_skill", skill_name="twice")
         of_that_source = await call(client, "load_skill", skill_name=found.structured["skills"][0]["name"])
-        # Whoever goes on with the name that came back stays with the same skill.
+        # The returned name leads to the same skill again.
         read = await call(client, "read_skill_file", skill_name=of_that_source.json["name"], file_path="a.txt")
         return built, of_hub, found, by_default, of_that_source, read
 

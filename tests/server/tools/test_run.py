@@ -1,4 +1,4 @@
-"""run_skill_command as a client sees it (seed 002 §3.5)."""
+"""run_skill_command as a client sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""search_skills as a client sees it (seed 002 §3.2)."""
+"""search_skills as a client sees it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_empty_query_lists_what_there_is_by_name_and_says_so(
     answer = ask(hub_environment, "search_skills", query=query)
     assert answer.code is None
     assert [skill["name"] for skill in answer.json["skills"]] == [f"skill-{number:02}" for number in range(10)]
-    assert answer.json["note"].startswith("Nothing was asked for: 10 of 12 skills by name.")
+    assert answer.json["note"].startswith("Empty query: 10 of 12 skills by name.")
     assert answer.json["facets"] == {"categories": {"even": 6, "odd": 6}, "tags": {"x": 12}, "sources": {"hub": 12}}
     odd = ask(hub_environment, "search_skills", query=query, category="odd", limit=2).json
     assert [skill["name"] for skill in odd["skills"]] == ["skill-01", "skill-03"]
@@ -56,16 +56,16 @@ def test_an_empty_query_lists_what_there_is_by_name_and_says_so(
 
 
 @pytest.mark.acceptance("S2-12", "S2-47")
-def test_every_field_of_the_seed_is_searched_and_the_body_only_where_it_is_wanted(
+def test_every_field_is_searched_and_the_body_only_if_it_is_chosen(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("quokka-care", "Wombats.", category="numbats", tags="bilbies", body="Thylacine.\n")
-    seed = {**hub_environment, "SEARCH_FIELDS": "name,description,tags,category"}
+    without_body = {**hub_environment, "SEARCH_FIELDS": "name,description,tags,category"}
     for word in ("quokka", "wombats", "numbats", "bilbies"):
         assert names(hub_environment, word) == ["quokka-care"], word
-        assert names(seed, word) == ["quokka-care"], word
+        assert names(without_body, word) == ["quokka-care"], word
     assert names(hub_environment, "thylacine") == ["quokka-care"]
-    assert names(seed, "thylacine") == []
+    assert names(without_body, "thylacine") == []
     assert names({**hub_environment, "SEARCH_FIELDS": "description"}, "quokka") == []
 
 

@@ -105,7 +105,7 @@ def test_what_may_be_left_out_is_not_told_twice(tools: list[Tool]) -> None:
             assert "title" not in argument
 
 
-def test_both_eras_are_shown_the_same_tools(hub_environment: Environment) -> None:
+def test_both_protocol_versions_list_the_same_tools(hub_environment: Environment) -> None:
     async def listed(url: str, mode: str) -> list[Tool]:
         async with caller(url, mode) as hub:
             tools = (await hub.client.list_tools()).tools
@@ -147,10 +147,10 @@ def test_every_list_has_one_order_whatever_the_process(hub_environment: Environm
             f"skill-{number}", category=f"c{number % 3}", tags=f"t{number % 4}, u{number % 5}, v", files={"a": ""}
         )
 
-    def told(seed: str) -> str:
+    def listed(hash_seed: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", LISTS],
-            env={**hub_environment, **EVERYTHING, "PYTHONHASHSEED": seed},
+            env={**hub_environment, **EVERYTHING, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -159,6 +159,6 @@ def test_every_list_has_one_order_whatever_the_process(hub_environment: Environm
         assert done.returncode == 0, done.stderr
         return re.sub(r'\\"(seconds|mtimeMs|generated_at|score)\\":[^,}]*', "", done.stdout)
 
-    first, other = (told(seed) for seed in ("0", "4242"))
+    first, other = (listed(hash_seed) for hash_seed in ("0", "4242"))
     assert [tool["name"] for tool in json.loads(first)[0]][:3] == ["search_skills", "load_skill", "read_skill_file"]
     assert other == first

@@ -114,7 +114,7 @@ def _probes(server: FastMCP, hub: SkillHub) -> list[Route]:
             return readiness(hub)
         if "authorization" in request.headers:
             # Otherwise tokens could be guessed here instead of at /mcp.
-            return JSONResponse({"index": "not told"}, status_code=401, headers={"www-authenticate": "Bearer"})
+            return JSONResponse({"index": "hidden"}, status_code=401, headers={"www-authenticate": "Bearer"})
         return readiness(hub, anonymous=True)
 
     bearers = [] if server.auth is None else server.auth.get_middleware()

@@ -110,7 +110,7 @@ class ResourceSubscriptions:
         subscribed = self._subscribed[connection]
         if uri not in subscribed:
             if len(subscribed) >= MAX_SUBSCRIPTIONS or not self._has_room(uri):
-                raise protocol_error(InvalidArgument("uri", "exceeds the number of subscriptions"))
+                raise protocol_error(InvalidArgument("uri", "exceeds the maximum number of subscriptions"))
             subscribed.add(uri)
             self._watch([uri], digests)
         return EmptyResult()

@@ -18,7 +18,7 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 NO_SKILLS_NOTE = "This hub has no skills yet. Its owner adds one by putting a folder with a SKILL.md into SKILLS_DIR."
 NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
 NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
-LISTING_NOTE = "Nothing was asked for: {shown} of {there} skills by name. Ask with a few words of the task."
+LISTING_NOTE = "Empty query: {shown} of {there} skills by name. Search with a few words of the task."
 
 # The schema of a search's result as clients see it. Titles are left out: they would cost tokens in every conversation.
 SEARCH_SCHEMA: dict[str, object] = {

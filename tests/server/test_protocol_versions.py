@@ -1,4 +1,4 @@
-"""The sets `context`, `skill` and `agents` through real clients: stdio and HTTP, in both eras of the protocol."""
+"""The sets `context`, `skill` and `agents` through real clients: stdio and HTTP, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_two_clients_over_http_never_see_each_others_session(
             assert [one["times"] for one in loaded] == [1]
             if mode == "auto":
                 assert one.handle != other.handle
-                # A handle that nobody was given begins a session of its own.
+                # An unknown handle starts a new session.
                 other.handle = "guessed"
                 assert "Do it." in (await other.call("skill_load", name="repo-review")).text
                 assert other.handle not in ("guessed", one.handle)
@@ -122,7 +122,7 @@ def test_two_clients_over_http_never_see_each_others_session(
 
 @ways
 @pytest.mark.acceptance("S4-3", "S4-4", "S4-7", "S4-8", "S4-9", "S4-10", "S4-11", "S4-12", "S4-13", "S4-14", "S4-15")
-def test_the_tool_skill_answers_as_seed_004_has_it(
+def test_the_skill_tool_returns_the_instructions_and_the_files(
     way: tuple[str, str], environment: dict[str, str], skills_dir: Path
 ) -> None:
     async def journey() -> None:
@@ -324,7 +324,7 @@ def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: d
 
 @ways
 @pytest.mark.acceptance("S0-27", "S0-28", "S0-29", "S0-30", "S0-31", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
-def test_skill_search_keeps_the_seeds_order_and_bounds(
+def test_skill_search_keeps_its_order_and_bounds(
     way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
 ) -> None:
     skills = project / ".agents" / "skills"
@@ -372,7 +372,7 @@ def test_skill_search_keeps_the_seeds_order_and_bounds(
 @ways
 @pytest.mark.acceptance("S0-47", "S0-48", "S0-49", "S0-50", "S0-51", "S0-52", "S0-53", "S0-54", "S0-55", "S0-56")
 @pytest.mark.acceptance("S0-68", "S0-69", "S0-70", "S0-71", "S0-46")
-def test_skill_load_gives_the_seeds_context_for_what_is_in_the_catalogue_alone(
+def test_skill_load_returns_only_skills_of_the_catalogue_as_context(
     way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     skills = project / ".agents" / "skills"
