@@ -10,8 +10,7 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.eras import WAYS, caller, reached
-from tests.server.sessions import http_server
+from tests.server.eras import WAYS, caller, listening, reached
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
@@ -116,8 +115,8 @@ def test_two_clients_over_http_never_see_each_others_session(
         async with caller(url, mode) as third:
             assert "Do it." in (await third.call("skill_load", name="repo-review")).text
 
-    with http_server(environment) as url:
-        asyncio.run(journey(f"{url}/mcp"))
+    with listening(environment) as url:
+        asyncio.run(journey(url))
 
 
 @ways

@@ -41,6 +41,37 @@ def two_workers(environment: dict[str, str]) -> Iterator[tuple[Process, int, int
         yield server, one, other
 
 
+@pytest.fixture(scope="module")
+def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, int, int, Path]]:
+    """A server with two workers for the tests that end neither, and its rules, under which alpha is loaded unasked."""
+    directory = tmp_path_factory.mktemp("workers")
+    rules = directory / "rules.json"
+    allow(rules, "alpha")
+    (directory / "skills" / "alpha").mkdir(parents=True)
+    (directory / "skills" / "alpha" / "SKILL.md").write_text(
+        "---\nname: alpha\ndescription: Does alpha.\n---\nThe body of alpha.\n", encoding="utf-8"
+    )
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "SKILLS_DIR": str(directory / "skills"),
+        "DB_PATH": str(directory / "db" / "skills.lancedb"),
+        "EMBEDDING_PROVIDER": "none",
+        "SKILLHUB_STATELESS": "1",
+        "SKILLHUB_PERMISSIONS": str(rules),
+    }
+    with two_workers(environment) as (server, one, other):
+        yield server, one, other, rules
+        server.process.terminate()
+        assert server.ended() == 0
+    assert "ERROR" not in "".join(server.said)
+
+
+def allow(rules: Path, *names: str) -> None:
+    allowed = [{"tool": "skill_load", "skill_name": name} for name in names]
+    rules.write_text(json.dumps({"permissions": {"allow": allowed}}), "utf-8")
+
+
 @asynccontextmanager
 async def new_each_time(url: str, mode: str, **options: Any) -> AsyncIterator[Caller]:
     """A client whose every request is a connection of its own, which either worker may take."""
@@ -62,7 +93,9 @@ def held_up(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_client(environment: dict[str, str]) -> None:
+def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_client(
+    shared_workers: tuple[Process, int, int, Path],
+) -> None:
     async def journey(url: str, mode: str, workers: tuple[int, int]) -> list[str]:
         async with new_each_time(url, mode) as hub:
             said = []
@@ -72,19 +105,17 @@ def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_clie
                     said.append((await hub.call("load_skill", skill_name="alpha")).json["instructions"])
         return said
 
-    with two_workers(environment) as (server, *workers):
-        for mode in ("auto", "legacy"):
-            told = asyncio.run(journey(server.url, mode, (workers[0], workers[1])))
-            assert told == ["alpha", "The body of alpha.\n"] * 2
-        server.process.terminate()
-        assert server.ended() == 0
-    assert "ERROR" not in "".join(server.said)
+    server, *workers, _ = shared_workers
+    for mode in ("auto", "legacy"):
+        told = asyncio.run(journey(server.url, mode, (workers[0], workers[1])))
+        assert told == ["alpha", "The body of alpha.\n"] * 2
 
 
-def test_a_question_of_one_worker_can_be_answered_to_another(environment: dict[str, str], tmp_path: Path) -> None:
-    rules = tmp_path / "rules.json"
-    rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "skill_load", "skill_name": "x"}]}}), "utf-8")
-    environment["SKILLHUB_PERMISSIONS"] = str(rules)
+def test_a_question_of_one_worker_can_be_answered_to_another(
+    shared_workers: tuple[Process, int, int, Path],
+) -> None:
+    server, one, other, rules = shared_workers
+    allow(rules)
 
     async def journey(url: str, one: int, other: int) -> str:
         asked: list[str] = []
@@ -106,10 +137,10 @@ def test_a_question_of_one_worker_can_be_answered_to_another(environment: dict[s
         assert len(asked) == 1
         return said.text
 
-    with two_workers(environment) as (server, one, other):
+    try:
         assert "The body of alpha." in asyncio.run(journey(server.url, one, other))
-        server.process.terminate()
-        assert server.ended() == 0
+    finally:
+        allow(rules, "alpha")
 
 
 def test_a_worker_that_dies_is_replaced_and_none_stays_without_the_one_that_looks_after_it(
