@@ -1,4 +1,4 @@
-"""No line of ours installs the package of our name from the package index, where it is somebody else's program."""
+"""No line installs a program of our name from the package index, where these names belong to other programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[1]
 
-# On the Python package index all of these are other programs, one of them with our import package and our command.
+# On the Python package index all of these are other programs, one with our import package and command.
 _NAME = r"skillhub(?:[-_.](?:mcp|cli))?"
 _EXTRAS = r"(?:\[[\w\s,.-]*\])?"
 _VERSION = r"(?:\s*(?:===?|~=|[<>!]=|[<>])\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]+\s*[\w.*+!-]+)*|@(?:latest|[\d.]+))"
@@ -26,7 +26,7 @@ _INSTALLER = re.compile(
     r"(?:conda|mamba|micromamba)\s+install|easy_install|pip-install(?:ing)?)(?![\w-])(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
-# These take a command and install the distribution of its name, unless they are told from where.
+# These install the distribution named like the command, unless an option gives another source.
 _RUNNER = re.compile(
     r"(?<![\w-])(?P<command>uvx|uv\s+tool\s+run|pipx\s+run|uv\s+run)(?![\w-])(?P<rest>[^\n]*)", re.IGNORECASE
 )
@@ -47,7 +47,7 @@ _PROSE = re.compile(
     rf"\bPyPI\b[^.\n]{{0,40}}\binstall(?:s|ed|ing)?\b[^.\n]{{0,20}}{_NAME}\b",
     re.IGNORECASE,
 )
-# We have not published a repository: an address on a code host with our name in it is a stranger's too.
+# No repository is published: a URL on a code host with our name is another project's.
 _HOSTED = re.compile(r"(?:github|gitlab|bitbucket|codeberg)\.(?:com|org)[/:]\S*skillhub", re.IGNORECASE)
 
 
@@ -76,12 +76,12 @@ def _line_installs(line: str, *, requirements: bool = False) -> bool:
 
 
 def _command(rest: str) -> str:
-    """Return what belongs to one command: up to the next one, a comment, or the end of a piece of code in a text."""
+    """Return the rest of one command: up to the next command, a comment or a closing backtick."""
     return re.split(r"&&|\|\||[;|`]|\s#", rest)[0]
 
 
 def _names_us(rest: str) -> bool:
-    # What follows one of these options is a place, and no requirement.
+    # The value of these options is a path and not a requirement.
     return _REQUIREMENT.search(re.sub(r"--(?:python|target|prefix|cache-dir|directory)[\s=]+\S+", "", rest)) is not None
 
 
@@ -94,7 +94,7 @@ def _runs_us(command: str, rest: str) -> bool:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """Yield what a reader sees of a file; of a program also each string, put together from its parts."""
+    """Yield the text of a file and, for a Python file, each of its strings, with implicit concatenation resolved."""
     text = path.read_text(encoding="utf-8")
     yield text
     if path.suffix == ".py":
@@ -132,11 +132,11 @@ def test_no_line_installs_the_program_of_our_name_from_the_package_index() -> No
     assert sorted(set(found)) == []
 
 
-def test_the_files_with_instructions_are_looked_at() -> None:
-    looked_at = set(_files())
-    assert {"README.md", "pyproject.toml", "docs/guides/embeddings.md", "docs/reference/cli.md"} <= looked_at
-    assert {"examples/ci/github-actions.yml", "examples/clients/README.md", ".pre-commit-hooks.yaml"} <= looked_at
-    assert {"src/skillhub_mcp/embedders/local.py", "tests/golden/cli/skillhub.txt"} <= looked_at
+def test_the_files_with_instructions_are_searched() -> None:
+    searched = set(_files())
+    assert {"README.md", "pyproject.toml", "docs/guides/embeddings.md", "docs/reference/cli.md"} <= searched
+    assert {"examples/ci/github-actions.yml", "examples/clients/README.md", ".pre-commit-hooks.yaml"} <= searched
+    assert {"src/skillhub_mcp/embedders/local.py", "tests/golden/cli/skillhub.txt"} <= searched
 
 
 FROM_THE_INDEX = [
@@ -223,7 +223,7 @@ def test_a_line_that_installs_by_name_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", FROM_ELSEWHERE)
-def test_a_line_that_says_from_where_is_left_alone(text: str) -> None:
+def test_a_line_with_another_source_is_not_found(text: str) -> None:
     assert installs_by_name(text) == []
 
 

@@ -1,4 +1,4 @@
-"""The package as it is installed: its commands, its version in every place, what it asks of Python, its Python API."""
+"""The installed package: its commands, its version, the Python it requires, and its Python API."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ BAD = [
     ("SKILLHUB_ALLOWED_ORIGINS", "https://a.example/x", "must be origins"),
     ("SKILLHUB_CARD", "loud", "must be one of off, names, full"),
 ]
-# A bad value of these is told, and the default is used (seed 000 §9).
+# An invalid value of these is reported, and the default is used.
 FORGIVEN = [
     ("SKILLHUB_SKILLS_ENABLED", "perhaps", SWITCH),
     ("SKILLHUB_CATALOGUE_MAX_ENTRIES", "-1", "must be a whole number from 1 to 1000000"),
@@ -245,7 +245,7 @@ error: EMBEDDING_PROVIDER='openai' requires OPENAI_API_KEY, which is not set
 
 hint: set OPENAI_API_KEY, or EMBEDDING_PROVIDER=none to search without embeddings
 """
-# Any text can be one of these; a wrong one is found out by whoever is asked, not by its form.
+# Any text is a valid value of these.
 FREE = {
     "SEARCH_RERANK_MODEL",
     "SKILLHUB_USAGE_LOG",
@@ -289,7 +289,7 @@ def test_without_any_variable_every_setting_has_its_default(at_home: None) -> No
 def test_each_variable_sets_its_own_value_and_no_other(name: str, at_home: None) -> None:
     written, expected = WRITTEN[name]
     settings, origins = read_settings({name: written})
-    # Whoever names a skills directory wants that one and no other (DECISIONS 7).
+    # If SKILLS_DIR is set and SKILLHUB_ROOTS is not, only the hub is searched.
     also = {"SKILLHUB_ROOTS": ("hub",)} if name == "SKILLS_DIR" else {}
     assert named(settings) == {**DEFAULTS, **also, name: expected}
     assert {o.setting.name: o.source for o in origins if o.source != "default"} == {name: f"environment ({name})"}

@@ -15,9 +15,9 @@ HTTP = {"transport": "http", "url": "http://127.0.0.1:8000/mcp"}
 
 @asynccontextmanager
 async def skillhub(connection=STDIO):
-    """Yield the tools, and the instructions that the adapter itself does not give to the model."""
+    """Yield the tools and the instructions, which the adapter does not give to the model."""
     client = MultiServerMCPClient({"skillhub": connection})
-    # One session for all the calls: without it the adapter begins a session, over stdio a process, for each of them.
+    # One session for all calls: otherwise the adapter starts a session, over stdio a process, for each call.
     async with client.session("skillhub", auto_initialize=False) as session:
         instructions = (await session.initialize()).instructions
         yield await load_mcp_tools(session), instructions

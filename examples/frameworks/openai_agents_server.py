@@ -22,6 +22,6 @@ def over_http(url=URL):
 
 @asynccontextmanager
 async def skillhub(server=None):
-    """Yield the server, and the instructions that the SDK itself does not give to the model."""
+    """Yield the server and the instructions, which the SDK does not give to the model."""
     async with server or over_stdio() as connected:
         yield connected, connected.session.instructions

@@ -11,7 +11,7 @@ URL = "http://127.0.0.1:8000/mcp"
 
 def over_stdio(command="skillhub-mcp", args=(), env=None):
     environment = env or {"SKILLS_DIR": "~/.skillhub/skills"}
-    # The hub's instructions tell the model when to look for a skill.
+    # The hub's instructions tell the model when to search for a skill.
     return MCPToolset(StdioTransport(command, list(args), env=environment), include_instructions=True)
 
 

@@ -1,4 +1,4 @@
-"""AGENTS.md from Python: what holds here, what more for another path, and what changed since a session was saved?
+"""AGENTS.md from Python: the files that apply here and to another path, and changes since a session was saved.
 
 python examples/python/agents.py [DIRECTORY [PATH]]
 """
@@ -13,16 +13,16 @@ def main(directory: str, path: str) -> None:
     config = AgentsConfig.model_validate({"initial": {"maxBytes": 16_384}, "resolver": {"maxFilesPerResolve": 4}})
     session = AgentsResolver(directory, config=config)
 
-    # Once, behind the host's own system text; the same bytes for as long as the session lasts.
+    # Once, after the host's own system prompt; the text stays the same throughout the session.
     print(session.initial().text or "no AGENTS.md here")
     for note in session.initial().notes:
         print(f"note: {note.path} {note.message}")
 
-    # Before a tool reads or edits `path`: paths only, and only those that this session does not know yet.
+    # Before a tool reads or edits `path`: only the paths that this session does not know yet.
     print(paths_reminder(session.resolve(path).files) or "nothing more applies")
     print(paths_reminder(session.resolve(path).files) or "nothing more applies")
 
-    # A host keeps the state as JSON, and asks later what is other than it was.
+    # A host saves the state as JSON, and later asks what changed.
     saved = session.state.model_dump_json()
     resumed = AgentsResolver(directory, config=config)
     print(resumed.resume_diff(AgentsState.model_validate_json(saved)) or "nothing has changed")

@@ -1,4 +1,4 @@
-"""The registry from Python: which skills are there, what would a model be shown, and what has changed since?
+"""The registry from Python: the skills, the list for a model, and changes since the index was built.
 
 python examples/python/registry.py [DIRECTORY]
 """
@@ -19,18 +19,18 @@ def main(directory: str) -> None:
         if place.rule:
             print(f"refused: {place.path}: {place.reason}")
     for conflict in report.conflicts:
-        print(f"{conflict.name}: {conflict.overridden.path} lost to {conflict.winner.path}, {conflict.reason}")
+        print(f"{conflict.name}: {conflict.overridden.path} shadowed by {conflict.winner.path}, {conflict.reason}")
 
-    # Only what is new or other is read again; `index` itself stays as it is.
+    # Only new and changed files are read; `index` itself is not modified.
     later = refresh_index(index)
-    print("the same skills" if later.report.digest == report.digest else "other skills")
+    print("unchanged" if later.report.digest == report.digest else "changed")
 
-    # A registry remembers its roots; an earlier one wins a name, and the other is still found by its source.
+    # A registry keeps its roots. An earlier root takes precedence; a shadowed skill is still found by its source.
     registry = Registry([{"source": "project", "path": ".agent/skills"}, {"source": "hub", "path": directory}])
     for entry in registry.skills()[:3]:
         print(f"{entry.name} from {entry.source.value}, tools: {', '.join(entry.controls.allowed_tools) or 'any'}")
 
-    # The small loader of a program that wants bodies and nothing else.
+    # A small loader for programs that only need bodies.
     loader = SkillLoader(directory)
     name = next(iter(loader.skills))
     print(loader.get_skill_content(name).splitlines()[0])

@@ -159,14 +159,14 @@ class SkillDisabled(SkillHubError):
 
 
 class PermissionDenied(SkillHubError):
-    """A rule denies `tool`, for every skill or for `skill_name`, or the user did when asked (`by_person`)."""
+    """A rule denies `tool`, for every skill or for `skill_name`, or the user did when asked (`by_user`)."""
 
     code = "PERMISSION_DENIED"
 
-    def __init__(self, tool: str, skill_name: str | None = None, *, by_person: bool = False) -> None:
+    def __init__(self, tool: str, skill_name: str | None = None, *, by_user: bool = False) -> None:
         what = tool if skill_name is None else f"{tool} of {skill_name!r}"
-        message = f"The user did not consent to {what}" if by_person else f"A rule denies {what}"
-        rest = "do not ask again" if by_person else "`skillhub permissions show` lists the rules"
+        message = f"The user did not consent to {what}" if by_user else f"A rule denies {what}"
+        rest = "do not ask again" if by_user else "`skillhub permissions show` lists the rules"
         super().__init__(message, hint=f"continue without it; {rest}")
         self.tool = tool
         self.skill_name = skill_name

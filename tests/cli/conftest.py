@@ -1,4 +1,4 @@
-"""Two ways to type a command: in this process, and as a process of its own."""
+"""Two ways to run a command: in this process, and as a process of its own."""
 
 from __future__ import annotations
 

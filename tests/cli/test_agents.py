@@ -96,7 +96,7 @@ def test_a_session_is_kept_in_a_file_between_calls(skillhub: Skillhub, repo: Pat
 
 
 @pytest.mark.acceptance("S1-26")
-def test_outside_the_project_nothing_is_looked_for_and_that_is_said(skillhub: Skillhub, repo: Path) -> None:
+def test_a_path_outside_the_project_is_not_searched_and_is_reported(skillhub: Skillhub, repo: Path) -> None:
     done = skillhub("agents", "resolve", "/etc/hosts", "--cwd", repo)
     assert (done.code, done.out) == (0, "")
     assert "/etc/hosts is outside" in done.err

@@ -1,4 +1,4 @@
-"""`skillhub enable`, `disable`, `permissions` and `resolve`: what a person says of their skills."""
+"""`skillhub enable`, `disable`, `permissions` and `resolve`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhu
         done = skillhub(*arguments, SKILLHUB_CHOICES=str(broken))
         assert done.code == 2, arguments
         assert done.err.startswith("error: Your choices.json cannot be used: line 1 is not JSON")
-        # At the shell the person is told which file it is.
+        # The command line names the file.
         assert f"({broken})" in done.err
     assert skillhub("list", "--json", SKILLHUB_CHOICES=str(broken)).error["path"] == str(broken)
     assert "fal" in broken.read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
     for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"], ["inspect", "alpha"]):
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "PERMISSION_DENIED")
-    # A person's own command is their agreement: nobody is asked.
+    # A command that the user types counts as consent.
     assert skillhub("show", "beta").code == 0
     allowed = skillhub("permissions", "allow")
     assert "allow skill_load (every skill): saved in " in allowed.out

@@ -1,4 +1,4 @@
-"""`skillhub context`: seed 000's view of the skills, from a shell."""
+"""`skillhub context`: the agent-context tools at the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--help` says, word for word. `SKILLHUB_UPDATE_GOLDEN=1` writes the golden files anew."""
+"""The text of `--help` of every command, in golden files. `SKILLHUB_UPDATE_GOLDEN=1` rewrites them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skillhub index`, `--reindex` and `--skip-auto-reindex`: when the index is written, and what is said of it."""
+"""`skillhub index`, `--reindex` and `--skip-auto-reindex`: when the index is written, and the report."""
 
 from __future__ import annotations
 

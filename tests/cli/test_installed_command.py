@@ -1,4 +1,4 @@
-"""Whose `skillhub-mcp` command is on PATH, with a real distribution of that name installed beside ours."""
+"""The owner of the `skillhub-mcp` command on PATH, with another distribution of that name installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log on stderr in both of its forms: one line a record, whatever is in it, and the libraries kept quiet."""
+"""The log on stderr as text and as JSON: one line per record, and no messages of libraries below WARNING."""
 
 from __future__ import annotations
 

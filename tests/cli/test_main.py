@@ -1,4 +1,4 @@
-"""The command line as a whole: where options may stand, how misuse and failure are told, and the exit codes."""
+"""The command line as a whole: the position of options, usage errors, failures and exit codes."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ MISUSES = [
 
 
 @pytest.mark.parametrize(("typed", "message", "hint"), MISUSES, ids=[" ".join(typed) for typed, _, _ in MISUSES])
-def test_misuse_is_told_on_stderr_with_a_mend_and_code_2(
+def test_a_usage_error_is_printed_on_stderr_with_a_hint_and_code_2(
     skillhub: Skillhub, typed: list[str], message: str, hint: str
 ) -> None:
     done = skillhub(*typed)
     assert (done.code, done.out, done.err) == (2, "", f"error: {message}\n\nhint: {hint}\n")
 
 
-def test_misuse_is_told_as_json_to_whoever_asks_for_json(skillhub: Skillhub) -> None:
+def test_a_usage_error_is_an_object_with_json(skillhub: Skillhub) -> None:
     done = skillhub("search", "x", "--limit", "ten", "--json")
     assert (done.code, done.out) == (2, "")
     assert done.error == {
@@ -165,7 +165,7 @@ def test_a_reader_that_goes_away_is_no_failure(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full")
 @pytest.mark.parametrize("arguments", [["--version"], ["read", "one", "big.txt"]])
-def test_output_that_cannot_be_written_is_told(
+def test_output_that_cannot_be_written_is_an_error(
     hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
 ) -> None:
     write_skill("one", files={"big.txt": "x\n" * 200_000})

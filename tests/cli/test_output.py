@@ -1,4 +1,4 @@
-"""What reaches a terminal: every script in every locale, nothing that acts on the terminal, progress only there."""
+"""Output on a terminal: every script in every locale, no control characters, and progress bars."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], 
     while True:
         try:
             part = os.read(ours, 4096)
-        except OSError:  # how Linux says that nobody has the other end any more
+        except OSError:  # on Linux, the other end was closed
             break
         if not part:
             break
@@ -133,7 +133,7 @@ def test_a_locale_with_few_characters_gets_escapes_for_the_others(
     assert json.loads(printed("list", "--json"))["skills"][0]["description"] == "café 議 🌍"
 
 
-def test_a_half_character_in_a_skill_harms_nobody(process: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_lone_surrogate_in_a_skill_breaks_no_command(process: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one", frontmatter='name: one\ndescription: "half \\ud800 of it"')
     write_skill("two")
     done = process("list")

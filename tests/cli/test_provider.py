@@ -1,4 +1,4 @@
-"""A shell command with an embedding provider: what is sent to it, and what happens when it fails."""
+"""A command with an embedding provider: what is sent to it, and what happens when it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skillhub registry`: the index of seed 003, its report and its snapshot, from a shell."""
+"""`skillhub registry`: the index, its report and its snapshot."""
 
 from __future__ import annotations
 

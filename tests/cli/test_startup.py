@@ -1,4 +1,4 @@
-"""Light commands stay light: which libraries a command loads is what its user waits for."""
+"""The libraries that each command imports, which decide its startup time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skillhub token`: makes tokens, lists whose there are, and takes them back."""
+"""`skillhub token`: create, list and revoke tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skillhub validate`: what is printed, in which form, with which exit code, and what --fix writes."""
+"""`skillhub validate`: its output in every format, its exit code, and what --fix writes."""
 
 from __future__ import annotations
 

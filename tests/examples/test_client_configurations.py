@@ -1,4 +1,4 @@
-"""The configurations for clients and proxies can be read by what they are written for."""
+"""The configurations for clients and proxies are valid for the programs that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example skills keep every rule that we ask of others, and their scripts do what they say."""
+"""The example skills pass validation, and their scripts do what they say."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class ConsentMiddleware(Middleware):
     async def _apply(self, reply: mcp_types.ElicitResult, required: ConfirmationRequired) -> None:
         answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
         if answer == _NO or answer not in self._answers(required):
-            raise PermissionDenied(required.tool, required.skill_name, by_person=True)
+            raise PermissionDenied(required.tool, required.skill_name, by_user=True)
         action = self._action(required)
         self._sessions.current().grant((action, required.directory))
         if answer == _ALWAYS and self._remember is not None:
