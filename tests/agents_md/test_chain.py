@@ -51,7 +51,7 @@ def test_two_names_of_one_file_are_one(repo: Path, write: Write) -> None:
     [
         (b"", "is empty"),
         (b" \n\t\n", "is empty"),
-        (b"caf\xe9", "is not UTF-8; what could not be read is shown as \ufffd"),
+        (b"caf\xe9", "is not UTF-8; invalid bytes are shown as \ufffd"),
     ],
 )
 def test_an_empty_or_undecodable_file_is_no_failure_and_a_note(
@@ -98,7 +98,7 @@ def test_a_file_that_vanishes_or_may_not_be_read_is_a_note(
     monkeypatch.setattr(os, "open", fail)
     chain = read(repo, "a", "b")
     assert texts(chain) == ["good"]
-    assert said(chain) == ["vanished before it could be read", "cannot be read: Permission denied"]
+    assert said(chain) == ["was removed before it could be read", "cannot be read: Permission denied"]
 
 
 def test_a_link_is_followed_inside_the_project_and_never_out_of_it(repo: Path, write: Write, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_link_is_followed_inside_the_project_and_never_out_of_it(repo: Path, w
     (repo / "a" / "AGENTS.md").symlink_to(repo / "docs" / "rules.md")
     chain = read(repo, "a")
     assert texts(chain) == ["shared"]
-    assert said(chain) == ["is a link out of the project, and is not followed"]
+    assert said(chain) == ["is a link out of the project and is not followed"]
 
 
 @pytest.mark.acceptance("S1-13")
@@ -131,9 +131,9 @@ def test_one_budget_runs_over_all_files_and_the_nearest_is_not_starved(repo: Pat
     assert texts(chain)[1] == ("near " * 20).strip()
     assert len("".join(texts(chain)).encode()) <= 1_000
     assert texts(chain)[0] == "é" * 450
-    assert said(chain) == ["is cut: 900 of 10,000 bytes are shown; read it for the rest"]
+    assert said(chain) == ["is truncated to 900 of 10,000 bytes; read it for the rest"]
     block = agents_context([(file.place.path, file.text) for file in chain.files], chain.notes)
-    assert f"<note>{repo}/AGENTS.md is cut: 900 of 10,000 bytes are shown; read it for the rest</note>" in block
+    assert f"<note>{repo}/AGENTS.md is truncated to 900 of 10,000 bytes; read it for the rest</note>" in block
 
 
 @pytest.mark.acceptance("S1-14")

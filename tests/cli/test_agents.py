@@ -51,7 +51,7 @@ def test_the_first_block_keeps_its_bounds_and_says_what_is_missing(skillhub: Ski
     assert whole.out.endswith("Deep rules.\n</agents_context>\n")
     two = skillhub("agents", "context", "--cwd", here, SKILLHUB_AGENTS_CONFIG='{"initial": {"maxFiles": 2}}')
     assert "Deep rules." not in two.out
-    assert f"{here}/AGENTS.md is not shown, for there are more than 2; read it yourself\n" in two.err
+    assert f"{here}/AGENTS.md is not shown: there are more than 2 files; read it yourself\n" in two.err
     cut = skillhub(
         "agents", "context", "--cwd", here, "--json", SKILLHUB_AGENTS_CONFIG='{"initial": {"maxBytes": 200}}'
     )
@@ -65,7 +65,7 @@ def test_the_first_block_keeps_its_bounds_and_says_what_is_missing(skillhub: Ski
     odd = skillhub("agents", "context", "--cwd", here)
     assert odd.code == 0
     assert "caf\ufffd" in odd.out
-    assert f"{repo}/a/AGENTS.md is not a file" in odd.err
+    assert f"{repo}/a/AGENTS.md is not a regular file" in odd.err
     off = skillhub("agents", "context", "--cwd", here, SKILLHUB_AGENTS_CONFIG='{"enabled": false}')
     assert (off.code, off.out) == (0, "")
 

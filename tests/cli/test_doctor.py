@@ -32,7 +32,7 @@ def test_what_was_adapted_to_be_published_is_told_and_is_no_problem(
         "Published in the specification's form (the files themselves are unchanged):\n"
         "  skill://hub/shop/my-shop/SKILL.md\n"
         "      name: 'my-shop' instead of 'My Shop'\n"
-        "      metadata: text instead of a value in version\n"
+        "      metadata: strings instead of a value in version\n"
     ) in done.out
 
 
@@ -98,5 +98,5 @@ def test_json_has_every_skill_and_where_it_is_published(skillhub: Skillhub, writ
         "withheld": None,
     }
     assert [one["changes"] for one in found["published"] if one["name"] == "listing"] == [
-        ["allowed-tools: one text instead of a list"]
+        ["allowed-tools: a string instead of a list"]
     ]

@@ -32,25 +32,25 @@ _WRITER = """
 import sys
 from skillhub_mcp.publishing.entries import PublishedEntry
 from skillhub_mcp.publishing.entry_cache import EntryCache
-kept = EntryCache(sys.argv[1])
+cache = EntryCache(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(50):
-    kept.keep({f"/{sys.argv[2]}/{number}": PublishedEntry(sys.argv[2], {})})
+    cache.put({f"/{sys.argv[2]}/{number}": PublishedEntry(sys.argv[2], {})})
 if sys.argv[3] == "dies":
     import os
     os._exit(9)
-kept.close()
+cache.close()
 """
 
 
 @contextmanager
 def kept_in(path: Path) -> Iterator[EntryCache]:
-    kept = EntryCache(str(path))
+    cache = EntryCache(str(path))
     try:
-        yield kept
+        yield cache
     finally:
-        kept.close()
+        cache.close()
 
 
 @pytest.fixture
@@ -59,39 +59,39 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_is_kept_is_found_again_in_the_next_process(path: Path) -> None:
-    with kept_in(path) as kept:
-        kept.keep({"/skills/demo": ENTRY, "/skills/large": WITHHELD})
-        assert kept.of(["/skills/demo", "/skills/none"]) == {"/skills/demo": ENTRY}
-    with kept_in(path) as kept:
-        assert kept.of(["/skills/large", "/skills/demo"]) == {"/skills/demo": ENTRY, "/skills/large": WITHHELD}
-        assert kept.directories() == {"/skills/demo", "/skills/large"}
+    with kept_in(path) as cache:
+        cache.put({"/skills/demo": ENTRY, "/skills/large": WITHHELD})
+        assert cache.get(["/skills/demo", "/skills/none"]) == {"/skills/demo": ENTRY}
+    with kept_in(path) as cache:
+        assert cache.get(["/skills/large", "/skills/demo"]) == {"/skills/demo": ENTRY, "/skills/large": WITHHELD}
+        assert cache.directories() == {"/skills/demo", "/skills/large"}
 
 
 def test_what_is_kept_takes_the_place_of_what_was_and_can_be_forgotten(path: Path) -> None:
-    with kept_in(path) as kept:
-        kept.keep({"/a": ENTRY, "/b": ENTRY})
-        kept.keep({"/a": WITHHELD})
-        kept.forget(["/b", "/none"])
-        kept.keep({})
-        kept.forget([])
-        assert kept.of(["/a", "/b"]) == {"/a": WITHHELD}
+    with kept_in(path) as cache:
+        cache.put({"/a": ENTRY, "/b": ENTRY})
+        cache.put({"/a": WITHHELD})
+        cache.delete(["/b", "/none"])
+        cache.put({})
+        cache.delete([])
+        assert cache.get(["/a", "/b"]) == {"/a": WITHHELD}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are text there")
 def test_a_directory_can_have_any_name(path: Path) -> None:
     names = ["/a'; DROP TABLE entries; --", '/"x"', "/%_", os.fsdecode(b"/caf\xe9"), "/line\nfeed", "/ü"]
-    with kept_in(path) as kept:
-        kept.keep(dict.fromkeys(names, ENTRY))
-    with kept_in(path) as kept:
-        assert set(kept.of(names)) == set(names) == kept.directories()
+    with kept_in(path) as cache:
+        cache.put(dict.fromkeys(names, ENTRY))
+    with kept_in(path) as cache:
+        assert set(cache.get(names)) == set(names) == cache.directories()
 
 
 def test_more_than_one_question_can_hold_are_found(path: Path) -> None:
     names = [f"/skills/{number}" for number in range(2_345)]
-    with kept_in(path) as kept:
-        kept.keep(dict.fromkeys(names, WITHHELD))
-        assert len(kept.of(names)) == len(names)
-        assert kept.of([]) == {}
+    with kept_in(path) as cache:
+        cache.put(dict.fromkeys(names, WITHHELD))
+        assert len(cache.get(names)) == len(names)
+        assert cache.get([]) == {}
 
 
 @pytest.mark.parametrize("content", [b"this is no database", b"SQLite format 3\0" + b"\xff" * 4_000])
@@ -99,24 +99,24 @@ def test_a_damaged_file_is_made_anew(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     for expected in ({}, {"/a": ENTRY}):
-        with kept_in(path) as kept:
-            assert kept.of(["/a"]) == expected
-            kept.keep({"/a": ENTRY})
+        with kept_in(path) as cache:
+            assert cache.get(["/a"]) == expected
+            cache.put({"/a": ENTRY})
 
 
 def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(path: Path) -> None:
-    with kept_in(path) as kept:
-        kept.keep({f"/{number}": ENTRY for number in range(500)})
+    with kept_in(path) as cache:
+        cache.put({f"/{number}": ENTRY for number in range(500)})
         with path.open("r+b") as file:
             file.seek(100)
             file.write(b"\xff" * 50_000)
         with closing(sqlite3.connect(path)) as other, other:
             # The change of another connection lets this one look at the file again, and not at what it remembers.
             other.execute("PRAGMA user_version = 1")
-        kept.keep({"/a": ENTRY})
-        assert kept.of(["/a"]) == {"/a": ENTRY}
-    with kept_in(path) as kept:
-        assert kept.of(["/a"]) == {"/a": ENTRY}
+        cache.put({"/a": ENTRY})
+        assert cache.get(["/a"]) == {"/a": ENTRY}
+    with kept_in(path) as cache:
+        assert cache.get(["/a"]) == {"/a": ENTRY}
 
 
 def test_a_file_of_another_form_is_made_anew(path: Path) -> None:
@@ -124,10 +124,10 @@ def test_a_file_of_another_form_is_made_anew(path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE entries (something TEXT)")
         other.execute("PRAGMA user_version = 99")
-    with kept_in(path) as kept:
-        assert kept.of(["/a"]) == {}
-        kept.keep({"/a": ENTRY})
-        assert kept.of(["/a"]) == {"/a": ENTRY}
+    with kept_in(path) as cache:
+        assert cache.get(["/a"]) == {}
+        cache.put({"/a": ENTRY})
+        assert cache.get(["/a"]) == {"/a": ENTRY}
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_a_file_of_another_form_is_made_anew(path: Path) -> None:
 def test_an_entry_that_cannot_be_read_or_is_another_versions_is_none(path: Path, written: str) -> None:
     from skillhub_mcp.version import version
 
-    with kept_in(path) as kept:
-        kept.keep({"/a": ENTRY, "/b": ENTRY})
+    with kept_in(path) as cache:
+        cache.put({"/a": ENTRY, "/b": ENTRY})
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("UPDATE entries SET entry = ? WHERE directory = ?", (written % {"by": version()}, b"/a"))
-    with kept_in(path) as kept:
-        assert kept.of(["/a", "/b"]) == {"/b": ENTRY}
+    with kept_in(path) as cache:
+        assert cache.get(["/a", "/b"]) == {"/b": ENTRY}
 
 
 def test_where_the_file_cannot_be_written_entries_are_kept_in_memory(
@@ -162,50 +162,50 @@ def test_where_the_file_cannot_be_written_entries_are_kept_in_memory(
     in_the_way.mkdir(parents=True)
     for path in (tmp_path / "file" / "publication.sqlite", in_the_way):
         caplog.clear()
-        with kept_in(path) as kept, caplog.at_level(logging.WARNING):
-            kept.keep({"/a": ENTRY})
-            assert kept.of(["/a"]) == {"/a": ENTRY}
+        with kept_in(path) as cache, caplog.at_level(logging.WARNING):
+            cache.put({"/a": ENTRY})
+            assert cache.get(["/a"]) == {"/a": ENTRY}
             assert len(caplog.records) == 1
-            assert "kept in memory" in caplog.text
+            assert "in memory" in caplog.text
     assert (tmp_path / "file").read_text(encoding="utf-8") == "in the way"
 
 
 def test_a_file_that_another_process_holds_does_not_stop_this_one(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("skillhub_mcp.publishing.entry_cache._PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("skillhub_mcp.publishing.entry_cache._BUSY_TIMEOUT_SECONDS", 0)
     with kept_in(path) as first, kept_in(path) as second:
-        first.keep({"/a": ENTRY})
+        first.put({"/a": ENTRY})
         with closing(sqlite3.connect(path, isolation_level=None)) as holder, caplog.at_level(logging.WARNING):
             holder.execute("BEGIN EXCLUSIVE")
-            assert second.of(["/a"]) == {}
-            first.keep({"/b": ENTRY})
-            assert first.of(["/b"]) == {"/b": ENTRY}
+            assert second.get(["/a"]) == {}
+            first.put({"/b": ENTRY})
+            assert first.get(["/b"]) == {"/b": ENTRY}
             holder.execute("ROLLBACK")
-        assert "kept in memory" in caplog.text
+        assert "in memory" in caplog.text
     with kept_in(path) as third:
-        assert third.of(["/a"]) == {"/a": ENTRY}
+        assert third.get(["/a"]) == {"/a": ENTRY}
 
 
 def test_after_closing_nothing_is_found_or_kept_and_no_file_is_opened(path: Path) -> None:
-    kept = EntryCache(str(path))
-    kept.close()
-    kept.keep({"/a": ENTRY})
-    assert kept.of(["/a"]) == {}
-    assert kept.directories() == frozenset()
+    cache = EntryCache(str(path))
+    cache.close()
+    cache.put({"/a": ENTRY})
+    assert cache.get(["/a"]) == {}
+    assert cache.directories() == frozenset()
     assert not path.exists()
-    kept.close()
+    cache.close()
 
 
 def test_threads_may_share_it(path: Path) -> None:
     failures: list[BaseException] = []
-    with kept_in(path) as kept:
+    with kept_in(path) as cache:
 
         def work(number: int) -> None:
             try:
                 for step in range(40):
-                    kept.keep({f"/{number}/{step}": ENTRY})
-                    assert kept.of([f"/{number}/{step}"]) == {f"/{number}/{step}": ENTRY}
+                    cache.put({f"/{number}/{step}": ENTRY})
+                    assert cache.get([f"/{number}/{step}"]) == {f"/{number}/{step}": ENTRY}
             except BaseException as error:  # noqa: BLE001 - shown below, in the thread of the test
                 failures.append(error)
 
@@ -215,7 +215,7 @@ def test_threads_may_share_it(path: Path) -> None:
         for thread in threads:
             thread.join()
         assert failures == []
-        assert len(kept.directories()) == 240
+        assert len(cache.directories()) == 240
 
 
 def test_processes_may_begin_and_write_at_once_and_one_that_dies_takes_nothing_with_it(path: Path) -> None:
@@ -241,5 +241,5 @@ def test_processes_may_begin_and_write_at_once_and_one_that_dies_takes_nothing_w
     for process, end in zip(processes, ends, strict=True):
         assert process.communicate(timeout=60)[1] == ""
         assert process.returncode == (9 if end == "dies" else 0)
-    with kept_in(path) as kept:
-        assert len(kept.directories()) == 150
+    with kept_in(path) as cache:
+        assert len(cache.directories()) == 150

@@ -62,38 +62,38 @@ def test_one_that_keeps_the_rules_is_published_byte_for_byte(content: bytes) -> 
 @pytest.mark.parametrize(
     ("extra", "key", "value", "change"),
     [
-        ("metadata:\n  a: 1.10\n", "metadata", {"a": "1.10"}, "metadata: text instead of a value in a"),
+        ("metadata:\n  a: 1.10\n", "metadata", {"a": "1.10"}, "metadata: strings instead of a value in a"),
         (
             "metadata:\n  hub:\n    tags: [x, y]\n    deep: {k: yes}\n  when: 2026-11-21\n  none:\n",
             "metadata",
             {"hub.tags": "x, y", "hub.deep.k": "yes", "when": "2026-11-21", "none": ""},
-            "metadata: text instead of a map in hub, a value in none",
+            "metadata: strings instead of a mapping in hub, a value in none",
         ),
-        ("metadata:\n  - a\n", "metadata", None, "metadata: left out, since it is no map"),
-        ("metadata: words\n", "metadata", None, "metadata: left out, since it is no map"),
-        ("metadata:\n  a: [{b: c}]\n", "metadata", {"a": '[{"b": "c"}]'}, "metadata: text instead of a list in a"),
+        ("metadata:\n  - a\n", "metadata", None, "metadata: removed, since it is not a mapping"),
+        ("metadata: words\n", "metadata", None, "metadata: removed, since it is not a mapping"),
+        ("metadata:\n  a: [{b: c}]\n", "metadata", {"a": '[{"b": "c"}]'}, "metadata: strings instead of a list in a"),
         (
             "allowed-tools:\n  - Read\n  - Bash(git *)\n",
             "allowed-tools",
             "Read Bash(git *)",
-            "one text instead of a list",
+            "a string instead of a list",
         ),
-        ("allowed-tools: []\n", "allowed-tools", None, "allowed-tools: left out, since it holds no text"),
-        ("license: 2.0\n", "license", "2.0", "license: text"),
-        ("license:\n", "license", None, "license: left out, since it holds no text"),
-        ("compatibility: [a, b]\n", "compatibility", "a, b", "compatibility: text"),
+        ("allowed-tools: []\n", "allowed-tools", None, "allowed-tools: removed, since it has no text"),
+        ("license: 2.0\n", "license", "2.0", "license: a string"),
+        ("license:\n", "license", None, "license: removed, since it has no text"),
+        ("compatibility: [a, b]\n", "compatibility", "a, b", "compatibility: a string"),
         (
             f"compatibility: {'x' * 501}\n",
             "compatibility",
             "x" * 499 + "…",
             "compatibility: the first 500 of 501 characters",
         ),
-        ("version: 1_000\n", "version", "1_000", "version: written so that every parser reads it alike"),
-        ("released: 2026-11-21\n", "released", "2026-11-21", "released: written so that every parser reads it alike"),
-        ("on: x\n", "on", "x", "on: written so that every parser reads it alike"),
-        ("a: &x b\nc: *x\n", "c", "b", "a, c: written so that every parser reads it alike"),
-        ("a: b\na: c\n", "a", "c", "a: written so that every parser reads it alike"),
-        ('a: "b\tc"\n', "a", "b\tc", "the frontmatter: written so that every parser reads it alike"),
+        ("version: 1_000\n", "version", "1_000", "version: rewritten so that all YAML parsers agree"),
+        ("released: 2026-11-21\n", "released", "2026-11-21", "released: rewritten so that all YAML parsers agree"),
+        ("on: x\n", "on", "x", "on: rewritten so that all YAML parsers agree"),
+        ("a: &x b\nc: *x\n", "c", "b", "a, c: rewritten so that all YAML parsers agree"),
+        ("a: b\na: c\n", "a", "c", "a: rewritten so that all YAML parsers agree"),
+        ('a: "b\tc"\n', "a", "b\tc", "the frontmatter: rewritten so that all YAML parsers agree"),
     ],
 )
 def test_what_breaks_a_rule_is_written_in_the_specifications_form_and_told(
@@ -125,7 +125,7 @@ def test_the_name_is_the_published_one_and_comes_first(header: str, change: str)
 
 def test_a_name_that_is_a_number_is_written_as_text() -> None:
     document = published(skill_file("name: 123\ndescription: Does it.\n"), "123")
-    assert (document.frontmatter["name"], document.changes) == ("123", ("name: text",))
+    assert (document.frontmatter["name"], document.changes) == ("123", ("name: a string",))
     assert as_a_host_reads_it(document) == document.frontmatter
 
 
@@ -157,7 +157,7 @@ def test_a_description_becomes_text_of_the_specified_length(written: str, descri
 )
 def test_fences_that_some_parsers_miss_are_written_bare(content: bytes) -> None:
     document = published(content)
-    assert document.changes == ("the frontmatter: between two bare lines ---, the first of them the file's first",)
+    assert document.changes == ("the frontmatter: enclosed in two bare lines ---, starting on the first line",)
     assert as_a_host_reads_it(document) == {"name": "demo", "description": "Does it."}
     assert document.content.endswith(b"---\nText.\n")
 
@@ -165,7 +165,7 @@ def test_fences_that_some_parsers_miss_are_written_bare(content: bytes) -> None:
 def test_a_frontmatter_that_is_no_yaml_is_written_as_it_is_read() -> None:
     document = of("", description="description: Does it: well #1\n")
     assert document.frontmatter["description"] == "Does it: well #1"
-    assert document.changes == ("the frontmatter: written as YAML",)
+    assert document.changes == ("the frontmatter: rewritten as valid YAML",)
     assert as_a_host_reads_it(document) == document.frontmatter
 
 
@@ -175,7 +175,7 @@ def test_a_frontmatter_that_is_no_yaml_is_written_as_it_is_read() -> None:
 def test_a_file_in_another_encoding_is_written_as_utf_8(encoding: str, mark: bytes) -> None:
     text = "---\nname: demo\ndescription: Tut es für dich.\n---\nÜber.\n"
     document = published(mark + text.encode(encoding))
-    assert document.changes == ("the file: written as UTF-8",)
+    assert document.changes == ("the file: converted to UTF-8",)
     assert document.frontmatter["description"] == "Tut es für dich."
     assert document.content.decode().endswith("---\nÜber.\n")
     assert as_a_host_reads_it(document) == document.frontmatter
@@ -184,11 +184,11 @@ def test_a_file_in_another_encoding_is_written_as_utf_8(encoding: str, mark: byt
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"no frontmatter", "cannot be read"),
-        (b"---\nname: demo\n", "cannot be read"),
-        (b"---\n- a\n---\n", "cannot be read"),
-        (b"---\nname: demo\ndescription: a\0b\n---\n", "cannot be read"),
-        (b"", "cannot be read"),
+        (b"no frontmatter", "can no longer be read"),
+        (b"---\nname: demo\n", "can no longer be read"),
+        (b"---\n- a\n---\n", "can no longer be read"),
+        (b"---\nname: demo\ndescription: a\0b\n---\n", "can no longer be read"),
+        (b"", "can no longer be read"),
         (skill_file("name: demo\n"), "no description"),
         (skill_file("name: demo\ndescription: ' '\n"), "no description"),
         (skill_file("name: demo\ndescription: []\n"), "no description"),

@@ -218,7 +218,7 @@ def test_an_entry_that_is_kept_under_another_name_is_made_anew(
     skill = write_skill("demo")
     later()
     with kept(hub_environment) as entries:
-        entries.keep({str(skill): PublishedEntry("other", {}, withheld="of another time")})
+        entries.put({str(skill): PublishedEntry("other", {}, withheld="of another time")})
     with publishing(hub_environment) as (publisher, _):
         assert publisher.prepare() == 1
         assert publisher.page().skills[0].entry.name == "demo"

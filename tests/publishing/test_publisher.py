@@ -263,7 +263,7 @@ def test_reading_finds_what_no_stamp_shows_and_mends_the_entry(
         # As it would be kept of a file that changed on a file system without times.
         stale = replace(true, files=tuple(replace(file, digest=f"sha256:{'0' * 64}") for file in true.files))
         other = EntryCache(str(Path(hub_environment["DB_PATH"]).parent / PUBLICATION_FILE))
-        other.keep({str(skill): stale})
+        other.put({str(skill): stale})
         other.close()
         assert publisher.skill("skill://hub/demo/SKILL.md").entry == stale
         assert publisher.content("skill://hub/demo/a.txt").content == b"one"

@@ -1,4 +1,4 @@
-"""How are AGENTS.md read? Seed 001's configuration, from JSON or a file that holds it (§4.1)."""
+"""The configuration of the AGENTS.md tools, from JSON text or from a JSON file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MAX_BYTES = 1024 * 1024
 
 
 def read_config(written: str) -> AgentsConfig:
-    """Return the configuration that `written` is, or is the path of; the defaults for an empty text.
+    """Return the configuration from JSON text or from the path of a JSON file; the defaults for an empty string.
 
-    Raises InvalidSetting for one that cannot be read or has anything in it that the seed does not know.
+    Raises InvalidSetting for a configuration that cannot be read or has unknown keys.
     """
     if not written:
         return AgentsConfig()

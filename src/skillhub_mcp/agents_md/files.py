@@ -1,4 +1,4 @@
-"""What does one AGENTS.md say? Found and read without following anything out of the project. Never raises on a file."""
+"""Finding and reading one AGENTS.md, without following links out of the project. Never raises on a bad file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 AGENTS_FILE = "AGENTS.md"
 
 _MAX_READ_BYTES = 16 * 1024 * 1024
-_NANOSECONDS_A_MILLISECOND = 1_000_000
+_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FoundAgentsFile:
-    """An AGENTS.md that is there. `real` is where a link leads; `identity` is the same for two names of one file."""
+    """An existing AGENTS.md. `real` is the target of a link, or the path; `identity` is equal for the same file."""
 
     path: str
     real: str
@@ -26,14 +26,14 @@ class FoundAgentsFile:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something about one file that a reader should know: why it is left out, or not whole."""
+    """A note on one file for the reader: why it is left out or incomplete."""
 
     path: str
     message: str
 
 
-def find(directory: str, *, root: str) -> FoundAgentsFile | Note | None:
-    """Return the AGENTS.md of a directory, why it cannot be used, or None where there is none. Reads no body."""
+def find_agents_file(directory: str, *, root: str) -> FoundAgentsFile | Note | None:
+    """Return the AGENTS.md of a directory, a note if it cannot be used, or None if there is none. Does not open it."""
     path = os.path.join(directory, AGENTS_FILE)
     try:
         if not stat.S_ISLNK(os.lstat(path).st_mode):
@@ -41,44 +41,44 @@ def find(directory: str, *, root: str) -> FoundAgentsFile | Note | None:
         else:
             real = os.path.realpath(path)
             if not is_within(real, root):
-                return Note(path, "is a link out of the project, and is not followed")
+                return Note(path, "is a link out of the project and is not followed")
         status = os.stat(real)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Note(path, f"cannot be looked at: {error.strerror}")
+        return Note(path, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
-        return Note(path, "is not a file")
-    mtime_ms = status.st_mtime_ns // _NANOSECONDS_A_MILLISECOND
+        return Note(path, "is not a regular file")
+    mtime_ms = status.st_mtime_ns // _NANOSECONDS_PER_MILLISECOND
     return FoundAgentsFile(path, real, mtime_ms, status.st_size, (status.st_dev, status.st_ino))
 
 
-def read(place: FoundAgentsFile) -> tuple[str, list[Note]]:
-    """Return the text of a file, without blanks at its end, and what there is to say of it; "" where it has none."""
+def read_agents_file(place: FoundAgentsFile) -> tuple[str, list[Note]]:
+    """Return the text of a file without trailing blanks, and notes on it; "" if it has no text."""
     try:
-        # The place may have become a pipe since, which would wait for a writer, or another link.
+        # The file may have been replaced by a FIFO, on which opening would wait for a writer, or by a link.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         number = os.open(place.real, flags)
         with open(number, "rb") as file:
             content = file.read(_MAX_READ_BYTES + 1)
     except FileNotFoundError:
-        return "", [Note(place.path, "vanished before it could be read")]
+        return "", [Note(place.path, "was removed before it could be read")]
     except OSError as error:
         return "", [Note(place.path, f"cannot be read: {error.strerror}")]
     notes = []
     if len(content) > _MAX_READ_BYTES:
         content = content[:_MAX_READ_BYTES]
-        notes.append(Note(place.path, f"is over {_MAX_READ_BYTES:,} bytes, and only its beginning is read"))
+        notes.append(Note(place.path, f"has more than {_MAX_READ_BYTES:,} bytes; only its beginning is read"))
     content = content.removeprefix(codecs.BOM_UTF8)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         text = content.decode("utf-8", "replace")
-        notes.append(Note(place.path, "is not UTF-8; what could not be read is shown as \ufffd"))
+        notes.append(Note(place.path, "is not UTF-8; invalid bytes are shown as \ufffd"))
     text = text.replace("\r\n", "\n").rstrip()
     return (text, notes) if text.strip() else ("", [*notes, Note(place.path, "is empty")])
 
 
 def is_within(path: str, root: str) -> bool:
-    """Whether a canonical path is `root` or lies below it, by whole components."""
+    """Whether a canonical path is `root` or lies below it. Compares whole components."""
     return path == root or path.startswith(os.path.join(root, ""))

@@ -1,4 +1,4 @@
-"""How are AGENTS.md told of? One block at the beginning, and small reminders behind it (§5.2, §8, §11). Pure."""
+"""The texts about AGENTS.md for models: the initial block, and the reminders of later changes. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState, SystemReminderType
 
-# §8: what a model has to be told for the rest to work.
+# The rules that a model has to know, for the initial block and the reminders to work.
 PROMPT_RULES = (
     "The project's AGENTS.md come once, from agents_context: do not look for them again each turn.",
     "Call agents_resolve only before you read or edit a path where you have not worked yet.",
@@ -28,15 +28,15 @@ _RESUME_REMINDER = re.compile(
 
 
 def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = ()) -> str:
-    """Return the block that a session begins with, of paths and texts; nothing where there is nothing to tell."""
+    """Return the initial block with the paths and texts of `files`; "" without files and notes."""
     texts = [f"Instructions from: {_line(path)}\n{_CLOSING.sub('&lt;', text)}" for path, text in files]
-    said = [f"<note>{_line(note.path)} {note.message}</note>" for note in notes]
-    parts = [*texts, *(["\n".join(said)] if said else [])]
+    note_lines = [f"<note>{_line(note.path)} {note.message}</note>" for note in notes]
+    parts = [*texts, *(["\n".join(note_lines)] if note_lines else [])]
     return '<agents_context scope="initial">\n' + "\n\n".join(parts) + "\n</agents_context>" if parts else ""
 
 
 def paths_reminder(files: Sequence[AgentsFile]) -> str:
-    """Return `agents.resolve.paths` (§11.2): paths and mtimes, no bodies; nothing for no files."""
+    """Return the `agents.resolve.paths` reminder, with paths and mtimes but no bodies; "" without files."""
     if not files:
         return ""
     return _reminder(
@@ -48,7 +48,7 @@ def paths_reminder(files: Sequence[AgentsFile]) -> str:
 
 
 def resume_reminder(old: AgentsState, new: AgentsState, recheck: Sequence[AgentsFile]) -> str:
-    """Return `session.resume.diff` (§11.3); nothing where nothing has changed and nothing is to be read again."""
+    """Return the `session.resume.diff` reminder; "" if nothing has changed and no file is to be read again."""
     same = (old.cwd, old.root, old.markers) == (new.cwd, new.root, new.markers)
     if same and not recheck:
         return ""
@@ -64,30 +64,30 @@ def resume_reminder(old: AgentsState, new: AgentsState, recheck: Sequence[Agents
 
 
 def replace_resume_reminder(text: str, new: str) -> str:
-    """Return `text` with `new` behind it instead of whatever `session.resume.diff` it had before."""
+    """Return `text` without its earlier `session.resume.diff` reminder, followed by `new`."""
     rest = _RESUME_REMINDER.sub("", text).rstrip("\n")
     return "\n\n".join(part for part in (rest, new) if part)
 
 
 def trim_output(text: str, max_bytes: int) -> str:
-    """Return a tool's output in at most about `max_bytes` of UTF-8, with the reminders at its end whole (§10).
+    """Return a tool's output in at most about `max_bytes` of UTF-8; the reminders at its end stay whole.
 
-    What was cut is told by a `tool.output.trimmed` reminder. Reminders are kept even where they alone are longer.
+    A `tool.output.trimmed` reminder reports the trimming. Reminders are kept even if they alone exceed the limit.
     """
     size = len(text.encode("utf-8", "replace"))
     if size <= max_bytes:
         return text
-    body, reminders = _parted(text)
+    body, reminders = _split_reminders(text)
     output = body.encode("utf-8", "replace")
     room = max(0, max_bytes - len(reminders.encode("utf-8", "replace")))
     kept = output[:room].decode("utf-8", "ignore")
-    said = f"{len(kept.encode()):,} of {len(output):,} bytes are shown."
-    parts = (kept.rstrip("\n"), _reminder(SystemReminderType.TOOL_OUTPUT_TRIMMED, said), reminders)
+    message = f"{len(kept.encode()):,} of {len(output):,} bytes are shown."
+    parts = (kept.rstrip("\n"), _reminder(SystemReminderType.TOOL_OUTPUT_TRIMMED, message), reminders)
     return "\n\n".join(part for part in parts if part)
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """Return a text without the reminders at its end, and those."""
+def _split_reminders(text: str) -> tuple[str, str]:
+    """Split a text into its body and the reminders at its end."""
     rest = text.rstrip()
     while rest.endswith(_END) and _OPENING in rest:
         rest = rest[: rest.rindex(_OPENING)].rstrip()
@@ -107,6 +107,6 @@ def _markers(state: AgentsState) -> str:
 
 
 def _line(path: str) -> str:
-    """Return a path that stays on its line and opens no tag, whatever a directory is called."""
+    """Return a path with control characters and angle brackets escaped, so that it cannot break out of its line."""
     plain = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], path)
     return plain.replace("<", "&lt;").replace(">", "&gt;")

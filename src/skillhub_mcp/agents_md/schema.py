@@ -1,4 +1,4 @@
-"""Seed 001's types, declared once: its configuration, what a resolve returns, and a session's state (§0.5)."""
+"""The types of the AGENTS.md tools: the configuration, the result of a resolve, and a session's state."""
 
 from __future__ import annotations
 
@@ -12,35 +12,34 @@ Milliseconds = Annotated[int, Field(ge=0)]
 
 
 class _Strict(BaseModel):
-    # The seed's own schema refuses unknown keys at its top and drops them in silence below; a misspelt limit that is
-    # dropped is a limit lost, so they are refused at every level.
+    # Unknown keys are refused at every level: a misspelt limit that is ignored would be no limit.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class RootConfig(_Strict):
-    """How the project's root is found. `stopAtFsRoot` false keeps the file system's own root from being one."""
+    """How the project's root is found. If `stopAtFsRoot` is false, the file system's root is never a project's root."""
 
-    projectRootOverride: str | None = None  # noqa: N815 - the seed's name
+    projectRootOverride: str | None = None  # noqa: N815 - the name in the JSON format
     markers: Annotated[tuple[str, ...], Field(strict=False)] | None = None
-    stopAtFsRoot: bool = True  # noqa: N815 - the seed's name
+    stopAtFsRoot: bool = True  # noqa: N815 - the name in the JSON format
 
 
 class InitialConfig(_Strict):
-    """How much a session begins with: files, and bytes of UTF-8 of all their texts together."""
+    """The limits of the initial load: the number of files, and the bytes of UTF-8 of all texts together."""
 
-    maxFiles: Positive = 32  # noqa: N815 - the seed's name
-    maxBytes: Positive = 32_768  # noqa: N815 - the seed's name
+    maxFiles: Positive = 32  # noqa: N815 - the name in the JSON format
+    maxBytes: Positive = 32_768  # noqa: N815 - the name in the JSON format
 
 
 class ResolverConfig(_Strict):
-    """Whether further paths are resolved, and how many files one call returns."""
+    """Whether further paths are resolved, and how many files one call returns at most."""
 
     enabled: bool = True
-    maxFilesPerResolve: Positive = 8  # noqa: N815 - the seed's name
+    maxFilesPerResolve: Positive = 8  # noqa: N815 - the name in the JSON format
 
 
 class AgentsConfig(_Strict):
-    """The whole configuration; without any, its defaults."""
+    """The whole configuration, with its defaults."""
 
     enabled: bool = True
     root: RootConfig = RootConfig()
@@ -52,18 +51,18 @@ class AgentsFile(_Strict):
     """One AGENTS.md: its canonical path, its mtime in milliseconds and its size in bytes."""
 
     path: str
-    mtimeMs: Milliseconds  # noqa: N815 - the seed's name
-    sizeBytes: Annotated[int, Field(ge=0)]  # noqa: N815 - the seed's name
+    mtimeMs: Milliseconds  # noqa: N815 - the name in the JSON format
+    sizeBytes: Annotated[int, Field(ge=0)]  # noqa: N815 - the name in the JSON format
 
 
 class ResolvedAgents(_Strict):
-    """What applies to a path besides what is known already."""
+    """The files that apply to a path and that the session does not know yet."""
 
     files: Annotated[tuple[AgentsFile, ...], Field(strict=False)] = ()
 
 
 class SystemReminderType(str, Enum):
-    """What a `<system-reminder>` is about. The last two are planned by the seed, which says no more of them."""
+    """The type of a `<system-reminder>`. PERMISSION_DECISION is reserved."""
 
     AGENTS_RESOLVE_PATHS = "agents.resolve.paths"
     SESSION_RESUME_DIFF = "session.resume.diff"
@@ -72,9 +71,9 @@ class SystemReminderType(str, Enum):
 
 
 class AgentsState(_Strict):
-    """What one session knows: where it is, the directories it has instructions for, and the versions it has seen.
+    """The state of one session: its directories, the directories with known instructions, and the versions seen.
 
-    `loaded` maps paths to mtimes in milliseconds. A host keeps the state and gives it back when a session resumes.
+    `loaded` maps paths to mtimes in milliseconds. A host saves the state and passes it back to resume the session.
     """
 
     cwd: str

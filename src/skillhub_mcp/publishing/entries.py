@@ -1,6 +1,6 @@
-"""What is published of one skill? Its frontmatter and all of its files, each with its size and digest.
+"""The entry of a published skill: its frontmatter and all of its files, each with its size and digest.
 
-A file is hashed when its stamp says that it changed, and not when somebody asks (SEP-2640, Skill Entries).
+A file is hashed when its stamp has changed, not on each request (SEP-2640, Skill Entries).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from skillhub_mcp.publishing.portable_yaml import Json
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
 
-# What every host must take; of a larger skill none is certain (SEP-2640, Limits).
+# The limits that every host must support; a larger skill may be rejected (SEP-2640, Limits).
 MAX_FILES = 512
 MAX_BYTES = 16 * 1024 * 1024
 
-# Within its clock's tick a file may be written twice and keep its stamp: such a stamp is not believed. One from far in
-# the future was set by hand, and the next change would show.
+# A file that is written twice within one tick of the clock keeps its stamp, so a recent stamp is not trusted. A stamp
+# far in the future was set by hand, and the next change will alter it.
 _TICK_NS = 2_000_000_000
 _AHEAD_NS = 3_600_000_000_000
-_UNBELIEVED = (0, 0, 0)
+_UNTRUSTED = (0, 0, 0)
 
 _TOO_LARGE = f"its files have more than {MAX_BYTES:,} bytes"
 
@@ -33,7 +33,7 @@ FileIdentity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file as it is served: its path below the skill, its length in bytes, `sha256:` and its hash, and its kind."""
+    """A file as served: its path relative to the skill, its size in bytes, and its digest, as `sha256:` and hex."""
 
     path: str
     size: int
@@ -43,9 +43,10 @@ class PublishedFile:
 
 @dataclass(frozen=True, slots=True)
 class PublishedEntry:
-    """What is published of one skill, or why nothing is (`withheld`).
+    """The entry of one skill, or the reason why it is not published (`withheld`).
 
-    `changes` say what of its SKILL.md is not as its author wrote it. `stamps` are those of its files, by path.
+    `changes` describe the differences between the published SKILL.md and the original. `stamps` are those of the
+    skill's files, by path.
     """
 
     name: str
@@ -56,36 +57,36 @@ class PublishedEntry:
     withheld: str | None = None
 
     def file(self, path: str) -> PublishedFile | None:
-        """Return the published file at `path`."""
+        """Return the published file at `path`, or None."""
         return next((file for file in self.files if file.path == path), None)
 
 
 def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, serve_dotfiles: bool) -> PublishedEntry:
-    """Return the entry of the skill in `directory` as its files are now, published under `name`.
+    """Return the current entry of the skill in `directory`, published under `name`.
 
-    It is `before` itself where nothing changed since; else only the files that did are read.
+    If nothing has changed since `before`, that is `before` itself; otherwise only the changed files are read.
     """
     listed, more = list_files(directory, serve_dotfiles=serve_dotfiles, max_files=MAX_FILES)
     stamps = {file.path: file.stamp for file in listed}
     if before is not None and not more and (before.name, before.stamps) == (name, stamps):
         return before
     now = time.time_ns()
-    believed = {path: stamp if _is_believed(stamp, now) else _UNBELIEVED for path, stamp in stamps.items()}
+    trusted = {path: stamp if _is_trusted(stamp, now) else _UNTRUSTED for path, stamp in stamps.items()}
     if more:
-        # The stamps of those that are listed say nothing of the others.
-        made = PublishedEntry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
+        # The stamps of the listed files say nothing about the others.
+        entry = PublishedEntry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
     elif sum(file.size for file in listed) > MAX_BYTES:
-        made = PublishedEntry(name, believed, withheld=_TOO_LARGE)
+        entry = PublishedEntry(name, trusted, withheld=_TOO_LARGE)
     else:
         try:
-            made = _read(directory, listed, name, before, believed, serve_dotfiles=serve_dotfiles)
+            entry = _read(directory, listed, name, before, trusted, serve_dotfiles=serve_dotfiles)
         except SkillHubError as error:
-            # It may be there again at the next look, so nothing of this one is remembered.
-            made = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}")
-    return before if before == made else made
+            # Without stamps, so that the next call reads the files again: the failure may be temporary.
+            entry = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}")
+    return before if before == entry else entry
 
 
-def _is_believed(stamp: FileIdentity, now: int) -> bool:
+def _is_trusted(stamp: FileIdentity, now: int) -> bool:
     return all(now - written > _TICK_NS or now - written < -_AHEAD_NS for written in stamp[:2])
 
 
@@ -100,7 +101,7 @@ def _read(
 ) -> PublishedEntry:
     known: dict[str, PublishedFile] = {}
     if before is not None:
-        unchanged = {path for path, stamp in before.stamps.items() if stamp == stamps.get(path) != _UNBELIEVED}
+        unchanged = {path for path, stamp in before.stamps.items() if stamp == stamps.get(path) != _UNTRUSTED}
         known = {file.path: file for file in before.files if file.path in unchanged}
     skill_file = read_whole(directory, SKILL_FILE, skill=name, max_bytes=MAX_BYTES)
     document = published_document(skill_file, name)
@@ -116,11 +117,11 @@ def _read(
             published = published_file(file.path, content)
         files.append(published)
     if sum(file.size for file in files) > MAX_BYTES:
-        # They have grown since they were listed, or the SKILL.md did when it was written as UTF-8.
+        # Files have grown since they were listed, or the SKILL.md has grown by its conversion to UTF-8.
         return PublishedEntry(name, {}, withheld=_TOO_LARGE)
     return PublishedEntry(name, stamps, document.frontmatter, tuple(files), document.changes)
 
 
 def published_file(path: str, content: bytes) -> PublishedFile:
-    """Return what is said of the file at `path` that holds `content`."""
+    """Return the size, digest and kind of the file at `path` with `content`."""
     return PublishedFile(path, len(content), f"sha256:{hashlib.sha256(content).hexdigest()}", is_text(content))

@@ -1,7 +1,7 @@
-"""Where are entries kept between two questions, and between two starts? In one small file beside the index.
+"""The cache of published entries: one SQLite file next to the index, shared by requests, processes and restarts.
 
-It is a cache: what is missing, cannot be read or was made by another version of SkillHub is made anew, and where the
-file cannot be written entries are kept in memory for as long as the process lives.
+Entries that are missing, unreadable or from another version of SkillHub are computed again. If the file cannot be
+written, entries are cached in memory for the lifetime of the process.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PUBLICATION_FILE = "publication.sqlite"
 
 _FORMAT = 1
 _IN_MEMORY = ":memory:"
-_PATIENCE_SECONDS = 5.0
-# As many as every SQLite takes in one statement.
-_AT_ONCE = 500
+_BUSY_TIMEOUT_SECONDS = 5.0
+# The number of parameters that every SQLite accepts in one statement.
+_BATCH = 500
 
 
 class EntryCache:
-    """Entries by the skill's directory. Safe to call from threads, and from several processes on one file."""
+    """Entries by skill directory. Thread-safe; several processes may use the same file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -36,38 +36,38 @@ class EntryCache:
         self._database: sqlite3.Connection | None = None
         self._closed = False
 
-    def of(self, directories: Sequence[str]) -> dict[str, PublishedEntry]:
-        """Return the entries that are kept of these skills."""
+    def get(self, directories: Sequence[str]) -> dict[str, PublishedEntry]:
+        """Return the cached entries of the skills in these directories."""
         rows = []
         with self._lock:
-            for first in range(0, len(directories), _AT_ONCE):
-                some = directories[first : first + _AT_ONCE]
-                marks = ",".join("?" * len(some))
+            for first in range(0, len(directories), _BATCH):
+                batch = directories[first : first + _BATCH]
+                marks = ",".join("?" * len(batch))
                 rows += self._read(
                     f"SELECT directory, entry FROM entries WHERE directory IN ({marks})",  # noqa: S608 - marks alone
-                    [os.fsencode(directory) for directory in some],
+                    [os.fsencode(directory) for directory in batch],
                 )
         read = {os.fsdecode(directory): _from_json(written) for directory, written in rows}
         return {directory: entry for directory, entry in read.items() if entry is not None}
 
     def directories(self) -> frozenset[str]:
-        """Return which skills an entry is kept of."""
+        """Return the directories of all cached entries."""
         with self._lock:
             return frozenset(os.fsdecode(row[0]) for row in self._read("SELECT directory FROM entries", []))
 
-    def keep(self, entries: Mapping[str, PublishedEntry]) -> None:
-        """Keep these entries in place of what was kept of their skills."""
+    def put(self, entries: Mapping[str, PublishedEntry]) -> None:
+        """Store entries by directory, replacing those of the same skills."""
         rows = [(os.fsencode(directory), _to_json(entry)) for directory, entry in entries.items()]
         with self._lock:
             self._write("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
 
-    def forget(self, directories: Iterable[str]) -> None:
-        """Keep nothing more of these skills."""
+    def delete(self, directories: Iterable[str]) -> None:
+        """Delete the entries of these skills."""
         with self._lock:
             self._write("DELETE FROM entries WHERE directory = ?", [(os.fsencode(one),) for one in directories])
 
     def close(self) -> None:
-        """Close the file. Nothing is found or kept from then on."""
+        """Close the file. From then on, nothing is found or stored."""
         with self._lock:
             self._closed = True
             if self._database is not None:
@@ -103,11 +103,11 @@ class EntryCache:
         return self._database
 
     def _open_anew(self, error: Exception) -> sqlite3.Connection:
-        """Go on after a failure: with a new file where the old one is damaged, else in memory."""
+        """Replace the database after a failure: by a new file if the old one is damaged, otherwise by one in memory."""
         if self._database is not None:
             self._database.close()
         if type(error) is sqlite3.DatabaseError:
-            log.info("%s is damaged (%s) and made anew", self._path, error)
+            log.info("%s is damaged (%s); creating it again", self._path, error)
             try:
                 os.remove(self._path)
                 self._database = _open(self._path)
@@ -115,17 +115,17 @@ class EntryCache:
                 error = again
             else:
                 return self._database
-        log.warning("%s cannot be used (%s): digests are kept in memory until the next start", self._path, error)
+        log.warning("%s cannot be used (%s); caching digests in memory until the next start", self._path, error)
         self._database = _open(_IN_MEMORY)
         return self._database
 
 
 def _open(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_PATIENCE_SECONDS, check_same_thread=False)
+    database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_SECONDS, check_same_thread=False)
     try:
-        # What the machine's end may damage here is made anew.
+        # If a power failure damages the file, it is created again.
         database.execute("PRAGMA synchronous = OFF")
-        # Two processes may meet here: the second waits, and finds the table made.
+        # Of two processes that start at once, the second waits until the first has created the table.
         database.execute("BEGIN IMMEDIATE")
         with database:
             if database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
@@ -157,7 +157,7 @@ def _from_json(written: str) -> PublishedEntry | None:
     try:
         read = json.loads(written)
         if read["by"] != version():
-            return None  # which may have adapted it otherwise
+            return None  # another version may normalize the SKILL.md differently
         return PublishedEntry(
             name=read["name"],
             stamps={path: (stamp[0], stamp[1], stamp[2]) for path, stamp in read["stamps"].items()},
@@ -167,5 +167,5 @@ def _from_json(written: str) -> PublishedEntry | None:
             withheld=read["withheld"],
         )
     except (ValueError, LookupError, TypeError, AttributeError):
-        # It is damaged, and made anew.
+        # A damaged entry is computed again.
         return None

@@ -1,8 +1,8 @@
-"""What does a SKILL.md look like to a host that holds it to the specification? Bytes in, bytes out; no I/O.
+"""Normalization of a SKILL.md for hosts that require the specification. Bytes in, bytes out; no I/O.
 
-One that keeps every rule is published as it lies on disk, byte for byte. One that does not is published with a
-frontmatter that says the same in the specification's form, and with its body unchanged; what was changed is told.
-Nothing is invented: where a rule cannot be kept without that, the skill is withheld, and the reason told.
+A conforming SKILL.md is published byte for byte. Any other is published with its frontmatter rewritten in the
+specification's form and its body unchanged, and the changes are reported. Nothing is invented: a skill that could only
+conform with invented values is withheld, with the reason.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
 
 _TEXTS = ("license", "compatibility")
-# A blank behind a fence hides it from some parsers.
+# Some parsers do not recognize a fence with trailing blanks.
 _OPENED = re.compile(rb"(?:\xef\xbb\xbf)?---\r?\n")
 _CLOSED = re.compile(rb"\n---(?:\r?\n)?\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-# A longer key is none for the parsers of most hosts.
+# Most YAML parsers reject longer keys.
 _MAX_KEY = 1_000
 _SHOWN_CHARACTERS = 100
 _SHOWN_KEYS = 5
 _NOT_PLAIN_KEYS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-# What JSON writes as it is and YAML allows only as an escape.
+# Characters that JSON writes literally and YAML allows only as escapes.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedDocument:
-    """A SKILL.md as it is published. `changes` say what is not as the author wrote it; none where nothing is."""
+    """A SKILL.md as published. `changes` describe the differences to the original, if any."""
 
     frontmatter: Mapping[str, Json]
     content: bytes
@@ -44,28 +44,28 @@ class PublishedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A skill that cannot be published to hosts that read skills natively, and why."""
+    """Why a skill cannot be published to hosts that read skills natively."""
 
     reason: str
 
 
 def published_document(content: bytes, name: str) -> PublishedDocument | Withheld:
-    """Return what is published of the SKILL.md that holds `content`, under `name`."""
+    """Return the SKILL.md with `content` as it is published under `name`, or why it is withheld."""
     document = parse(content)
     if document.values is None:
-        return Withheld("its SKILL.md cannot be read any more")
+        return Withheld("its SKILL.md can no longer be read")
     broken = any(diagnostic.rule == "yaml-repaired" for diagnostic in document.diagnostics)
     try:
         verbatim = read_portable(repaired(document.header) if broken else document.header)
     except yaml.YAMLError:
-        return Withheld("its frontmatter is read differently by different parsers")
+        return Withheld("YAML parsers do not agree on its frontmatter")
     frontmatter = dict(verbatim.values)
     changes = [*_of_the_file(content, document, broken=broken), *_to_the_specification(frontmatter, document, name)]
     if not isinstance(frontmatter.get("description"), str):
         return Withheld("it has no description")
     if verbatim.doubts and not broken:
         shown = _some([_key_shown(key) for key in sorted(verbatim.doubts) if key]) or "the frontmatter"
-        changes.append(f"{shown}: written so that every parser reads it alike")
+        changes.append(f"{shown}: rewritten so that all YAML parsers agree")
     if not changes:
         return PublishedDocument(frontmatter, content, ())
     if any(len(_quoted(key)) > _MAX_KEY for key in _all_keys(frontmatter)):
@@ -75,7 +75,7 @@ def published_document(content: bytes, name: str) -> PublishedDocument | Withhel
 
 
 def is_text(content: bytes) -> bool:
-    """Whether bytes are UTF-8 without NUL, and so are the same bytes again when they travel as text."""
+    """Whether bytes are UTF-8 without NUL, so that sending them as text preserves them."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -85,22 +85,22 @@ def is_text(content: bytes) -> bool:
 
 def _of_the_file(content: bytes, document: Document, *, broken: bool) -> Iterator[str]:
     if not is_text(content):
-        yield "the file: written as UTF-8"
+        yield "the file: converted to UTF-8"
     elif not (_OPENED.match(content) and _CLOSED.search(content.removesuffix(document.body.encode()))):
-        yield "the frontmatter: between two bare lines ---, the first of them the file's first"
+        yield "the frontmatter: enclosed in two bare lines ---, starting on the first line"
     if broken:
-        yield "the frontmatter: written as YAML"
+        yield "the frontmatter: rewritten as valid YAML"
 
 
 def _to_the_specification(frontmatter: dict[str, Json], document: Document, name: str) -> Iterator[str]:
-    """Bring the specified keys into their form and yield what had to change."""
+    """Convert the specified keys to their types and lengths, and yield the changes."""
     written = document.values or {}
     if frontmatter.get("name") != name:
         given = _as_text(written.get("name"))
         if not given:
             yield f"name: {name!r} added"
         elif given == name:
-            yield "name: text"
+            yield "name: a string"
         else:
             yield f"name: {name!r} instead of {_shown(given)}"
         rest = {key: value for key, value in frontmatter.items() if key != "name"}
@@ -111,13 +111,13 @@ def _to_the_specification(frontmatter: dict[str, Json], document: Document, name
         yield from _text(frontmatter, key, written.get(key))
     if "allowed-tools" in frontmatter and not _is_text(frontmatter["allowed-tools"]):
         tools = allowed_tools(written["allowed-tools"])
-        yield from _replaced(frontmatter, "allowed-tools", " ".join(tools), "one text instead of a list")
+        yield from _replaced(frontmatter, "allowed-tools", " ".join(tools), "a string instead of a list")
     yield from _metadata(frontmatter, written.get("metadata"))
 
 
 def _description(frontmatter: dict[str, Json], written: Value) -> Iterator[str]:
     if "description" in frontmatter and not _is_text(frontmatter["description"]):
-        yield from _replaced(frontmatter, "description", _as_text(written), "text")
+        yield from _replaced(frontmatter, "description", _as_text(written), "a string")
     description = frontmatter.get("description")
     if isinstance(description, str) and len(description) > MAX_SPECIFIED_DESCRIPTION:
         frontmatter["description"] = shortened(description, MAX_SPECIFIED_DESCRIPTION)
@@ -128,7 +128,7 @@ def _text(frontmatter: dict[str, Json], key: str, written: Value) -> Iterator[st
     if key not in frontmatter:
         return
     if not _is_text(frontmatter[key]):
-        yield from _replaced(frontmatter, key, _as_text(written), "text")
+        yield from _replaced(frontmatter, key, _as_text(written), "a string")
     text = frontmatter.get(key)
     if key == "compatibility" and isinstance(text, str) and len(text) > MAX_SPECIFIED_COMPATIBILITY:
         frontmatter[key] = shortened(text, MAX_SPECIFIED_COMPATIBILITY)
@@ -141,18 +141,18 @@ def _metadata(frontmatter: dict[str, Json], written: Value) -> Iterator[str]:
     given = frontmatter["metadata"]
     if not isinstance(given, dict) or not isinstance(written, dict):
         del frontmatter["metadata"]
-        yield "metadata: left out, since it is no map"
+        yield "metadata: removed, since it is not a mapping"
         return
     if all(isinstance(value, str) for value in given.values()):
         return
     flat = dict(_flattened(written))
     frontmatter["metadata"] = flat
     changed = [f"{_kind(value)} in {_key_shown(key)}" for key, value in given.items() if not isinstance(value, str)]
-    yield f"metadata: text instead of {_some(changed)}"
+    yield f"metadata: strings instead of {_some(changed)}"
 
 
 def _kind(value: Json) -> str:
-    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else "a value"
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "a value"
 
 
 def _flattened(values: Mapping[str, Value], above: str = "") -> Iterator[tuple[str, str]]:
@@ -168,9 +168,9 @@ def _replaced(frontmatter: dict[str, Json], key: str, text: str, form: str) -> I
         frontmatter[key] = text
         yield f"{key}: {form}"
     else:
-        # The specification has no form for it.
+        # The specification does not allow an empty value.
         del frontmatter[key]
-        yield f"{key}: left out, since it holds no text"
+        yield f"{key}: removed, since it has no text"
 
 
 def _is_text(value: Json) -> bool:
@@ -178,7 +178,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _as_text(value: Value) -> str:
-    """Return a value of the frontmatter as text: a list of texts joined by commas, what is deeper as JSON."""
+    """Return a frontmatter value as a string: a list of strings joined by commas, a nested value as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -197,7 +197,7 @@ def _key_shown(key: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return what a skill wrote as people may be shown it: bounded, and without signs that a terminal acts on."""
+    """Return a skill's text for display: shortened, and without terminal control characters."""
     return repr(shortened(text, _SHOWN_CHARACTERS))
 
 
@@ -221,5 +221,5 @@ def _key(key: str) -> str:
 
 
 def _quoted(value: Json) -> str:
-    """Return `value` as JSON, which YAML reads as the same value."""
+    """Return `value` as JSON that YAML reads as the same value."""
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

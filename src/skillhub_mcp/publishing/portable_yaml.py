@@ -1,8 +1,8 @@
-"""Which JSON does every YAML parser make of this frontmatter? No I/O.
+"""Frontmatter as JSON, with the keys on whose values YAML parsers disagree. No I/O.
 
-A host compares the frontmatter of an entry with what its own parser makes of the SKILL.md, and refuses the skill
-where they differ (SEP-2640, Frontmatter Verification). YAML 1.1 and 1.2 read `yes`, `012` or `2024-01-01` differently,
-so what they agree on is typed, and what they do not is told as doubtful and kept as the text that was written.
+A host compares an entry's frontmatter with its own parse of the SKILL.md and rejects the skill if they differ
+(SEP-2640, Frontmatter Verification). YAML 1.1 and 1.2 read `yes`, `012` or `2024-01-01` differently: values on which
+they agree are typed; other values keep their text, and their keys are reported as doubtful.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]+")
-# Numbers and times of all kinds, and words for yes, no and a merge, are something else than text to some parser.
-_PERHAPS_NO_TEXT = re.compile(
+# Scalars that some parser does not read as strings: numbers and times of all kinds, booleans, nulls and merge keys.
+_MAYBE_NOT_TEXT = re.compile(
     r"""(?ix) [-+]? (?: 0b[01_]+ | 0o[0-7_]+ | 0x[0-9a-f_]+
                       | (?: [0-9][0-9_,]* )? (?: \.[0-9_,]* )? (?: e[-+]?[0-9]+ )?
                       | [0-9][0-9_]* (?: :[0-5]?[0-9] )+ (?: \.[0-9_]* )?
@@ -29,10 +29,10 @@ _PERHAPS_NO_TEXT = re.compile(
       | [0-9]{4}-[0-9]{1,2}-[0-9]{1,2} (?: [tT\ \t].* )?
       | y | n | yes | no | on | off | true | false | null | << | ="""
 )
-# Every whole number of so many digits is exact everywhere.
+# Integers of up to this many digits are exact in every parser.
 _EXACT_DIGITS = 15
-# Some parsers end a line at some of these and others do not, a tab separates for some only, a mark of byte order is
-# nothing to one and text to another, and a comment needs a blank before it for all but one.
+# Parsers differ in whether some of these characters end a line, a tab separates tokens, a byte order mark is text, and
+# a comment needs a blank before it.
 _DOUBTFUL = re.compile("[\t\x85\u2028\u2029\ufeff]|\r(?!\n)|[|>][-+0-9]*#")
 _LINE_END = re.compile("\r\n?|\n")
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -40,7 +40,7 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class PortableFrontmatter:
-    """A frontmatter as JSON. `doubts` are the top-level keys that some parser reads otherwise; "" stands for all."""
+    """A frontmatter as JSON. `doubts` are the top-level keys on which parsers disagree; "" stands for all of them."""
 
     values: Mapping[str, Json]
     doubts: frozenset[str]
@@ -49,8 +49,8 @@ class PortableFrontmatter:
 def read_portable(header: str) -> PortableFrontmatter:
     """Return the frontmatter in `header` as JSON.
 
-    `header` has been read by `frontmatter.parse`, which holds its depth and size to bounds. Raises yaml.YAMLError where
-    it is no YAML after all.
+    `header` must have been read by `frontmatter.parse`, which limits its depth and size. Raises yaml.YAMLError if it is
+    not valid YAML.
     """
     reader = _Reader(header)
     values = reader.document()
@@ -65,7 +65,7 @@ class _Reader:
         self._lines = _LINE_END.split(header)
         self._anchored: dict[str, Json] = {}
         self._key = ""
-        self._column = 0  # of the innermost map or list that is written in lines
+        self._column = 0  # of the innermost map or list in block style
         self._open_ended = False
         self.doubts: set[str] = set()
 
@@ -113,7 +113,7 @@ class _Reader:
                 self._doubt()
                 key = event.value if isinstance(event, yaml.ScalarEvent) else "?"
             following = self._next()
-            if _begin(following).column <= self._column and not isinstance(following, yaml.SequenceStartEvent):
+            if _start(following).column <= self._column and not isinstance(following, yaml.SequenceStartEvent):
                 self._doubt()
             values[key] = self._value(following)
         self._leave(start, event, outside)
@@ -130,34 +130,34 @@ class _Reader:
     def _enter(self, start: yaml.CollectionStartEvent) -> int:
         outside = self._column
         if not start.flow_style:
-            self._column = _begin(start).column
-        elif self._header[_begin(start).index] not in "[{":
-            self._doubt()  # a pair in a list, which takes some wit to see
+            self._column = _start(start).column
+        elif self._header[_start(start).index] not in "[{":
+            self._doubt()  # a single pair in a flow list, which not all parsers support
         return outside
 
     def _leave(self, start: yaml.CollectionStartEvent, end: yaml.Event, outside: int) -> None:
         self._column = outside
         if start.flow_style:
-            self._doubt_what_is_crowded(start, end)
+            self._doubt_tight_layout(start, end)
 
     def _scalar(self, event: yaml.ScalarEvent) -> Json:
-        # Whether the frontmatter's last line ends as others do is not the same for all who cut it out.
+        # Hosts differ in whether the last line of the frontmatter they extract has its line break.
         self._open_ended = event.style in ("|", ">") and event.value.endswith("\n")
         if not event.style:
             return self._plain(event.value)
         if event.style in ("'", '"'):
-            self._doubt_what_is_crowded(event, event)
+            self._doubt_tight_layout(event, event)
         return event.value
 
-    def _doubt_what_is_crowded(self, start: yaml.Event, end: yaml.Event) -> None:
-        """Doubt lines that are not indented and a comment without a blank before it: some parsers want both."""
-        following = self._lines[_begin(start).line + 1 : _end(end).line + 1]
+    def _doubt_tight_layout(self, start: yaml.Event, end: yaml.Event) -> None:
+        """Doubt unindented continuation lines and a comment without a blank before it: some parsers reject them."""
+        following = self._lines[_start(start).line + 1 : _end(end).line + 1]
         flush = any(line.strip() and len(line) - len(line.lstrip(" ")) <= self._column for line in following)
         if flush or self._header.startswith("#", _end(end).index):
             self._doubt()
 
     def _plain(self, text: str) -> Json:
-        """Return what a scalar without quotes stands for."""
+        """Return the value of an unquoted scalar."""
         if text in _NULLS:
             return None
         if text in _BOOLEANS:
@@ -165,12 +165,12 @@ class _Reader:
         number = self._number(text)
         if number is not None:
             return number
-        if _PERHAPS_NO_TEXT.fullmatch(text):
+        if _MAYBE_NOT_TEXT.fullmatch(text):
             self._doubt()
         return text
 
     def _number(self, text: str) -> int | float | None:
-        """Return the number that every parser makes of `text`; none where there is doubt, as of a zero's sign."""
+        """Return `text` as a number if all parsers agree on it; they do not agree on the sign of zero, for example."""
         if text.startswith("-") and not text.strip("-0."):
             return None
         if _INTEGER.fullmatch(text):
@@ -184,8 +184,8 @@ class _Reader:
         self.doubts.add(self._key)
 
 
-def _begin(event: yaml.Event) -> Any:
-    # Typed as optional, and of two kinds; both parsers always say where.
+def _start(event: yaml.Event) -> Any:
+    # The mark is typed as optional and differs between the two parsers, but both always set it.
     return event.start_mark
 
 

@@ -1,4 +1,4 @@
-"""When are entries made? As soon as the skills are known, and whenever they change, beside all else."""
+"""Computing entries in the background, as soon as the skills are known and whenever they change."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ _CLOSING_SECONDS = 2.0
 
 
 class EntryPrewarmer:
-    """Keeps the entries of one hub's skills in step, in a thread that `start` begins."""
+    """Keeps the cached entries in sync with one hub's skills, in a background thread."""
 
     def __init__(self, hub: SkillHub, publisher: Publisher) -> None:
         self._publisher = publisher
-        self._wanted = threading.Event()
+        self._changed = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        hub.on_change(self._wanted.set)
+        hub.on_change(self._changed.set)
 
     def start(self) -> None:
-        """Begin; a second call does nothing."""
+        """Start the thread; a second call does nothing."""
         if self._thread is None and not self._closing.is_set():
-            self._wanted.set()
+            self._changed.set()
             self._thread = threading.Thread(target=self._run, name="skillhub-publish", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """Stop, and close what the entries are kept in."""
+        """Stop the thread and close the publisher's cache."""
         self._closing.set()
-        self._wanted.set()
+        self._changed.set()
         if self._thread is not None:
             self._thread.join(_CLOSING_SECONDS)
         self._publisher.close()
 
     def _run(self) -> None:
-        while self._wanted.wait() and not self._closing.is_set():
-            self._wanted.clear()
+        while self._changed.wait() and not self._closing.is_set():
+            self._changed.clear()
             try:
                 made = self._publisher.prepare(stop=self._closing)
             except SkillHubError as error:
-                # Whoever asks is told the same; at the next change it is tried again.
-                log.warning("The digests could not be made ready: %s", error.message)
-            except Exception:  # the edge of a thread: what nobody foresaw is reported, and the next change is looked at
-                log.exception("The digests could not be made ready")
+                # A client's request fails in the same way; the next change tries again.
+                log.warning("Cannot compute the digests of skills: %s", error.message)
+            except Exception:  # the top of a thread: an unexpected error must not end it
+                log.exception("Cannot compute the digests of skills")
             else:
-                log.debug("Made %d entries", made)
+                log.debug("Computed %d entries", made)

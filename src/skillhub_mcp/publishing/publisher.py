@@ -1,6 +1,6 @@
-"""Which skills does a host get that reads them natively, and what of each? Everything is answered from what is kept.
+"""The publisher: the skills, files and directories that hosts can read natively, answered from cached entries.
 
-What a server does not offer, by filter, choice or rule, is not there at all: its URI is as unknown as any other's.
+A skill that is excluded by a filter, a user's choice or a rule does not exist here: its URI is as unknown as any other.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
 PAGE = 100
-# resources/list is for people who look around; whoever wants all of a large library asks skills/list.
+# resources/list is for browsing; skills/list returns all skills of a large library, in pages.
 MAX_LISTED_RESOURCES = 1_000
 DIRECTORY = "inode/directory"
 
 _NO_NAME = "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"
 _SKILL_FILE_TYPE = "text/markdown"
-# As bytes even where the bytes happen to be text: a client shows these with a program of their own.
+# Sent as bytes even if they are valid UTF-8: clients open these types with other programs.
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/gzip")
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSkill:
-    """A skill and its entry, at its place among the URIs."""
+    """A skill, its entry and the segments of its URI."""
 
     path: UriPath
     skill: Skill
@@ -56,13 +56,13 @@ class PublishedSkill:
         return build_uri(skill_file(self.path))
 
     def file_uri(self, file_path: str) -> str:
-        """Return the URI of one of its files."""
+        """Return the URI of one of its files, by relative path."""
         return build_uri((*self.path, *file_path.split("/")))
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of the skills, by URI, and what to pass for those that follow, if any do."""
+    """Some of the skills, sorted by URI, and the cursor of the next page, if there is one."""
 
     skills: Sequence[PublishedSkill]
     cursor: str | None
@@ -70,7 +70,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What is said of something at a URI before it is read: a SKILL.md, another file, or a directory."""
+    """The description of a resource: a SKILL.md, another file, or a directory."""
 
     uri: str
     name: str
@@ -81,7 +81,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file's bytes as they are served, and whether they are text."""
+    """A file's bytes as served, and whether they are sent as text."""
 
     resource: Resource
     content: bytes
@@ -90,7 +90,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What becomes of one skill: its URI, what was changed of it to publish it, or why it is withheld."""
+    """How one skill is published: its URI and the changes made to it, or why it is withheld."""
 
     skill: Skill
     uri: str | None
@@ -100,99 +100,99 @@ class Publication:
 
 @dataclass(frozen=True)
 class _UriIndex:
-    """The URIs of one snapshot. `listed` are those of `skills/list`, in its order; `longest` is of the segments."""
+    """The URIs of one snapshot. `listed` are those of `skills/list`, sorted; `longest` is the most segments of any."""
 
     snapshot: Snapshot
     skills: dict[UriPath, Skill]
-    places: dict[str, UriPath]
+    by_directory: dict[str, UriPath]
     listed: list[UriPath]
     longest: int
 
 
 class Publisher:
-    """Publishes the skills of one hub. Safe to call from threads."""
+    """Publishes the skills of one hub. Thread-safe."""
 
-    def __init__(self, hub: SkillHub, kept: EntryCache, *, serve_dotfiles: bool) -> None:
+    def __init__(self, hub: SkillHub, cache: EntryCache, *, serve_dotfiles: bool) -> None:
         self._hub = hub
-        self._kept = kept
+        self._cache = cache
         self._serve_dotfiles = serve_dotfiles
         self._lock = threading.Lock()
-        self._shelved: _UriIndex | None = None
+        self._last_index: _UriIndex | None = None
         self._prepared: dict[UriPath, Skill] | None = None
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
-        """Return the skills that follow `cursor`, by URI, at most `limit` of them.
+        """Return at most `limit` skills after `cursor`, sorted by URI.
 
-        Left out, and still served: a skill that is not for models to choose, and one that another of its source has
-        the name of. Raises InvalidArgument for a cursor that no page gave.
+        Not listed, but served: skills that models may not invoke, copies, and skills whose name another skill of the
+        same source has won. Raises InvalidArgument for an invalid cursor.
         """
-        shelf, policy = self._present()
-        at = 0 if cursor is None else bisect_right(shelf.listed, _from_cursor(cursor))
+        index, policy = self._present()
+        at = 0 if cursor is None else bisect_right(index.listed, _from_cursor(cursor))
         found: list[PublishedSkill] = []
-        while at < len(shelf.listed) and len(found) < limit:
-            some = shelf.listed[at : at + limit - len(found)]
+        while at < len(index.listed) and len(found) < limit:
+            some = index.listed[at : at + limit - len(found)]
             at += len(some)
-            offered = [path for path in some if policy.offers(shelf.skills[path])]
-            found += [one for one in self._published(shelf, offered) if one.entry.withheld is None]
-        # A cursor names what was shown: it must not tell of a skill that is none for whoever asks.
-        more = any(policy.offers(shelf.skills[path]) for path in islice(shelf.listed, at, None))
+            offered = [path for path in some if policy.offers(index.skills[path])]
+            found += [one for one in self._published(index, offered) if one.entry.withheld is None]
+        # The cursor names the last skill returned: it must not reveal a skill that this caller may not see.
+        more = any(policy.offers(index.skills[path]) for path in islice(index.listed, at, None))
         return Page(found, _to_cursor(found[-1].path) if more else None)
 
     def skill(self, uri: str) -> PublishedSkill:
-        """Return the skill whose SKILL.md is at `uri`, listed or not. Raises ResourceNotFound."""
-        shelf, policy = self._present()
-        path, rest = self._find(shelf, policy, uri)
+        """Return the skill whose SKILL.md has the URI `uri`, listed or not. Raises ResourceNotFound."""
+        index, policy = self._present()
+        path, rest = self._find(index, policy, uri)
         if rest != (SKILL_FILE,):
-            raise ResourceNotFound(uri, "is not the URI of a SKILL.md", hint="ask skills/list for those that are")
-        return self._entered(shelf, path, uri)
+            raise ResourceNotFound(uri, "is not the URI of a SKILL.md", hint="skills/list returns the URIs of skills")
+        return self._published_skill(index, path, uri)
 
     def content(self, uri: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> Content:
-        """Return the file at `uri`, byte for byte as its entry says (SEP-2640, Reading Skill Content).
+        """Return the file at `uri`, byte for byte as in its entry (SEP-2640, Reading Skill Content).
 
-        Where the bytes are no longer what was kept of them, the entry is made anew first, so that whoever is refused by
-        its own check of the digest gets the right one at the next question. Raises ResourceNotFound, and what
-        `SkillHub.read_bytes` raises of permission.
+        If the bytes no longer match the cached entry, the entry is computed again first, so that a host whose digest
+        check fails gets the right digest with its next request. Raises ResourceNotFound, and the permission errors of
+        `SkillHub.read_bytes`.
         """
-        shelf, policy = self._present()
-        path, rest = self._find(shelf, policy, uri)
+        index, policy = self._present()
+        path, rest = self._find(index, policy, uri)
         if not rest:
-            raise ResourceNotFound(uri, "is a directory", hint="ask resources/directory/read what it holds")
+            raise ResourceNotFound(uri, "is a directory", hint="resources/directory/read lists it")
         file_path = "/".join(rest)
-        published = self._with_file(shelf, path, file_path, uri)
-        content = self._bytes(published, file_path, uri, granted)
+        published = self._skill_with_file(index, path, file_path, uri)
+        content = self._read_bytes(published, file_path, uri, granted)
         file = published_file(file_path, content)
         if published.entry.file(file_path) != file:
-            published = self._made_anew(published, uri)
+            published = self._rebuilt(published, uri)
         resource = _resource(published, file)
         return Content(resource, content, file.is_text and not resource.media_type.startswith(_NEVER_TEXT))
 
     def digests(self, uris: Iterable[str]) -> dict[str, str | None]:
-        """Return the digest of the file at each URI as it is now, or None where none is served to whoever asks.
+        """Return the current digest of the file at each URI, or None if the caller may not read such a file.
 
-        The skills are those that were last seen, and a URI has to be written as an entry has it. Asking is no reading:
-        nobody hears of it. Raises PolicyUnreadable.
+        Uses the skills of the last scan, and requires each URI to be spelled as in its entry. It does not count as
+        reading, so observers are not notified. Raises PolicyUnreadable.
         """
         snapshot, policy = self._hub.present(as_last_seen=True)
-        shelf = self._shelf(snapshot)
-        places: dict[str, tuple[UriPath, UriPath] | None] = {}
+        index = self._uri_index(snapshot)
+        found: dict[str, tuple[UriPath, UriPath] | None] = {}
         for uri in uris:
             try:
-                path, rest = self._find(shelf, policy, uri)
-                places[uri] = (path, rest) if uri == build_uri((*path, *rest)) else None
+                path, rest = self._find(index, policy, uri)
+                found[uri] = (path, rest) if uri == build_uri((*path, *rest)) else None
             except ResourceNotFound:
-                places[uri] = None
-        paths = list(dict.fromkeys(place[0] for place in places.values() if place is not None))
-        entries = {one.path: one.entry for one in self._published(shelf, paths)}
-        return {uri: None if place is None else _digest(entries[place[0]], place[1]) for uri, place in places.items()}
+                found[uri] = None
+        paths = list(dict.fromkeys(parts[0] for parts in found.values() if parts is not None))
+        entries = {one.path: one.entry for one in self._published(index, paths)}
+        return {uri: None if parts is None else _digest(entries[parts[0]], parts[1]) for uri, parts in found.items()}
 
     def children(self, uri: str) -> Sequence[Resource]:
-        """Return what lies directly in the directory at `uri`: a skill, or a directory of one.
+        """Return the files and directories directly in `uri`, the directory of a skill or one below it.
 
-        Raises ResourceNotFound for what is neither.
+        Raises ResourceNotFound for anything else.
         """
-        shelf, policy = self._present()
-        path, rest = self._find(shelf, policy, uri)
-        published = self._entered(shelf, path, uri)
+        index, policy = self._present()
+        path, rest = self._find(index, policy, uri)
+        published = self._published_skill(index, path, uri)
         above = "/".join((*rest, ""))
         inside = [file for file in published.entry.files if file.path.startswith(above)]
         if not inside:
@@ -208,15 +208,15 @@ class Publisher:
         ]
 
     def resources(self) -> Sequence[Resource]:
-        """Return the SKILL.md of each listed skill, of the first thousand where there are more."""
-        shelf, policy = self._present()
-        offered = (path for path in shelf.listed if policy.offers(shelf.skills[path]))
+        """Return the SKILL.md of each listed skill, of the first thousand at most."""
+        index, policy = self._present()
+        offered = (path for path in index.listed if policy.offers(index.skills[path]))
         first = [path for path, _ in zip(offered, range(MAX_LISTED_RESOURCES), strict=False)]
-        kept = self._kept.of([shelf.skills[path].directory for path in first])
+        cached = self._cache.get([index.skills[path].directory for path in first])
         found = []
         for path in first:
-            skill = shelf.skills[path]
-            entry = kept.get(skill.directory)
+            skill = index.skills[path]
+            entry = cached.get(skill.directory)
             if entry is None:
                 found.append(_skill_resource(path, skill.description))
             elif entry.withheld is None:
@@ -224,123 +224,123 @@ class Publisher:
         return found
 
     def uri_paths(self) -> Sequence[str]:
-        """Return where each skill that is offered stands among the URIs, as they have it behind their scheme."""
-        shelf, policy = self._present()
-        offered = (path for path, skill in shelf.skills.items() if policy.offers(skill))
+        """Return the URI of each available skill, without the scheme."""
+        index, policy = self._present()
+        offered = (path for path, skill in index.skills.items() if policy.offers(skill))
         return [build_uri(path).removeprefix(SCHEME) for path in offered]
 
     def base_uri(self, skill: Skill) -> str | None:
-        """Return the URI of a skill's directory, or None for one that is not published, as far as that is known yet."""
-        path = self._shelf(self._hub.present()[0]).places.get(skill.directory)
+        """Return the URI of a skill's directory, or None if the skill has no URI or its cached entry is withheld."""
+        path = self._uri_index(self._hub.present()[0]).by_directory.get(skill.directory)
         if path is None:
             return None
-        entry = self._kept.of([skill.directory]).get(skill.directory)
+        entry = self._cache.get([skill.directory]).get(skill.directory)
         return None if entry is not None and entry.withheld is not None else build_uri(path)
 
     def publications(self) -> Iterator[Publication]:
-        """Yield what becomes of every skill that this server offers, by its directory."""
-        shelf, policy = self._present()
-        for skill in shelf.snapshot.everything:
+        """Yield how each available skill is published, sorted by directory."""
+        index, policy = self._present()
+        for skill in index.snapshot.everything:
             if not policy.offers(skill):
                 continue
-            path = shelf.places.get(skill.directory)
+            path = index.by_directory.get(skill.directory)
             if path is None:
                 yield Publication(skill, None, withheld=_NO_NAME)
                 continue
-            (published,) = self._published(shelf, [path])
+            (published,) = self._published(index, [path])
             withheld = published.entry.withheld
             yield Publication(skill, None if withheld else published.uri, published.entry.changes, withheld)
 
     def prepare(self, *, stop: threading.Event | None = None) -> int:
-        """Make the entries of skills that are new or other than they were kept, and return how many it made.
+        """Compute the entries of new and changed skills, so that no request has to wait for them; return their number.
 
-        So that nobody who asks has to wait for it. Entries of skills that are gone are forgotten.
+        Entries of removed skills are deleted. `stop` ends the work after the current batch.
         """
-        shelf = self._shelf(self._hub.present()[0])
+        index = self._uri_index(self._hub.present()[0])
         before = self._prepared
-        # What is unchanged since the last time is the same value.
-        paths = [path for path, skill in shelf.skills.items() if before is None or before.get(path) is not skill]
-        made = 0
+        # An unchanged skill is the same object as in the last snapshot.
+        paths = [path for path, skill in index.skills.items() if before is None or before.get(path) is not skill]
+        computed = 0
         for first in range(0, len(paths), PAGE):
-            some = paths[first : first + PAGE]
-            kept = self._kept.of([shelf.skills[path].directory for path in some])
-            wanted = [path for path in some if not _is_known(shelf.skills[path], path[-1], kept)]
-            self._published(shelf, wanted)
-            made += len(wanted)
+            batch = paths[first : first + PAGE]
+            cached = self._cache.get([index.skills[path].directory for path in batch])
+            outdated = [path for path in batch if not _is_current(index.skills[path], path[-1], cached)]
+            self._published(index, outdated)
+            computed += len(outdated)
             if stop is not None and stop.is_set():
-                return made
+                return computed
         if before is None:
-            # Whatever is kept of these roots; other servers keep theirs in the same file.
-            roots = tuple(f"{root.path}/" for root in shelf.snapshot.report.roots)
-            known = {directory for directory in self._kept.directories() if directory.startswith(roots)}
+            # Entries below these roots only: other servers may use the same file.
+            roots = tuple(f"{root.path}/" for root in index.snapshot.report.roots)
+            known = {directory for directory in self._cache.directories() if directory.startswith(roots)}
         else:
             known = {skill.directory for skill in before.values()}
-        self._kept.forget(known - shelf.places.keys())
-        self._prepared = shelf.skills
-        return made
+        self._cache.delete(known - index.by_directory.keys())
+        self._prepared = index.skills
+        return computed
 
     def close(self) -> None:
-        """Close what the entries are kept in."""
-        self._kept.close()
+        """Close the cache."""
+        self._cache.close()
 
     def _present(self) -> tuple[_UriIndex, Policy]:
         snapshot, policy = self._hub.present()
-        return self._shelf(snapshot), policy
+        return self._uri_index(snapshot), policy
 
-    def _shelf(self, snapshot: Snapshot) -> _UriIndex:
+    def _uri_index(self, snapshot: Snapshot) -> _UriIndex:
         with self._lock:
-            shelf = self._shelved
-            if shelf is None or shelf.snapshot is not snapshot:
-                shelf = self._shelved = _shelved(snapshot)
-            return shelf
+            index = self._last_index
+            if index is None or index.snapshot is not snapshot:
+                index = self._last_index = _make_uri_index(snapshot)
+            return index
 
-    def _find(self, shelf: _UriIndex, policy: Policy, uri: str) -> tuple[UriPath, UriPath]:
-        """Return the path of the skill that `uri` lies in, and what follows it."""
+    def _find(self, index: _UriIndex, policy: Policy, uri: str) -> tuple[UriPath, UriPath]:
+        """Return the path of the skill that contains `uri`, and the segments after it."""
         segments = parse_uri(uri) or ()
-        for length in range(2, min(len(segments), shelf.longest) + 1):
-            skill = shelf.skills.get(segments[:length])
+        for length in range(2, min(len(segments), index.longest) + 1):
+            skill = index.skills.get(segments[:length])
             if skill is not None and policy.offers(skill):
                 return segments[:length], segments[length:]
-        raise ResourceNotFound(uri, hint="ask skills/list for the URIs of skills")
+        raise ResourceNotFound(uri, hint="skills/list returns the URIs of skills")
 
-    def _entered(self, shelf: _UriIndex, path: UriPath, uri: str) -> PublishedSkill:
-        (published,) = self._published(shelf, [path])
+    def _published_skill(self, index: _UriIndex, path: UriPath, uri: str) -> PublishedSkill:
+        (published,) = self._published(index, [path])
         if published.entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {published.entry.withheld}")
         return published
 
-    def _published(self, shelf: _UriIndex, paths: Sequence[UriPath]) -> list[PublishedSkill]:
-        """Return the skills at `paths` as their files are now; only files that changed are read."""
-        kept = self._kept.of([shelf.skills[path].directory for path in paths])
+    def _published(self, index: _UriIndex, paths: Sequence[UriPath]) -> list[PublishedSkill]:
+        """Return the skills at `paths` with their current entries; only changed files are read."""
+        cached = self._cache.get([index.skills[path].directory for path in paths])
         found, changed = [], {}
         for path in paths:
-            skill = shelf.skills[path]
-            before = kept.get(skill.directory)
+            skill = index.skills[path]
+            before = cached.get(skill.directory)
             entry = refresh_entry(skill.directory, path[-1], before, serve_dotfiles=self._serve_dotfiles)
             if entry is not before:
                 changed[skill.directory] = entry
             found.append(PublishedSkill(path, skill, entry))
-        self._kept.keep(changed)
+        self._cache.put(changed)
         return found
 
-    def _with_file(self, shelf: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
-        """Return the skill at `path`, whose entry has a file at `file_path`."""
-        skill = shelf.skills[path]
-        entry = self._kept.of([skill.directory]).get(skill.directory)
+    def _skill_with_file(self, index: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
+        """Return the skill at `path` with an entry that has a file at `file_path`. Raises ResourceNotFound."""
+        skill = index.skills[path]
+        entry = self._cache.get([skill.directory]).get(skill.directory)
         if entry is None or entry.name != path[-1] or entry.file(file_path) is None:
-            entry = self._entered(shelf, path, uri).entry
+            entry = self._published_skill(index, path, uri).entry
         if entry.file(file_path) is None:
             raise ResourceNotFound(uri)
         return PublishedSkill(path, skill, entry)
 
-    def _bytes(self, published: PublishedSkill, file_path: str, uri: str, granted: Collection[Grant]) -> bytes:
-        """Return a file's bytes as they are published now."""
+    def _read_bytes(self, published: PublishedSkill, file_path: str, uri: str, granted: Collection[Grant]) -> bytes:
+        """Return the current bytes of a file, as published."""
         try:
             content = self._hub.read_bytes(published.skill, file_path, max_bytes=MAX_BYTES, granted=granted)
         except (SkillFileNotFound, PathNotAllowed) as error:
             raise ResourceNotFound(uri, f"is not served: {error.message}") from error
         except (SkillNotFound, SkillDisabled) as error:
-            # Only just, and from now on it is as unknown as any other.
+            # The skill has become unavailable since it was found.
             raise ResourceNotFound(uri) from error
         if file_path != SKILL_FILE:
             return content
@@ -349,17 +349,17 @@ class Publisher:
             raise ResourceNotFound(uri, f"is not served: {document.reason}")
         return document.content
 
-    def _made_anew(self, published: PublishedSkill, uri: str) -> PublishedSkill:
-        """Read all of a skill's files again, whatever their stamps say."""
+    def _rebuilt(self, published: PublishedSkill, uri: str) -> PublishedSkill:
+        """Read all of a skill's files again, regardless of their stamps, and cache the new entry."""
         skill = published.skill
         entry = refresh_entry(skill.directory, published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
-        self._kept.keep({skill.directory: entry})
+        self._cache.put({skill.directory: entry})
         if entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {entry.withheld}")
         return PublishedSkill(published.path, skill, entry)
 
 
-def _shelved(snapshot: Snapshot) -> _UriIndex:
+def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
     skills = skill_paths(snapshot)
     copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
     named = {
@@ -370,13 +370,13 @@ def _shelved(snapshot: Snapshot) -> _UriIndex:
         for path, skill in skills.items()
         if skill.directory in named and skill.directory not in copies and not skill.disable_model_invocation
     ]
-    places = {skill.directory: path for path, skill in skills.items()}
-    return _UriIndex(snapshot, skills, places, listed, max(map(len, skills), default=0))
+    by_directory = {skill.directory: path for path, skill in skills.items()}
+    return _UriIndex(snapshot, skills, by_directory, listed, max(map(len, skills), default=0))
 
 
-def _is_known(skill: Skill, name: str, kept: dict[str, PublishedEntry]) -> bool:
-    """Whether the kept entry is of this SKILL.md; its other files are looked at when somebody asks."""
-    entry = kept.get(skill.directory)
+def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> bool:
+    """Whether the cached entry is of this SKILL.md. Its other files are checked on request."""
+    entry = cached.get(skill.directory)
     stamp = None if entry is None else entry.stamps.get(SKILL_FILE)
     return entry is not None and entry.name == name and stamp is not None and stamp[0] == skill.stamp.mtime_ns
 
@@ -408,5 +408,5 @@ def _from_cursor(cursor: str) -> UriPath:
     except (binascii.Error, ValueError):
         path = None
     if path is None:
-        raise InvalidArgument("cursor", "is not what an earlier page gave", hint="leave it out to begin anew")
+        raise InvalidArgument("cursor", "is not a cursor of an earlier page", hint="omit it to start over")
     return path

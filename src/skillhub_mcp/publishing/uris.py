@@ -1,8 +1,8 @@
-"""By which URI does a host know a skill and its files? `skill://<source>/<directories>/<name>/<file>`; no I/O.
+"""URIs of skills and their files: `skill://<source>/<directories>/<name>/<file>`. No I/O.
 
-The source and the directories keep skills of one name apart, and stay the same whatever other skills come or go. A
-second root of one source is `hub-2`; a skill that a link leads to lies somewhere else on each machine, and is told by a
-hash of where. The last segment before the file is always the published name (SEP-2640, Resource Mapping).
+The source and the directories distinguish skills of the same name, and do not depend on which other skills exist. A
+second root of a source is `hub-2`. A symlinked skill lies in a different directory on each machine; its URI has a hash
+of its path. The last segment before the file is always the published name (SEP-2640, Resource Mapping).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ TEMPLATE = "skill://{+path}"
 
 MAX_NAME_CHARACTERS = 64
 _PUBLISHABLE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_OTHERS = re.compile(r"[^a-z0-9]+")
-_TELLING_CHARACTERS = 12
-# Six directories of a root, a skill's name and a file's path, each byte of them encoded, are less.
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_HASH_CHARACTERS = 12
+# More than six directories, a skill's name and a file's path with every byte percent-encoded.
 MAX_URI_CHARACTERS = 16_384
 
 UriPath = tuple[str, ...]
 
 
 def published_name(skill: Skill) -> str | None:
-    """Return the name that a skill is published under: its own, else what it comes to in a-z, 0-9 and hyphens.
+    """Return the name under which a skill is published: its own, or else its form in a-z, 0-9 and hyphens.
 
-    A name with letters of another script would lose its meaning so; then the directory's name is taken, if that is one.
-    None where neither will do.
+    A name with letters of another script has no such form; then the directory's name is used. None if that has none
+    either.
     """
     if is_publishable(skill.name):
         return skill.name
@@ -44,7 +44,7 @@ def published_name(skill: Skill) -> str | None:
 
 
 def is_publishable(name: str) -> bool:
-    """Whether every host takes `name`: the specification's form, in a-z and 0-9."""
+    """Whether every host accepts `name`: it has the specification's form and uses only a-z, 0-9 and hyphens."""
     return len(name) <= MAX_NAME_CHARACTERS and _PUBLISHABLE.fullmatch(name) is not None
 
 
@@ -52,32 +52,33 @@ def _in_ascii(name: str) -> str | None:
     bare = "".join(c for c in unicodedata.normalize("NFKD", name).lower() if not unicodedata.combining(c))
     if any(c.isalnum() and not c.isascii() for c in bare):
         return None
-    return _OTHERS.sub("-", bare).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or None
+    return _SEPARATORS.sub("-", bare).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or None
 
 
 def skill_paths(snapshot: Snapshot) -> dict[UriPath, Skill]:
-    """Return every skill that has a name to be published under, by the segments of its URI, in their order.
+    """Return every skill that has a published name, by the segments of its URI, sorted.
 
-    No path is the beginning of another one: a found skill ends the search below it, and each root is by itself.
+    No path is a prefix of another: discovery does not search below a skill, and each root has its own label.
     """
     labels = _labels(snapshot.report.roots)
-    placed: dict[UriPath, Skill] = {}
+    skills: dict[UriPath, Skill] = {}
     for skill in snapshot.everything:
         name = published_name(skill)
         if name is None:
             continue
-        above = _directories(skill)
-        if above is None:
-            told = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_TELLING_CHARACTERS]
-            path: UriPath = (f"{labels[skill.root]}-other", told, name)
+        directories = _directories(skill)
+        if directories is None:
+            digest = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_HASH_CHARACTERS]
+            path: UriPath = (f"{labels[skill.root]}-other", digest, name)
         else:
-            path = (labels[skill.root], *(above[:-1] if above and above[-1] == name else above), name)
-        placed[path] = skill
-    return dict(sorted(placed.items()))
+            parents = directories[:-1] if directories and directories[-1] == name else directories
+            path = (labels[skill.root], *parents, name)
+        skills[path] = skill
+    return dict(sorted(skills.items()))
 
 
 def _labels(roots: Iterable[SkillRoot]) -> dict[str, str]:
-    """Return what a root's skills have first in their URIs: its source, with a number from the second of one on."""
+    """Return the first URI segment for each root: its source, with a number from the second root of a source on."""
     labels: dict[str, str] = {}
     count: Counter[str] = Counter()
     for root in roots:
@@ -88,34 +89,34 @@ def _labels(roots: Iterable[SkillRoot]) -> dict[str, str]:
 
 
 def _directories(skill: Skill) -> UriPath | None:
-    """Return the names that lead from its root to the skill; None where a link does, or one of them fits no URI."""
+    """Return the directories from its root to the skill; None for a symlinked skill or a name invalid in a URI."""
     if skill.directory == skill.root:
         return ()
-    above = os.path.join(skill.root, "")
-    if not skill.directory.startswith(above):
+    prefix = os.path.join(skill.root, "")
+    if not skill.directory.startswith(prefix):
         return None
-    names = tuple(skill.directory[len(above) :].split(os.sep))
-    return names if all(map(_fits, names)) else None
+    names = tuple(skill.directory[len(prefix) :].split(os.sep))
+    return names if all(map(_is_valid_segment, names)) else None
 
 
 def build_uri(path: Iterable[str]) -> str:
-    """Return the URI of these segments: a skill's, a directory's or a file's. A directory's ends without a slash."""
+    """Return the URI with these segments, of a skill, a directory or a file. It never ends with a slash."""
     return SCHEME + "/".join(quote_from_bytes(os.fsencode(segment), safe="") for segment in path)
 
 
 def parse_uri(uri: str) -> UriPath | None:
-    """Return the segments of a URI, or None where it is none of ours, or longer than any of ours can be."""
+    """Return the segments of a URI, or None if it is not a valid `skill://` URI or is too long to be one of ours."""
     if not uri.startswith(SCHEME) or len(uri) > MAX_URI_CHARACTERS or "?" in uri or "#" in uri:
         return None
     try:
         segments = tuple(os.fsdecode(unquote_to_bytes(part)) for part in uri[len(SCHEME) :].split("/"))
     except UnicodeError:
-        return None  # half of a character
-    return segments if all(map(_fits, segments)) else None
+        return None  # a percent-encoded lone surrogate
+    return segments if all(map(_is_valid_segment, segments)) else None
 
 
-def _fits(segment: str) -> bool:
-    # Hosts take such names for something else than a name, encoded or not.
+def _is_valid_segment(segment: str) -> bool:
+    # Hosts treat such segments as path syntax, even if they are percent-encoded.
     return segment not in ("", ".", "..") and "/" not in segment and "\\" not in segment
 
 

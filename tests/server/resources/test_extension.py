@@ -131,7 +131,7 @@ def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list
             }
             adapted = {uri: skill["_meta"]["io.skillhub/adapted"] for uri, skill in skills.items() if "_meta" in skill}
             assert adapted == {
-                "skill://hub/lasting/SKILL.md": ["description: written so that every parser reads it alike"],
+                "skill://hub/lasting/SKILL.md": ["description: rewritten so that all YAML parsers agree"],
                 "skill://hub/wild/wild-name/SKILL.md": ["name: 'wild-name' instead of 'Wild Name!'"],
             }
             # Not listed, and served to a client that knows its URI.
