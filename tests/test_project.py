@@ -1,4 +1,4 @@
-"""Which project a working directory belongs to, and what lies between the two."""
+"""The project of a working directory, and the directories from its root down."""
 
 from __future__ import annotations
 

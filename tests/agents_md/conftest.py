@@ -1,4 +1,4 @@
-"""A project with AGENTS.md to write, and mtimes that a test chooses."""
+"""A project in which tests write AGENTS.md files with given mtimes."""
 
 from __future__ import annotations
 

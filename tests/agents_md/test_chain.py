@@ -1,4 +1,4 @@
-"""The first load: order, bounds, and files that are no good."""
+"""The initial load of AGENTS.md: order, limits, and unusable files."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_one_budget_runs_over_all_files_and_the_nearest_is_not_starved(repo: Pat
 
 @pytest.mark.acceptance("S1-14")
 @given(sizes=st.lists(st.integers(0, 5_000), max_size=8), budget=st.integers(0, 10_000))
-def test_shares_keep_the_budget_give_nobody_too_much_and_starve_nobody(sizes: list[int], budget: int) -> None:
+def test_shares_keep_the_budget_give_no_file_too_much_or_too_little(sizes: list[int], budget: int) -> None:
     shares = fair_shares(sizes, budget)
     assert sum(shares) <= budget
     assert all(share <= size for share, size in zip(shares, sizes, strict=True))

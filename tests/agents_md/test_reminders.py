@@ -1,4 +1,4 @@
-"""The texts of seed 001, byte for byte where the seed shows them."""
+"""The texts about AGENTS.md, byte for byte as clients expect them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillhub_mcp.agents_md.reminders import (
 )
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 
-# Seed 001 §5.2, §11.2 and §11.3.
+# The texts that clients expect.
 INITIAL = seeds_example("agents-context")
 PATHS = seeds_example("agents-resolve-paths")
 RESUME = seeds_example("session-resume-diff")

@@ -1,4 +1,4 @@
-"""One session's AGENTS.md: the root, the first load, later paths, and what a resumed session is told."""
+"""One session's AGENTS.md: the root, the initial load, later paths, and the reminder on resuming."""
 
 from __future__ import annotations
 
@@ -232,14 +232,14 @@ def test_a_directory_that_is_none_is_told_and_one_that_was_deleted_is_survived(
 def test_many_threads_are_told_of_a_file_once(repo: Path, write: Write) -> None:
     write("a")
     one = resolver(repo)
-    told: list[str] = []
+    resolved: list[str] = []
 
     def ask() -> None:
-        told.extend(found(one, "a/x"))
+        resolved.extend(found(one, "a/x"))
 
     threads = [threading.Thread(target=ask) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert told == ["a/AGENTS.md"]
+    assert resolved == ["a/AGENTS.md"]

@@ -1,4 +1,4 @@
-"""Seed 001's types: what they take, what they refuse, and their JSON Schema."""
+"""The types of the AGENTS.md tools: accepted and refused values, and their JSON Schema."""
 
 from __future__ import annotations
 

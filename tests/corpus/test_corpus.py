@@ -1,4 +1,4 @@
-"""Two thousand real skills: each is served, shadowed, or refused with a reason, and nothing of them is lost."""
+"""Two thousand real skills: each is served, shadowed, or refused with a reason; none is lost."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_each_shadowed_skill_names_a_winner_of_its_name_that_is_served(seen: Sca
 
 
 def test_no_diagnostic_names_a_line_that_is_not_there(seen: Scan, files: dict[str, bytes]) -> None:
-    told = 0
+    with_lines = 0
     for directory, entry in seen.memory.items():
         lines = files[directory].count(b"\n") + 1
         for diagnostic in entry.diagnostics:
-            told += diagnostic.line is not None
+            with_lines += diagnostic.line is not None
             assert diagnostic.line is None or 1 <= diagnostic.line <= lines
-    assert told > 1_000
+    assert with_lines > 1_000
 
 
 def test_each_unknown_key_stands_on_the_line_that_is_named(seen: Scan, files: dict[str, bytes]) -> None:

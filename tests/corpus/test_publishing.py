@@ -1,4 +1,4 @@
-"""Two thousand real skills: each is published in a form that strict hosts take, and reads as its entry says."""
+"""Two thousand real skills: each is published in a form that strict hosts accept, with the bytes of its entry."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_what_is_told_of_an_adapted_skill_names_what_its_author_wrote(published:
         written = parse(content).values or {}
         if document.changes and not any(change.startswith("the ") for change in document.changes):
             changed = {key for key, value in _typed(content).items() if document.frontmatter.get(key) != value}
-            told = ", ".join(change.partition(":")[0] for change in document.changes)
-            assert all(key in told for key in changed), (skill.directory, changed, document.changes)
+            changed_keys = ", ".join(change.partition(":")[0] for change in document.changes)
+            assert all(key in changed_keys for key in changed), (skill.directory, changed, document.changes)
         assert set(document.frontmatter) <= {"name", *written}, skill.directory
 
 
@@ -82,5 +82,5 @@ def test_every_entry_is_one_that_a_strict_client_takes(skills: dict[Segments, Sk
             {"uri": build_uri((*path, *file.path.split("/"))), "digest": file.digest, "size": file.size}
             for file in entry.files
         ]
-        told = {"uri": build_uri(skill_file(path)), "frontmatter": entry.frontmatter, "resources": files}
-        StrictSkill.model_validate_json(json.dumps(told))
+        published = {"uri": build_uri(skill_file(path)), "frontmatter": entry.frontmatter, "resources": files}
+        StrictSkill.model_validate_json(json.dumps(published))

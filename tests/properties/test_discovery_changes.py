@@ -1,4 +1,4 @@
-"""Whatever happens to a tree of skills: what named changes come to is what a whole look would have found."""
+"""A walk over named changes finds the same as a full walk, whatever happens to the tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from skillhub_mcp.skills.scanner import ReadDepth, scan
 NAMES = ("a", "b", ".hidden", "node_modules", "link")
 DEPTH = 3
 PLACES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=DEPTH).map("/".join)
-# Through a link that no walk follows, a file could be written outside every root, of which nobody is told.
+# Through a link that no walk follows, a file could be written outside every root, of which no event is sent.
 SEEN = PLACES.filter(lambda place: not {".hidden", "node_modules"} & set(place.split("/")))
 DEEDS = st.one_of(
     st.tuples(st.just("write"), PLACES, st.sampled_from(("one", "two", "Wild Name", "one\nversion: 2"))),
@@ -67,7 +67,7 @@ def _done(deed: tuple[str, str, str], top: Path, clock: list[int]) -> Path:
         if what != "remove" and not os.path.lexists(place) and place.parent.is_dir():
             place.symlink_to(top / how)
         return place
-    # Outside every root only what is known already counts: of a new file there, nobody can know who links to it.
+    # Outside every root only what is known already counts: a new file there may be linked from anywhere.
     file = (top / "store" / where if what == "store" else place) / "SKILL.md"
     if what == "write" or (what == "store" and file.is_file()):
         put(file.parent, how, clock)

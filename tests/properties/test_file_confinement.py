@@ -1,4 +1,4 @@
-"""Whatever path is asked for, only the skill's own files come back; whatever a file holds, its parts make it up."""
+"""Any path reads only the skill's own files, and the chunks of a file join to its bytes."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(skill: Path, pa
     try:
         answer = read_file(skill, path, skill="a", limits=ReadLimits(max_bytes=1_000), opener=opener)
     except SkillHubError as error:
-        told = f"{error.message} {error.hint} {error.facts}"
+        text = f"{error.message} {error.hint} {error.facts}"
     else:
         assert answer.content in OWN
         return
-    assert SECRET not in told
+    assert SECRET not in text
 
 
 @given(path=JOINED | ANYTHING)

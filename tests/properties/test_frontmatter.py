@@ -1,4 +1,4 @@
-"""Whatever a SKILL.md holds, taking it apart ends, says something, and keeps what was written."""
+"""Parsing any SKILL.md ends, reports what is wrong, and preserves the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the values are: names keep their alphabet, allowed tools lose no character, reading never raises."""
+"""For any values: names keep their alphabet, allowed tools lose no character, and parsing never raises."""
 
 from __future__ import annotations
 

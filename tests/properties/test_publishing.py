@@ -1,4 +1,4 @@
-"""Whatever a frontmatter holds, hosts read what its entry says; whatever the tree, a URI is one skill's."""
+"""Hosts read any frontmatter as its entry says, and in any tree a URI belongs to one skill."""
 
 from __future__ import annotations
 
@@ -266,8 +266,8 @@ def test_a_strict_client_takes_every_entry(content: bytes) -> None:
     assert isinstance(document, PublishedDocument)
     uri = "skill://hub/demo/SKILL.md"
     resources = [{"uri": uri, "digest": f"sha256:{'0' * 64}", "size": len(document.content)}]
-    told = {"uri": uri, "frontmatter": dict(document.frontmatter), "resources": resources}
-    StrictSkill.model_validate_json(json.dumps(told))
+    entry = {"uri": uri, "frontmatter": dict(document.frontmatter), "resources": resources}
+    StrictSkill.model_validate_json(json.dumps(entry))
 
 
 SEGMENTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\"), min_size=1, max_size=8).filter(
@@ -350,10 +350,10 @@ def test_no_two_skills_share_a_uri_or_a_part_of_one_and_none_moves_for_another(
 ) -> None:
     skills = skills_of(tree)
     paths = paths_of(skills)
-    told = set(paths.values())
-    assert len(told) == len(paths)
-    for path in told:
+    known = set(paths.values())
+    assert len(known) == len(paths)
+    for path in known:
         assert parse_uri(build_uri(path)) == path
-        assert not any(path[:length] in told for length in range(1, len(path)))
+        assert not any(path[:length] in known for length in range(1, len(path)))
     rest = [skill for skill in skills if data.draw(st.booleans())]
     assert paths_of(rest).items() <= paths.items()

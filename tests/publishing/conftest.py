@@ -1,4 +1,4 @@
-"""What the tests of publishing share: time that has passed."""
+"""Shared by the publishing tests: files whose stamps are old enough to be trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishers for tests, made the way the program makes them: from an environment, over real files."""
+"""Publishers for tests, built from an environment over real files, as in the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entry says what is served of a skill: every file once, with the size and the digest of its bytes as they are."""
+"""An entry lists every served file of a skill with the size and digest of its current bytes."""
 
 from __future__ import annotations
 

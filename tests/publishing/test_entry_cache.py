@@ -1,4 +1,4 @@
-"""Entries outlive the process; whatever becomes of their file, nothing is lost but the time to make them again."""
+"""Cached entries outlive the process; damage to the file only costs the time to compute them again."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_more_than_one_question_can_hold_are_found(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"this is no database", b"SQLite format 3\0" + b"\xff" * 4_000])
-def test_a_damaged_file_is_made_anew(path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_created_again(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     for expected in ({}, {"/a": ENTRY}):
@@ -104,7 +104,7 @@ def test_a_damaged_file_is_made_anew(path: Path, content: bytes) -> None:
             cache.put({"/a": ENTRY})
 
 
-def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(path: Path) -> None:
+def test_a_file_that_is_damaged_while_it_is_open_is_created_again(path: Path) -> None:
     with kept_in(path) as cache:
         cache.put({f"/{number}": ENTRY for number in range(500)})
         with path.open("r+b") as file:
@@ -119,7 +119,7 @@ def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(path: Path) -> Non
         assert cache.get(["/a"]) == {"/a": ENTRY}
 
 
-def test_a_file_of_another_form_is_made_anew(path: Path) -> None:
+def test_a_file_of_another_form_is_created_again(path: Path) -> None:
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE entries (something TEXT)")

@@ -1,4 +1,4 @@
-"""A SKILL.md that keeps every rule is published as it is; another says the same in the specification's form."""
+"""A conforming SKILL.md is published unchanged; any other is rewritten in the specification's form."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_breaks_a_rule_is_written_in_the_specifications_form_and_told(
 ) -> None:
     document = of(extra)
     assert document.frontmatter.get(key) == value
-    assert any(change in told for told in document.changes), document.changes
+    assert any(change in reported for reported in document.changes), document.changes
     assert as_a_host_reads_it(document) == document.frontmatter
     assert document.content.endswith(f"---\n{BODY}".encode())
 
@@ -218,14 +218,14 @@ def test_a_document_that_was_adapted_needs_no_more_of_it() -> None:
         ('"\\U0001F9EA"', "🧪"),
     ],
 )
-def test_every_text_comes_through_being_written_anew(value: str, text: str) -> None:
+def test_every_text_comes_through_being_rewritten(value: str, text: str) -> None:
     document = of(f"force: 012\nkey: {value}\n")
     assert document.frontmatter["key"] == text
     for loader in (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         assert yaml.load(document.content.split(b"---\n")[1], Loader=loader) == document.frontmatter
 
 
-def test_numbers_come_through_being_written_anew() -> None:
+def test_numbers_come_through_being_rewritten() -> None:
     numbers = ["0", "-7", "1.10", "123456789012345", "0.0001", "123456789012345.5", "3.141592653589793", "0.00001"]
     document = of("force: 012\nnumbers: [" + ", ".join(numbers) + "]\n")
     assert as_a_host_reads_it(document) == document.frontmatter

@@ -1,4 +1,4 @@
-"""A frontmatter is typed where all parsers agree on its type, and doubted where some read it otherwise."""
+"""A value is typed if all YAML parsers agree on it, and doubtful otherwise."""
 
 from __future__ import annotations
 

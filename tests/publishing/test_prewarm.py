@@ -1,4 +1,4 @@
-"""Entries are made as soon as the skills are known, so that nobody who asks has to wait, and forgotten with them."""
+"""Entries are computed as soon as the skills are known, so that no request waits, and deleted with the skills."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_entry_of_every_skill_is_made_once_listed_or_not(
         assert publisher.prepare() == 0
 
 
-def test_only_what_changed_is_made_anew_and_what_is_gone_is_forgotten(
+def test_only_what_changed_is_computed_again_and_what_is_removed_is_deleted(
     hub_environment: Environment, write_skill: SkillWriter, later: Later
 ) -> None:
     stays, changes, goes = (write_skill(name) for name in ("stays", "changes", "goes"))
@@ -114,7 +114,7 @@ def test_preparing_stops_when_it_is_told_and_goes_on_the_next_time(
         assert len(names(hub_environment)) == 205
 
 
-def test_a_hostile_skill_holds_up_nobody_else(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_hostile_skill_does_not_delay_others(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("honest")
     write_skill("digits", frontmatter=f"name: digits\ndescription: d\nversion: {'9' * 50_000}")
     write_skill("keys", frontmatter="name: keys\ndescription: d\n" + "\n".join(f"k{n}: {n}.{n}" for n in range(4_000)))
@@ -124,16 +124,16 @@ def test_a_hostile_skill_holds_up_nobody_else(hub_environment: Environment, writ
     write_skill("many", files={f"{number}/{number}.txt": "x" for number in range(600)})
     with publishing(hub_environment) as (publisher, _):
         publisher.prepare()
-        told = {one.skill.name: one.withheld for one in publisher.publications()}
-        assert told["many"] is not None
-        assert {name for name, withheld in told.items() if withheld is None} == {
+        withheld_by_name = {one.skill.name: one.withheld for one in publisher.publications()}
+        assert withheld_by_name["many"] is not None
+        assert {name for name, withheld in withheld_by_name.items() if withheld is None} == {
             "honest",
             "digits",
             "keys",
             "deep",
             "bomb",
         }
-        assert {skill.path[-1] for skill in publisher.page().skills} == set(told) - {"many"}
+        assert {skill.path[-1] for skill in publisher.page().skills} == set(withheld_by_name) - {"many"}
 
 
 # The thread
@@ -151,7 +151,7 @@ class Watched(Publisher):
         try:
             if self.fails_next:
                 self.fails_next = False
-                raise RuntimeError("nobody foresaw this")
+                raise RuntimeError("an unexpected failure")
             return super().prepare(stop=stop)
         finally:
             self.done.release()
@@ -192,7 +192,7 @@ def test_the_thread_prepares_at_the_start_and_after_every_change(
     assert [thread.name for thread in threading.enumerate() if thread.name == "skillhub-publish"] == []
 
 
-def test_the_thread_outlives_a_failure_that_nobody_foresaw(
+def test_the_thread_outlives_an_unexpected_failure(
     hub_environment: Environment, write_skill: SkillWriter, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_skill("a")
@@ -202,7 +202,7 @@ def test_the_thread_outlives_a_failure_that_nobody_foresaw(
         assert publisher.done.acquire(timeout=60)
         write_skill("b")
         wait_for({"a", "b"}, publisher, hub_environment)
-    assert "nobody foresaw this" in caplog.text
+    assert "an unexpected failure" in caplog.text
 
 
 def test_closing_before_the_start_leaves_nothing_behind(hub_environment: Environment) -> None:
@@ -212,7 +212,7 @@ def test_closing_before_the_start_leaves_nothing_behind(hub_environment: Environ
         assert [thread.name for thread in threading.enumerate() if thread.name == "skillhub-publish"] == []
 
 
-def test_an_entry_that_is_kept_under_another_name_is_made_anew(
+def test_an_entry_that_is_kept_under_another_name_is_computed_again(
     hub_environment: Environment, write_skill: SkillWriter, later: Later
 ) -> None:
     skill = write_skill("demo")

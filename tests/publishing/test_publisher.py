@@ -1,4 +1,4 @@
-"""What hosts get that read skills natively: what this server offers and nothing else, as its files are now."""
+"""Hosts that read skills natively get the available skills, and nothing else, with their current files."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ def test_a_file_says_its_media_type_and_is_text_only_where_that_keeps_its_bytes(
         read = publisher.content(f"skill://hub/demo/{quote(path)}")
         assert (read.resource.media_type, read.is_text) == (media_type, is_text)
         # A directory's listing says the same of it as reading it.
-        told = publisher.children(f"skill://hub/demo/{quote(path)}".rpartition("/")[0])
-        assert next(one for one in told if one.uri == read.resource.uri) == read.resource
+        children = publisher.children(f"skill://hub/demo/{quote(path)}".rpartition("/")[0])
+        assert next(one for one in children if one.uri == read.resource.uri) == read.resource
 
 
 def test_an_adapted_skill_is_read_as_its_entry_says(hub_environment: Environment, write_skill: SkillWriter) -> None:
@@ -246,14 +246,14 @@ def test_a_file_that_changed_since_it_was_listed_is_read_as_it_is_and_its_new_di
         os.utime(skill / "a.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
         assert publisher.content("skill://hub/demo/a.txt").content == b"two"
         after = publisher.skill("skill://hub/demo/SKILL.md").entry
-        told = after.file("a.txt")
-        assert told is not None
-        assert told.digest == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
-        assert told != before.file("a.txt")
+        file = after.file("a.txt")
+        assert file is not None
+        assert file.digest == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
+        assert file != before.file("a.txt")
         assert after.file("SKILL.md") == before.file("SKILL.md")
 
 
-def test_reading_finds_what_no_stamp_shows_and_mends_the_entry(
+def test_reading_finds_what_no_stamp_shows_and_fixes_the_entry(
     hub_environment: Environment, write_skill: SkillWriter, later: Later
 ) -> None:
     skill = write_skill("demo", files={"a.txt": "one"})
@@ -365,12 +365,12 @@ def test_a_directory_says_what_lies_directly_in_it(hub_environment: Environment,
     write_skill("demo", "Does it.", files=dict(FILES))
     base = "skill://hub/demo"
     with publishing(hub_environment) as (publisher, _):
-        told = {child.name: (child.uri, child.media_type) for child in publisher.children(base)}
-        assert set(told) == {*(path for path in FILES if "/" not in path), "demo", "docs", "nested"}
-        assert told["docs"] == (f"{base}/docs", "inode/directory")
-        assert told["nested"] == (f"{base}/nested", "inode/directory")
-        assert told["demo"] == (f"{base}/SKILL.md", "text/markdown")
-        assert told["every byte.bin"] == (f"{base}/every%20byte.bin", "application/octet-stream")
+        children = {child.name: (child.uri, child.media_type) for child in publisher.children(base)}
+        assert set(children) == {*(path for path in FILES if "/" not in path), "demo", "docs", "nested"}
+        assert children["docs"] == (f"{base}/docs", "inode/directory")
+        assert children["nested"] == (f"{base}/nested", "inode/directory")
+        assert children["demo"] == (f"{base}/SKILL.md", "text/markdown")
+        assert children["every byte.bin"] == (f"{base}/every%20byte.bin", "application/octet-stream")
         (skill_file,) = (child for child in publisher.children(base) if child.name == "demo")
         assert skill_file.description == "Does it."
         assert [child.uri for child in publisher.children(f"{base}/docs")] == [
@@ -488,7 +488,7 @@ def test_rules_that_cannot_be_understood_let_nothing_through(
                 ask()
 
 
-# What is told besides
+# Further reports
 
 
 def test_resources_have_the_name_and_the_description_of_their_frontmatter(

@@ -1,4 +1,4 @@
-"""Each skill has one URI, which says where it lies and stays the same whatever other skills come or go."""
+"""Each skill has one URI, which reflects its location and does not depend on other skills."""
 
 from __future__ import annotations
 
@@ -128,15 +128,15 @@ def test_a_linked_skill_has_a_uri_that_no_directory_of_the_root_can_have(
     plain = write_skill("a")
     found = uris(hub)
     assert found[str(plain)] == "skill://hub/a"
-    told = [found[str(one)] for one in linked]
-    assert all(uri.startswith("skill://hub-other/") for uri in told)
-    assert [uri.rpartition("/")[2] for uri in told] == ["a", "b", "a"]
-    assert len(set(told)) == 3
+    linked_uris = [found[str(one)] for one in linked]
+    assert all(uri.startswith("skill://hub-other/") for uri in linked_uris)
+    assert [uri.rpartition("/")[2] for uri in linked_uris] == ["a", "b", "a"]
+    assert len(set(linked_uris)) == 3
     # Nothing but where it lies makes its URI: neither the link's name nor other skills.
     for number in range(3):
         (skills_dir / f"link-{number}").unlink()
     os.symlink(linked[0], skills_dir / "renamed")
-    assert uri_in(hub, linked[0]) == told[0]
+    assert uri_in(hub, linked[0]) == linked_uris[0]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a backslash separates there")

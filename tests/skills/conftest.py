@@ -1,4 +1,4 @@
-"""What the tests of the skills layer share: one SKILL.md from a header, and one look at a directory."""
+"""Shared by the tests of skills: parsing one header, and scanning a directory."""
 
 from __future__ import annotations
 

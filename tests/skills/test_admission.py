@@ -1,4 +1,4 @@
-"""Which violations keep a skill out, for each kind of reader: the same file, judged anew by each."""
+"""The violations that exclude a skill, for each consumer of the same file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skillhub_mcp.skills.scanner import scan_from_cache
 READERS = {
     "lenient": LENIENT,
     "strict": STRICT,
-    "codelia": AGENT_CONTEXT,
+    "agent-context": AGENT_CONTEXT,
     "registry-lenient": REGISTRY_LENIENT,
     "registry-strict": REGISTRY_STRICT,
 }
@@ -47,7 +47,7 @@ def who_refuses(header: str, *, directory_name: str = "a") -> dict[str, set[str]
     return {name: rules for name, rules in judged.items() if rules}
 
 
-def test_a_skill_that_keeps_to_the_specification_is_refused_by_nobody() -> None:
+def test_a_skill_that_keeps_to_the_specification_is_refused_by_no_consumer() -> None:
     assert who_refuses("name: a\ndescription: Does it.\nlicense: MIT\nmetadata:\n  version: '1'") == {}
 
 
@@ -60,18 +60,21 @@ def test_a_skill_that_keeps_to_the_specification_is_refused_by_nobody() -> None:
             {
                 "lenient": {"description-missing"},
                 "strict": {"description-missing"},
-                "codelia": {"description-missing"},
+                "agent-context": {"description-missing"},
                 "registry-strict": {"description-missing"},
             },
         ),
         (
             "description: b",
-            {"strict": {"name-missing"}, "codelia": {"name-missing"}, "registry-strict": {"name-missing"}},
+            {"strict": {"name-missing"}, "agent-context": {"name-missing"}, "registry-strict": {"name-missing"}},
         ),
         ("name: a\ndescription: b\nversion: 1", {"strict": {"key-unknown"}}),
         ("name: a\ndescription: Use: now", {"strict": {"yaml-repaired"}}),
-        ("name: b\ndescription: b", {"strict": {"name-directory"}, "codelia": {"name-directory"}}),
-        (f"name: a\ndescription: {'x' * 1_025}", {"strict": {"description-length"}, "codelia": {"description-length"}}),
+        ("name: b\ndescription: b", {"strict": {"name-directory"}, "agent-context": {"name-directory"}}),
+        (
+            f"name: a\ndescription: {'x' * 1_025}",
+            {"strict": {"description-length"}, "agent-context": {"description-length"}},
+        ),
         ("name: a\ndescription: <b>", {"registry-strict": {"registry-markup"}}),
     ],
 )
@@ -84,16 +87,16 @@ def test_what_cannot_be_read_is_refused_by_all(header: str) -> None:
     assert set(who_refuses(header)) == set(READERS)
 
 
-def test_a_name_outside_ascii_is_minded_by_codelia_alone() -> None:
-    assert who_refuses("name: 日本語\ndescription: b", directory_name="日本語") == {"codelia": {"name-ascii"}}
+def test_a_name_outside_ascii_is_refused_by_the_agent_context_tools_alone() -> None:
+    assert who_refuses("name: 日本語\ndescription: b", directory_name="日本語") == {"agent-context": {"name-ascii"}}
 
 
-def test_a_wild_name_is_minded_by_the_strict_and_by_codelia() -> None:
+def test_a_wild_name_is_refused_by_strict_loading_and_by_the_agent_context_tools() -> None:
     refused = who_refuses("name: A B\ndescription: b", directory_name="A B")
-    assert refused == {"strict": {"name-form"}, "codelia": {"name-form"}}
+    assert refused == {"strict": {"name-form"}, "agent-context": {"name-form"}}
 
 
-# Seed 003 §4.2
+# The strict registry
 
 
 @pytest.mark.acceptance("S3-12")
@@ -218,7 +221,7 @@ def test_one_scan_serves_every_reader(look: Looker, write_skill: SkillWriter) ->
     assert served(REGISTRY_STRICT) == ["plain", "unknown"]
 
 
-def test_a_reader_refuses_by_rules_that_exist_and_whoever_is_strict_refuses_the_unusable() -> None:
+def test_every_admission_refuses_by_existing_rules_and_refuses_the_unusable() -> None:
     unusable = {rule.id for rule in RULES.values() if rule.refuses}
     for name, reader in READERS.items():
         assert reader.refusing <= set(RULES)

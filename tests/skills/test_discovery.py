@@ -1,4 +1,4 @@
-"""The walk: what is found below a root, what is passed over, and that every failure to look is told."""
+"""The walk: the files found below a root, the skipped paths, and a problem for every unreadable path."""
 
 from __future__ import annotations
 
@@ -237,9 +237,9 @@ def test_a_directory_that_may_not_be_read_is_told_and_does_not_hide_its_neighbou
                 (top / closed).chmod(0o755)
         found, problems = json.loads(ran.stdout)
     assert found == ["skill"]
-    told = {os.path.relpath(path, top): reason for path, reason in problems}
-    assert set(told) >= {"closed", "into-closed"}
-    assert set(told.values()) == {"Permission denied"}
+    reasons = {os.path.relpath(path, top): reason for path, reason in problems}
+    assert set(reasons) >= {"closed", "into-closed"}
+    assert set(reasons.values()) == {"Permission denied"}
 
 
 def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reading and listing a skill's files: real files, real links, real neighbours that must stay out of reach."""
+"""Reading and listing a skill's files, with real files, links, and neighbours that must stay out of reach."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def test_the_media_type_comes_from_the_name(skill: Path, name: str, content: byt
 def test_a_hostile_path_is_refused(skill: Path, hostile: Hostile, opener: Opener) -> None:
     with pytest.raises(PathNotAllowed) as refusal:
         read(skill, hostile.path, opener=opener)
-    told = json.dumps([refusal.value.message, dict(refusal.value.facts)], ensure_ascii=False)
-    assert told.encode("utf-8")
-    assert len(told) < 1_000
-    assert SECRET not in told
+    error = json.dumps([refusal.value.message, dict(refusal.value.facts)], ensure_ascii=False)
+    assert error.encode("utf-8")
+    assert len(error) < 1_000
+    assert SECRET not in error
 
 
 @pytest.mark.acceptance("S2-29")
@@ -556,7 +556,7 @@ def test_a_very_deep_tree_is_listed_as_far_as_it_can_be_read(skill: Path) -> Non
 
 
 def flipping(place: Path, one: Path, other: Path, stop: threading.Event) -> None:
-    """Let `place` be now `one`, now `other`, until told to stop."""
+    """Let `place` be now `one`, now `other`, until stopped."""
     while not stop.is_set():
         for current in (one, other):
             os.rename(current, place)

@@ -1,4 +1,4 @@
-"""Taking a SKILL.md apart: what is text stays text, what is odd is reported at its line, nothing raises or hangs."""
+"""Parsing SKILL.md: text stays text, problems are reported at their lines, nothing raises or hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small loader of seed 004: names at once, bodies when they are asked for, and no file that stops the others."""
+"""`SkillLoader`: names at once, bodies on request, and no file that prevents loading the others."""
 
 from __future__ import annotations
 

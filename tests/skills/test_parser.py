@@ -1,4 +1,4 @@
-"""Frontmatter values become a skill, leniently: what is unusual is noted, and only what cannot be served is refused."""
+"""Lenient parsing: unusual values are reported, and only unusable skills are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 003's registry: what it takes, what it says of the rest, and that it reads no more than it must."""
+"""The registry: the skills it accepts, its report on the others, and that it reads no more than it must."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_root_that_is_missing_does_not_stop_the_others(
     index = build(str(tmp_path / "missing"), str(tmp_path / "skills"))
     assert names(index) == ["here"]
     assert [(root.exists, root.found) for root in index.report.roots] == [(False, 0), (True, 1)]
-    # Someone set that one: it is not an error, but it is told.
+    # This root was configured: that it is missing is reported, but is not an error.
     assert index.report.ignored_counts == {"cannot be looked into": 1}
 
 
@@ -643,7 +643,7 @@ def library(write_skill: SkillWriter, written_at: MtimeSetter, skills_dir: Path)
     return registry
 
 
-def as_built_anew(registry: Registry) -> None:
+def assert_same_as_rebuilt(registry: Registry) -> None:
     """Assert that a full refresh finds what a new registry finds."""
     refreshed, fresh = registry.refresh_index(), Registry(registry.roots).build_index()
     assert refreshed.skills == fresh.skills
@@ -663,7 +663,7 @@ def test_a_refresh_finds_the_new_the_other_and_the_gone_without_a_restart(
     index = library.refresh_index()
     assert names(index) == ["inner", "new", "one"]
     assert index.skills[2].description == "Other words."
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25", "S3-38")
@@ -691,7 +691,7 @@ def test_a_change_anywhere_in_a_skill_is_a_change_of_the_skill_and_nothing_else_
         "one": "Other words.",
         "two": "Does one thing well. Use when that thing is wanted.",
     }
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25")
@@ -703,7 +703,7 @@ def test_a_new_skill_is_found_by_its_file_its_directory_or_one_above(
     write_skill("newer", directory="far/away/newer")
     index = library.refresh_index([str(skills_dir / named)])
     assert names(index) == ["inner", "new" if named.startswith("new") else "newer", "one", "two"]
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25")
@@ -725,7 +725,7 @@ def test_what_is_gone_goes(removed: str, named: str, left: list[str], library: R
     else:
         target.unlink()
     assert names(library.refresh_index([str(skills_dir / named)])) == left
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25")
@@ -734,7 +734,7 @@ def test_a_whole_root_may_be_named_or_go(library: Registry, write_skill: SkillWr
     assert names(library.refresh_index([str(skills_dir)])) == ["inner", "new", "one", "two"]
     shutil.rmtree(skills_dir)
     assert names(library.refresh_index([str(skills_dir)])) == []
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25")
@@ -765,7 +765,7 @@ def test_paths_that_are_no_skills_change_nothing(
     )
     assert index.report.digest == before.digest
     assert names(index) == ["inner", "one", "two"]
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25")
@@ -783,7 +783,7 @@ def test_a_skill_that_appears_above_others_takes_their_place(
     assert names(library.refresh_index([str(skills_dir / "category" / "SKILL.md")])) == ["category", "one", "two"]
     (skills_dir / "category" / "SKILL.md").unlink()
     assert names(library.refresh_index([str(skills_dir / "category" / "SKILL.md")])) == ["inner", "one", "two"]
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 @pytest.mark.acceptance("S3-25")
@@ -823,7 +823,7 @@ def test_a_skill_that_is_linked_in_is_refreshed_and_goes_with_its_link(
     assert names(library.refresh_index([str(link)])) == ["inner", "one", "other", "two"]
     link.unlink()
     assert names(library.refresh_index([str(link)])) == ["inner", "one", "two"]
-    as_built_anew(library)
+    assert_same_as_rebuilt(library)
 
 
 def test_the_first_refresh_of_all_looks_everywhere(write_skill: SkillWriter, skills_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""What seed 003 calls an index, made of a snapshot: entries, conflicts and counts, narrowed by source and by choice."""
+"""The registry index of a snapshot: entries, conflicts and counts, restricted by source and by filter."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_an_index_of_a_snapshot_is_plain_frozen_values(two_roots: Snapshot) -> N
     assert hash(index.skills) == hash(build_registry_index(two_roots).skills)
     with pytest.raises(dataclasses.FrozenInstanceError):
         index.skills[0].name = "x"  # type: ignore[misc]  # that it is frozen is what is tried
-    # How it looks anew is no part of what it says.
+    # The refresh function is not part of the value.
     assert dataclasses.replace(index, refresh=lambda _: index) == index
     assert "again" not in repr(index)
 

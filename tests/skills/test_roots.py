@@ -1,4 +1,4 @@
-"""Roots: in order, each real directory once, at the places that were chosen and no other."""
+"""Roots: in order, each real directory once, for the chosen places only."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_home_directory_and_relative_paths_are_resolved(tmp_path: Path, monk
     )
 
 
-# The places of DECISIONS 7
+# The places, in order of priority
 
 
 @pytest.fixture

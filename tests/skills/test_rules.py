@@ -1,4 +1,4 @@
-"""Every rule is broken by its example, which is reported under its name, and kept by the other, which is silent."""
+"""Every rule is reported for its violating example and not for its conforming one."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_example_that_keeps_a_rule_is_served_without_a_word(
 
 
 @pytest.mark.parametrize("rule_id", RULES)
-def test_a_rule_says_what_should_be_and_what_mends_it(rule_id: str) -> None:
+def test_a_rule_has_a_requirement_and_a_fix(rule_id: str) -> None:
     rule = RULES[rule_id]
     assert rule.id == rule_id
     assert rule.requirement
@@ -143,7 +143,7 @@ def test_a_rule_says_what_should_be_and_what_mends_it(rule_id: str) -> None:
     assert rule.severity is Severity.ERROR or not rule.refuses
 
 
-def test_a_breach_takes_everything_but_its_facts_from_the_rule() -> None:
+def test_a_violation_takes_everything_but_its_message_and_line_from_the_rule() -> None:
     found = violation("name-form", "the name is 'X'", line=2)
     rule = RULES["name-form"]
     assert (found.rule, found.severity, found.hint) == (rule.id, rule.severity, rule.fix)

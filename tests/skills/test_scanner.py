@@ -1,4 +1,4 @@
-"""Scans: what changed is read, what did not is not opened, and every SKILL.md ends up served or accounted for."""
+"""Scans: changed files are read, unchanged files are not opened, and every SKILL.md is served or reported."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def test_a_broken_file_is_remembered_as_broken_until_it_changes(
     assert (second.opened, second.changed) == (0, False)
     assert second.snapshot.report == first.snapshot.report
     write_skill("a")
-    mended = look(memory=second.memory)
-    assert (mended.changed, names(mended)) == (True, ["a"])
+    fixed = look(memory=second.memory)
+    assert (fixed.changed, names(fixed)) == (True, ["a"])
 
 
 def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(

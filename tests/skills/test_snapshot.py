@@ -1,4 +1,4 @@
-"""Which skill a name means, what lost, and a digest of it all."""
+"""The skill that a name refers to, the shadowed skills, and the digest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECOND = 1_000_000_000
 
 
 def shadowed(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """What lost and to whom, by directory name."""
+    """The shadowed skills and their winners, by directory name."""
     lost = snapshot.report.shadowed
     return [(os.path.basename(s.skill.directory), os.path.basename(s.winner.directory)) for s in lost]
 
@@ -78,7 +78,7 @@ def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skil
     assert lost.skill not in snapshot.skills
 
 
-def test_a_skill_that_is_refused_shadows_nobody(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
+def test_a_skill_that_is_refused_shadows_no_other(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     write_skill("same", root=one, directory="broken", frontmatter="name: same")
     write_skill("same", root=two, directory="sound")

@@ -1,4 +1,4 @@
-"""The names that a caller perhaps meant."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def test_no_more_names_come_than_were_asked_for() -> None:
 
 def test_names_that_differ_only_in_case_are_one_suggestion() -> None:
     assert len(near_names("pdf", ["PDF", "pdf", "Pdf"])) == 1
+
+
+def test_names_are_compared_in_their_folded_form() -> None:
+    assert near_names("ｐｄｆ", ["pdf", "docx"]) == ["pdf"]
+    assert near_names("STRASSE-MAP", ["straße-map"]) == ["straße-map"]
 
 
 def test_many_names_and_a_long_question_are_answered_at_once() -> None:

@@ -1,4 +1,4 @@
-"""Which skills a server may serve."""
+"""The filter of skills by name and category."""
 
 from __future__ import annotations
 
@@ -46,6 +46,21 @@ def test_names_decide_where_given_else_categories_else_all_are_served(
     visibility = Visibility(frozenset(names), frozenset(categories))
     assert (visibility.allows(PDF), visibility.allows(PLAIN)) == (pdf, plain)
     assert visibility.limits == bool(names or categories)
+
+
+def test_names_and_categories_are_compared_in_their_folded_form() -> None:
+    skill = replace(PDF, name="Straße Map", category="documents")
+    assert Visibility(frozenset({"STRASSE  map"})).allows(skill)
+    assert Visibility(frozenset({"straße-map"})).allows(skill)
+    assert Visibility(frozenset(), frozenset({"Ｄocuments"})).allows(skill)
+    assert not Visibility(frozenset({"strasse"})).allows(skill)
+
+
+def test_a_blank_name_or_category_allows_no_skill() -> None:
+    nameless = replace(PDF, name="!!!", category="")
+    assert nameless.alias == ""
+    assert not Visibility(frozenset({" "})).allows(nameless)
+    assert not Visibility(frozenset(), frozenset({" "})).allows(nameless)
 
 
 def test_the_setting_that_decides_is_named() -> None:

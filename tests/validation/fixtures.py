@@ -1,4 +1,4 @@
-"""For each rule a skill that breaks it and one that does not: the files of a directory, by relative path."""
+"""For each rule, a skill that violates it and one that does not: the files of a directory, by relative path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our verdict on every real skill is the reference validator's, wherever that one follows the specification."""
+"""Our verdict on every real skill equals that of skills-ref, wherever skills-ref follows the specification."""
 
 from __future__ import annotations
 

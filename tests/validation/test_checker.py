@@ -1,4 +1,4 @@
-"""Each rule is told of the skill that breaks it, at its line, and of no other."""
+"""Each rule is reported for the skill that violates it, at its line, and for no other."""
 
 from __future__ import annotations
 

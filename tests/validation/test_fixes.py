@@ -1,4 +1,4 @@
-"""What --fix mends, and that it touches nothing else."""
+"""The fixes of `validate --fix`, which change nothing else."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ MENDS: dict[str, tuple[str, bytes, bytes]] = {
 }
 
 
-def test_every_rule_that_can_be_mended_is_tried() -> None:
+def test_every_rule_that_can_be_fixed_is_tried() -> None:
     assert set(MENDS) == set(FIXABLE_RULES)
 
 
 @pytest.mark.parametrize("rule", MENDS)
-def test_a_breach_is_mended_and_every_other_byte_stays(rule: str) -> None:
+def test_a_violation_is_fixed_and_every_other_byte_stays(rule: str) -> None:
     name, before, after = MENDS[rule]
     fixed = fix(before, name)
     assert fixed.content == after
@@ -57,13 +57,13 @@ def test_line_endings_stay_what_they_are(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", MENDS)
-def test_mending_twice_changes_nothing_more(rule: str) -> None:
+def test_fixing_twice_changes_nothing_more(rule: str) -> None:
     name, _, after = MENDS[rule]
     again = fix(after, name)
     assert (again.content, again.rules) == (after, ())
 
 
-def test_several_breaches_are_mended_at_once() -> None:
+def test_several_violations_are_fixed_at_once() -> None:
     before = "\n---\nname: My Skill\ndescription: Use when: due\nmetadata:\n  skillhub:\n    category: x\n---\n"
     fixed = fix(before.encode("utf-16"), "my-skill")
     assert fixed.content.decode() == (
@@ -75,7 +75,7 @@ def test_several_breaches_are_mended_at_once() -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("one", header(name="Quite Another!")),  # which name is meant, nobody knows
+        ("one", header(name="Quite Another!")),  # the intended name is unknown
         ("one", header("version: 1.0")),  # a key may be meant for another program
         ("one", "---\nname: one\ndescription: x\nIs this the body?\n"),  # the fence could stand in two places
         ("one", "# Only a heading\n"),
@@ -106,7 +106,7 @@ _TEXT = st.text(
 
 
 @given(description=_TEXT, more=_TEXT, name=_TEXT, body=_TEXT)
-def test_whatever_is_written_mending_keeps_every_value_and_settles(
+def test_whatever_is_written_fixing_keeps_every_value_and_settles(
     description: str, more: str, name: str, body: str
 ) -> None:
     before = f"---\nname: {name}\ndescription: {description}\nlicense: {more}\n---\n{body}".encode()

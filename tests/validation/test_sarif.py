@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: what code hosts ask of a log is there, and places are relative and encoded."""
+"""SARIF 2.1.0: the log has what code hosts require, with relative and encoded locations."""
 
 from __future__ import annotations
 

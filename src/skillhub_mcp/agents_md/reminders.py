@@ -11,11 +11,11 @@ from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState, SystemReminde
 
 # The rules that a model has to know, for the initial block and the reminders to work.
 PROMPT_RULES = (
-    "The project's AGENTS.md come once, from agents_context: do not look for them again each turn.",
+    "agents_context returns the project's AGENTS.md once: do not look for them again each turn.",
     "Call agents_resolve only before you read or edit a path where you have not worked yet.",
     "Read the AGENTS.md paths that it returns yourself, when you need them, and apply them.",
     "Do not read the same path twice while it is unchanged.",
-    'Where a <system-reminder type="session.resume.diff"> stands, apply what it says first.',
+    'If there is a <system-reminder type="session.resume.diff">, apply it first.',
 )
 
 _CLOSING = re.compile(r"<(?=/agents_context\b)")

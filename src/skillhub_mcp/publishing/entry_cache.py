@@ -80,7 +80,7 @@ class EntryCache:
         try:
             return self._opened().execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            self._open_anew(error)
+            self._reopen(error)
             return []
 
     def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
@@ -90,7 +90,7 @@ class EntryCache:
             with self._opened() as transaction:
                 transaction.executemany(statement, rows)
         except sqlite3.Error as error:
-            with self._open_anew(error) as transaction:
+            with self._reopen(error) as transaction:
                 transaction.executemany(statement, rows)
 
     def _opened(self) -> sqlite3.Connection:
@@ -99,10 +99,10 @@ class EntryCache:
                 os.makedirs(os.path.dirname(self._path), exist_ok=True)
                 self._database = _open(self._path)
             except (OSError, sqlite3.Error) as error:
-                self._database = self._open_anew(error)
+                self._database = self._reopen(error)
         return self._database
 
-    def _open_anew(self, error: Exception) -> sqlite3.Connection:
+    def _reopen(self, error: Exception) -> sqlite3.Connection:
         """Replace the database after a failure: by a new file if the old one is damaged, otherwise by one in memory."""
         if self._database is not None:
             self._database.close()

@@ -64,14 +64,14 @@ def _is_one_character(content: bytes) -> bool:
         return False
 
 
-def refuse_within_character(found: bytes, behind: int, offset: int, most: int) -> None:
-    """Raise InvalidArgument if `offset`, `behind` bytes into `found`, is within a character of a text."""
+def refuse_within_character(found: bytes, lookback: int, offset: int, most: int) -> None:
+    """Raise InvalidArgument if `offset`, `lookback` bytes into `found`, is within a character of a text."""
     # Base64 of a text that starts with half a character is useless. In binary content, bytes that look like a
     # character mean nothing, so any offset is valid.
-    across = _character_across(found, behind)
+    across = _character_across(found, lookback)
     if across is not None and _text(found[across[1] :], most) is not None:
         raise InvalidArgument(
             "offset",
             f"is {offset}, which is within a character",
-            hint=f"continue with next_offset; this character starts at {offset - behind + across[0]}",
+            hint=f"continue with next_offset; this character starts at {offset - lookback + across[0]}",
         )

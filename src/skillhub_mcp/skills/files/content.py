@@ -81,7 +81,7 @@ def read_file(
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
         raise InvalidArgument("offset", f"is {offset}, which is negative", hint="start at 0")
-    behind = min(offset, LONGEST_CHARACTER - 1)
+    lookback = min(offset, LONGEST_CHARACTER - 1)
     count = max(limits.max_bytes, LONGEST_CHARACTER) + LONGEST_CHARACTER - 1
     try:
         with open_in_skill(directory, wanted, opener) as descriptor:
@@ -92,15 +92,15 @@ def read_file(
                     f"is {offset}, but the file has {size} bytes",
                     hint="start at 0 and continue with next_offset",
                 )
-            found = _read_at(descriptor, offset - behind, behind + count)
-            # The file may have grown or shrunk meanwhile.
-            size = max(os.fstat(descriptor).st_size, offset - behind + len(found) if found else 0)
+            found = _read_at(descriptor, offset - lookback, lookback + count)
+            # The file may have grown or shrunk since.
+            size = max(os.fstat(descriptor).st_size, offset - lookback + len(found) if found else 0)
     except SkillFileNotFound as error:
         error.hint = error.hint or files_hint(directory, wanted)
         raise
-    refuse_within_character(found, behind, offset, limits.max_bytes)
-    content, encoding, used = encode_chunk(found[behind:], limits.max_bytes)
-    truncated = used < len(found) - behind
+    refuse_within_character(found, lookback, offset, limits.max_bytes)
+    content, encoding, used = encode_chunk(found[lookback:], limits.max_bytes)
+    truncated = used < len(found) - lookback
     return FileContent(
         content=content,
         encoding=encoding,

@@ -1,0 +1,49 @@
+"""Writing fixes: the file keeps its mode, and a file that has changed since it was read is left alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.errors import SkillUnreadable
+from skillhub_mcp.validation import apply_fixes
+from skillhub_mcp.validation.apply_fixes import FixedFile, fix_file, write
+from skillhub_mcp.validation.checker import targets
+
+
+@pytest.fixture
+def fixed(write_skill: SkillWriter) -> FixedFile:
+    directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
+    found = fix_file(next(targets([str(directory)])))
+    assert found is not None
+    return found
+
+
+def test_the_fixed_file_replaces_the_old_one_with_its_mode(fixed: FixedFile) -> None:
+    os.chmod(fixed.path, 0o640)
+    write(fixed)
+    assert Path(fixed.path).read_bytes() == fixed.after
+    assert stat.S_IMODE(os.stat(fixed.path).st_mode) == 0o640
+    assert os.listdir(os.path.dirname(fixed.path)) == ["SKILL.md"]
+
+
+def test_a_file_that_has_changed_since_it_was_read_is_not_overwritten(fixed: FixedFile) -> None:
+    changed = fixed.before + b"One line more.\n"
+    Path(fixed.path).write_bytes(changed)
+    with pytest.raises(SkillUnreadable, match="has changed since it was read"):
+        write(fixed)
+    assert Path(fixed.path).read_bytes() == changed
+
+
+def test_a_write_that_fails_leaves_the_old_file(fixed: FixedFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(apply_fixes, "atomic_write", fail)
+    with pytest.raises(SkillUnreadable, match="No space left"):
+        write(fixed)
+    assert Path(fixed.path).read_bytes() == fixed.before
