@@ -1,1 +1,10 @@
-"""AGENTS.md files: those from the project's root to the working directory at first, others for each new path."""
+"""AGENTS.md: the files that apply at the start of a session, and later for further paths. Reads nothing outside the
+project.
+
+chain          the AGENTS.md from the project's root down to the working directory, within limits of files and bytes
+configuration  the configuration, from JSON or a file with it
+files          finding and reading one AGENTS.md, without leaving the project
+reminders      the texts: the first block, and the reminders of paths and changes
+resolver       one session: its first block, and which files a later path adds
+schema         the types: configuration, results and a session's state
+"""

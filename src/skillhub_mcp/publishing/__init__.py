@@ -1,1 +1,10 @@
-"""Publication of skills to hosts that read them natively: entries, digests and bytes (SEP-2640). No protocol code."""
+"""Published entries, for hosts that read skills natively (SEP-2640). Independent of the protocol.
+
+entries        the entry of a skill: frontmatter, and each file with size and digest
+entry_cache    entries in a SQLite file beside the index
+normalization  a SKILL.md in the specification's form, where it breaks a rule
+portable_yaml  frontmatter as JSON that every YAML parser agrees on
+prewarm        making entries in the background
+publisher      lists, entries and files by URI
+uris           `skill://` URIs
+"""
