@@ -465,10 +465,14 @@ def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
     with publishing(permissions(hub_environment)) as (publisher, _):
         assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
         assert len(publisher.children("skill://hub/demo")) == 2
-        for uri, act in (("skill://hub/demo/SKILL.md", Action.LOAD), ("skill://hub/demo/a.txt", Action.READ)):
+        asked = (
+            ("skill://hub/demo/SKILL.md", "skill_load", Action.LOAD),
+            ("skill://hub/demo/a.txt", "read_skill_file", Action.READ),
+        )
+        for uri, tool, act in asked:
             with pytest.raises(ConfirmationRequired) as raised:
                 publisher.content(uri)
-            assert raised.value.tool == act.value
+            assert raised.value.tool == tool
             assert publisher.content(uri, granted={(act, str(skill))}).content
         # Who agreed to the instructions agreed to the files that they speak of, and not the other way round.
         assert publisher.content("skill://hub/demo/a.txt", granted={(Action.LOAD, str(skill))}).content == b"a"
