@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.server.sessions import Answer, call, http_server, in_process, over_stdio
+from tests.server.eras import listening
+from tests.server.sessions import Answer, call, in_process, over_stdio
 
 Environment = dict[str, str]
 TOOLS = {"skills_list", "skill_search", "skill_load"}
@@ -216,7 +217,7 @@ def test_over_http_no_path_is_told_or_chosen(environment: Environment, add: Call
     add(project, "broken", frontmatter="name: broken")
 
     async def journey(url: str) -> list[Answer]:
-        async with Client(f"{url}/mcp") as client:
+        async with Client(url) as client:
             return [
                 await call(client, "skills_list"),
                 await call(client, "skill_search", query="one"),
@@ -224,7 +225,7 @@ def test_over_http_no_path_is_told_or_chosen(environment: Environment, add: Call
                 await call(client, "skills_list", cwd=str(project)),
             ]
 
-    with http_server(environment) as url:
+    with listening(environment) as url:
         *told, refused = asyncio.run(journey(url))
     assert names(told[0]) == ["one"]
     assert told[0].json["errors"][0]["path"] == os.path.join("broken", "SKILL.md")

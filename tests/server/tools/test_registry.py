@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.server.sessions import Answer, call, http_server, in_process, over_stdio
+from tests.server.eras import listening
+from tests.server.sessions import Answer, call, in_process, over_stdio
 
 Environment = dict[str, str]
 
@@ -272,10 +273,10 @@ def test_over_http_no_path_of_the_server_is_told(environment: Environment, write
     write_skill("broken", frontmatter="description: x\nname: [")
 
     async def ask(url: str) -> tuple[Answer, Answer]:
-        async with Client(f"{url}/mcp") as client:
+        async with Client(url) as client:
             return await call(client, "build_index"), await call(client, "available_skills")
 
-    with http_server(environment) as url:
+    with listening(environment) as url:
         built, available = asyncio.run(ask(url))
     assert names(built) == ["one"]
     assert built.json["report"]["ignored"]["reasons"]
