@@ -179,3 +179,25 @@ def test_a_thread_without_a_caller_has_the_whole_and_one_of_a_callers_has_theirs
     with ThreadPoolExecutor(2) as pool:
         assert pool.submit(access.now).result().offers(skill)
         assert not pool.submit(copy_context().run, access.now).result().offers(skill)
+
+
+def test_one_call_is_judged_by_one_policy_also_in_the_threads_that_it_runs(tmp_path: Path, skill: Skill) -> None:
+    access = access_to(tmp_path, Visibility())
+    with access.pinned() as policy:
+        change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
+        assert access.now() is policy
+        inside = copy_context()
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(inside.run, access.now).result() is policy
+            assert pool.submit(access.now).result().availability(skill) is Availability.OFF
+    assert access.now().availability(skill) is Availability.OFF
+    # What was started by the call and outlives it is judged by the policy of its own time.
+    assert inside.run(access.now).availability(skill) is Availability.OFF
+
+
+def test_a_pinned_policy_is_that_of_one_access_and_of_its_own_project(tmp_path: Path) -> None:
+    one, other = access_to(tmp_path, Visibility()), access_to(tmp_path, Visibility(frozenset({"walrus"})))
+    with one.pinned() as policy:
+        assert other.now() is not policy
+        assert one.now(str(tmp_path / "elsewhere")) is not policy
+        assert one.now() is policy

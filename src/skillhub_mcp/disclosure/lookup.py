@@ -15,25 +15,17 @@ from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.suggestions import not_found
 
 
 class FoundByName(NamedTuple):
-    """A skill and the snapshot that it was found in."""
+    """A skill, the shortest text that loads exactly this one, and the source of its root."""
 
-    snapshot: Snapshot
     skill: Skill
-
-    @property
-    def handle(self) -> str:
-        """The shortest text that loads exactly this skill."""
-        return self.snapshot.handle(self.skill)
-
-    @property
-    def source(self) -> str:
-        """The source of the skill's root."""
-        return self.snapshot.source(self.skill).value
+    handle: str
+    source: Source
 
 
 class SkillLookup:
@@ -65,8 +57,8 @@ class SkillLookup:
         policy = self._access.now()
         found = self._find(skill_name, policy)
         if event is not None:
-            event.skill, event.source = found.handle, found.source
-        policy.check(found.skill, action, granted)
+            event.skill, event.source = found.handle, found.source.value
+        policy.check_visible(found.skill, action, granted)
         return found
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
@@ -79,7 +71,7 @@ class SkillLookup:
             skill = snapshot.find(name) or snapshot.find(skill_name)
         if skill is None or policy.hides(skill):
             raise _not_found(name, snapshot, policy)
-        return FoundByName(snapshot, skill)
+        return FoundByName(skill, snapshot.handle(skill), snapshot.source(skill))
 
 
 def _not_found(name: str, snapshot: Snapshot, policy: Policy) -> SkillNotFound:

@@ -75,8 +75,7 @@ class SkillReader:
             event.size = len(parts[part - 1])
         if self._usage is not None and part == 1:
             self._usage.record_load(found.handle)
-        source = found.snapshot.source(found.skill)
-        return LoadedSkill(found.skill, found.handle, source, parts[part - 1], part, len(parts))
+        return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts))
 
     def read_file(self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant]) -> SkillFile:
         """Return a file of the skill, from byte `offset` on.

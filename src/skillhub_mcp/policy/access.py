@@ -7,7 +7,9 @@ Only this module knows the caller, so no path to a skill can bypass the filter.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -61,7 +63,10 @@ class Policy:
 
     def availability(self, skill: Skill) -> Availability:
         """Return whether `skill` is served, or why not."""
-        if self.hides(skill) or not self.visibility.allows(skill):
+        return Availability.FILTERED if self.hides(skill) else self._availability(skill)
+
+    def _availability(self, skill: Skill) -> Availability:
+        if not self.visibility.allows(skill):
             return Availability.FILTERED
         on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
         if not on:
@@ -80,7 +85,11 @@ class Policy:
         """
         if self.hides(skill):
             raise SkillNotFound(skill.name)
-        availability = self.availability(skill)
+        self.check_visible(skill, action, granted)
+
+    def check_visible(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
+        """Do what `check` does for a skill that is known not to be hidden from the caller."""
+        availability = self._availability(skill)
         if availability is Availability.FILTERED:
             raise SkillDisabled(skill.name, setting=self.visibility.setting)
         if availability is Availability.OFF:
@@ -123,6 +132,18 @@ class RuleFiles:
         own = [rules for file in self.own if (rules := file.read()) is not None]
         foreign = [rules for file in self.foreign if (rules := file.read()) is not None]
         return combined(own, foreign)
+
+
+@dataclass(slots=True)
+class _Pin:
+    """The policy of one call."""
+
+    access: Access
+    policy: Policy
+    active: bool = True
+
+
+_PINNED: ContextVar[_Pin | None] = ContextVar("skillhub_pinned_policy", default=None)
 
 
 class Access:
@@ -171,11 +192,29 @@ class Access:
         """Whether the current caller has no filter, so that they may also see which files could not be read."""
         return not (self._caller() or EVERY_SKILL).limits
 
+    @contextmanager
+    def pinned(self) -> Iterator[Policy]:
+        """Let `now` return one policy while this lasts, in this task and in the threads that it runs work in.
+
+        One call then reads the files once, and is judged by one policy. Raises PolicyUnreadable.
+        """
+        pin = _Pin(self, self.now())
+        token = _PINNED.set(pin)
+        try:
+            yield pin.policy
+        finally:
+            # A task that was started meanwhile has a copy of the context, and may outlive the call.
+            pin.active = False
+            _PINNED.reset(token)
+
     def now(self, project: str | None = None) -> Policy:
         """Return the current policy for the current caller: the same value while nothing changes.
 
         Raises PolicyUnreadable, so that a mistake in a file permits nothing.
         """
+        pin = _PINNED.get()
+        if project is None and pin is not None and pin.active and pin.access is self:
+            return pin.policy
         caller = self._caller()
         root = self._project if project is None else project
         with self._lock:

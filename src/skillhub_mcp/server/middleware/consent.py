@@ -56,10 +56,14 @@ class ConsentMiddleware(Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
-        # In the event loop: to check whether a few small files have changed takes less time than a switch to a thread.
-        # A disk that hangs stops every answer either way.
-        self._access.now().check_tool(context.message.name)
-        return await self._with_consent(context, call_next, InputRequiredToolResult)
+        async def checked(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> Any:
+            # In the event loop: to check whether a few small files have changed takes less time than a switch to a
+            # thread. A disk that hangs stops every answer either way.
+            with self._access.pinned() as policy:
+                policy.check_tool(context.message.name)
+                return await call_next(context)
+
+        return await self._with_consent(context, checked, InputRequiredToolResult)
 
     async def on_get_prompt(
         self,

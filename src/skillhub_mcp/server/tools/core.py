@@ -85,7 +85,7 @@ class CoreTools:
         offset: Annotated[int, Field(ge=0, le=_MAX_OFFSET, description="If truncated: next_offset")] = 0,
     ) -> ToolResult:
         session = self.sessions.current()
-        text = file_json(self.hub.read_file(skill_name, file_path, offset=offset, granted=session.granted))
-        skill = self.hub.known(skill_name)
+        file = self.hub.read_skill_file(skill_name, file_path, offset=offset, granted=session.granted)
+        text, skill = file_json(file.content), file.skill
         session.ledger.record("file", f"{skill.name}/{file_path}", os.path.join(skill.directory, file_path), text)
         return ToolResult(content=text)

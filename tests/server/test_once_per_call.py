@@ -1,0 +1,56 @@
+"""What one call needs is found out once: the policy's files are read, the skill is found and its filter asked once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.sessions import call, in_process
+
+from skillhub_mcp.disclosure.lookup import SkillLookup
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.policy.files import PolicyFile
+
+CALLS: dict[str, dict[str, object]] = {
+    "load_skill": {"skill_name": "walrus"},
+    "read_skill_file": {"skill_name": "walrus", "file_path": "notes.md"},
+    "search_skills": {"query": "feed the walrus"},
+}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_each_is_asked_once(
+    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", files={"notes.md": "Fish."})
+    asked: Counter[tuple[str, int]] = Counter()
+
+    def counted(owner: type, name: str) -> None:
+        real: Callable[..., Any] = getattr(owner, name)
+
+        def count(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not threading.current_thread().name.startswith("skillhub-"):
+                asked[f"{owner.__name__}.{name}", id(self)] += 1
+            return real(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, count)
+
+    async def scenario() -> None:
+        async with in_process(hub_environment) as client:
+            await call(client, tool, **CALLS[tool])
+            counted(PolicyFile, "read")
+            counted(Policy, "hides")
+            counted(LiveIndex, "view_and_index")
+            counted(SkillLookup, "_find")
+            another = {"query": "walrus, feed it"} if tool == "search_skills" else CALLS[tool]
+            assert (await call(client, tool, **another)).error is None
+
+    asyncio.run(scenario())
+    assert asked
+    assert {what: times for what, times in asked.items() if times > 1} == {}
