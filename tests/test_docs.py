@@ -163,6 +163,26 @@ def test_the_architecture_names_every_package_and_module_of_the_program() -> Non
     assert modules_of(SOURCE) - {"version"} <= named
 
 
+GUIDES_TO_THE_CODE = sorted(
+    ["ARCHITECTURE.md", "CONTRIBUTING.md", *(name for name in DOCUMENTS if name.startswith("docs/decisions/"))]
+)
+
+
+@pytest.mark.parametrize("document", GUIDES_TO_THE_CODE)
+def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> None:
+    text = _CODE.sub("", (PROJECT / document).read_text(encoding="utf-8"))
+    modules = [path for root in (SOURCE, PROJECT / "tests") for path in root.rglob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in modules)
+    files = [f"/{path.as_posix()}" for path in modules]
+    missing = [
+        name for name in re.findall(r"`([\w/.-]+\.py)`", text) if not any(file.endswith(f"/{name}") for file in files)
+    ]
+    for owner, member in re.findall(r"`([A-Z][a-z]\w+)\.(\w+)`", text):
+        if not re.search(rf"^class {owner}\b", code, re.MULTILINE) or not re.search(rf"\b{member}\b", code):
+            missing.append(f"{owner}.{member}")
+    assert missing == []
+
+
 def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:
     copy = tmp_path / "project"
     (copy / "docs").mkdir(parents=True)
