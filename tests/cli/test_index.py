@@ -194,7 +194,7 @@ def test_reindex_rebuilds_what_did_not_change_reports_and_exits(skillhub: Skillh
     skillhub("index")
     done = skillhub("--reindex")
     assert done.code == 0
-    assert "index     rebuilt, 1 written, 0 removed (asked for)\n" in done.out
+    assert "index     rebuilt, 1 written, 0 removed (requested)\n" in done.out
 
 
 def test_reindex_reports_as_json_too(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -210,7 +210,7 @@ def test_reindex_with_a_transport_rebuilds_and_then_serves(process: Skillhub, wr
     process("index")
     done = process("--reindex", "--transport", "stdio")
     assert (done.code, done.out) == (0, "")
-    assert "asked for" in done.err
+    assert "requested" in done.err
 
 
 @pytest.mark.acceptance("S2-52")

@@ -81,7 +81,7 @@ def test_the_key_is_sent_but_never_told(make: MakeEmbedder, api: EmbeddingApi) -
 def test_a_key_that_http_cannot_carry_fails_at_once_and_is_not_told(
     make: MakeEmbedder, api: EmbeddingApi, key: str
 ) -> None:
-    with pytest.raises(EmbeddingError, match="cannot be asked with these settings") as caught:
+    with pytest.raises(EmbeddingError, match="cannot be called with these settings") as caught:
         make(api_key=key).embed_query("x")
     told = "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
     assert "sk-secr" not in told
@@ -91,7 +91,7 @@ def test_a_key_that_http_cannot_carry_fails_at_once_and_is_not_told(
 @pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "ftp://127.0.0.1", "http://\x00"])
 def test_an_address_that_is_none_fails_at_once(make: MakeEmbedder, address: str) -> None:
     started = time.monotonic()
-    with pytest.raises(EmbeddingError, match="cannot be asked with these settings"):
+    with pytest.raises(EmbeddingError, match="cannot be called with these settings"):
         make(base_url=address, query_seconds=60.0).embed_query("x")
     assert time.monotonic() - started < 30  # it was not tried until the deadline
 

@@ -176,7 +176,7 @@ def test_a_provider_that_recovers_gets_its_vectors_written(db: Path, skills_dir:
     write_skill("one")
     embedder = WordEmbedder()
     embedder.fails = True
-    desk = Desk(db, skills_dir, embedder=embedder, rest_seconds=0)
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
     desk.sync()
     embedder.fails = False
     assert "embeddings changed from none" in str(stale(desk))
@@ -192,7 +192,7 @@ def test_a_provider_that_goes_on_failing_does_not_get_the_same_text_index_writte
     write_skill("one")
     embedder = WordEmbedder()
     embedder.fails = True
-    desk = Desk(db, skills_dir, embedder=embedder, rest_seconds=0)
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
     version = desk.sync().index.version
     report = desk.sync().report
     assert report is not None
@@ -208,7 +208,7 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
 ) -> None:
     one = write_skill("one")
     embedder = WordEmbedder()
-    desk = Desk(db, skills_dir, embedder=embedder, rest_seconds=0)
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
     desk.sync()
     embedder.fails = True
     two = write_skill("two", "About walruses.")
@@ -224,7 +224,7 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert published.index.vectors(everything).keys() == {str(one)}
     embedder.fails = False
     embedder.texts.clear()
-    assert stale(desk) == "1 skills still lack embeddings"
+    assert stale(desk) == "1 skills have no embeddings yet"
     published = desk.sync()
     assert embedder.texts == ["two\nAbout walruses."]
     assert published.state.roots[root].missing_vectors == 0
@@ -305,7 +305,7 @@ def test_two_servers_with_roots_of_their_own_leave_each_others_rows_alone(
     write_skill("b", root=tmp_path / "b")
     one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
     one.sync()
-    assert stale(two) == "a skills directory is new to the index"
+    assert stale(two) == "a skills directory is not in the index yet"
     two.sync()
     assert published_rows(db) == ["a", "b"]
     assert (stale(one), stale(two)) == (None, None)
@@ -388,9 +388,9 @@ def test_a_rebuild_by_one_server_leads_the_other_to_restore_its_rows(
     one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
     one.sync()
     two.sync()
-    one.sync(force_reason="asked for", rebuild=True)
+    one.sync(force_reason="requested", rebuild=True)
     assert published_rows(db) == ["a"]
-    assert stale(two) == "a skills directory is new to the index"
+    assert stale(two) == "a skills directory is not in the index yet"
     two.sync()
     assert published_rows(db) == ["a", "b"]
     assert (stale(one), stale(two)) == (None, None)
@@ -402,7 +402,7 @@ def test_vectors_that_another_server_still_lacks_stay_its_own_concern(
     write_skill("a", root=tmp_path / "a")
     write_skill("b", root=tmp_path / "b")
     failing, fine = WordEmbedder(), WordEmbedder()
-    one = Desk(db, tmp_path / "a", embedder=failing, rest_seconds=0)
+    one = Desk(db, tmp_path / "a", embedder=failing, cooldown_seconds=0)
     two = Desk(db, tmp_path / "b", embedder=fine)
     one.sync()
     two.sync()
@@ -413,7 +413,7 @@ def test_vectors_that_another_server_still_lacks_stay_its_own_concern(
     two.sync()
     assert stale(two) is None
     failing.fails = False
-    assert stale(one) == "1 skills still lack embeddings"
+    assert stale(one) == "1 skills have no embeddings yet"
     one.sync()
     assert (stale(one), stale(two)) == (None, None)
 
@@ -427,7 +427,7 @@ def test_what_was_noted_late_does_not_overwrite_what_another_published_since(
     seen, published = one.scan(reread=True), one.published()
     # Meanwhile another server rebuilds for its own root alone.
     write_skill("b", root=tmp_path / "b")
-    Desk(db, tmp_path / "b").sync(force_reason="asked for", rebuild=True)
+    Desk(db, tmp_path / "b").sync(force_reason="requested", rebuild=True)
     one.indexer.save_stamps(seen, published)
     assert list(one.published().roots) == [str(tmp_path / "b")]
 
@@ -545,7 +545,7 @@ def test_indexing_that_is_given_up_leaves_what_was_published(db: Path, skills_di
 
     indexer = Indexer(str(db), roots, embedder=None, progress=progress)
     with pytest.raises(IndexUnavailable, match="stopped"):
-        indexer.sync(lambda memory: scan(roots, memory=memory), force_reason="asked for", rebuild=True)
+        indexer.sync(lambda memory: scan(roots, memory=memory), force_reason="requested", rebuild=True)
     assert ("indexing", 20) in steps
     assert Desk(db, skills_dir).published() == before
     assert len(published_rows(db)) == 30
@@ -603,6 +603,6 @@ def test_the_database_that_was_deleted_is_written_again(db: Path, skills_dir: Pa
     desk = Desk(db, skills_dir)
     desk.sync()
     shutil.rmtree(db)
-    assert stale(desk) == "the database is gone"
+    assert stale(desk) == "the database is missing"
     desk.sync()
     assert published_rows(db) == ["a"]

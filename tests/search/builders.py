@@ -125,12 +125,12 @@ class Desk:
         embedder: Embedder | None = None,
         automatic: bool = True,
         lock_timeout: float = 30.0,
-        rest_seconds: float = 300.0,
+        cooldown_seconds: float = 300.0,
     ) -> None:
         self.db_path = str(db_path)
         self.roots: tuple[SkillRoot, ...] = make_roots([str(root) for root in roots])
         self.indexer = Indexer(
-            self.db_path, self.roots, embedder=embedder, lock_timeout=lock_timeout, rest_seconds=rest_seconds
+            self.db_path, self.roots, embedder=embedder, lock_timeout=lock_timeout, cooldown_seconds=cooldown_seconds
         )
         self.index_sync = IndexSync(
             self.roots,

@@ -1,4 +1,4 @@
-"""What an embedder promises, and the values it deals in."""
+"""The embedder protocol, its options, and the type of vectors."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ Vector = list[float]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of length 1 and one dimension. Both verbs raise EmbeddingError, and nothing else."""
+    """Turns texts into vectors of length 1, all of one dimension. Its methods raise EmbeddingError only."""
 
     @property
     def identity(self) -> str:
-        """Provider and model, such as `openai:text-embedding-3-small`: part of the index's freshness."""
+        """Provider and model, such as `openai:text-embedding-3-small`; another identity makes the index stale."""
 
     @property
     def is_local(self) -> bool:
-        """Whether it works on this machine alone, and costs nobody a request."""
+        """Whether it runs on this machine and makes no request."""
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in their order. No text, no request."""
+        """Return one vector per text, in order. Without texts, makes no request."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; quick to fail, because a person waits."""
+        """Return the vector of a query. Fails fast, because a user is waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderOptions:
-    """Whose embeddings, and the bounds of a call. The seconds hold for one call with all its retries.
+    """The provider of embeddings, and the time limits of a call.
 
-    `model` and `base_url` of None take the provider's own.
+    `query_seconds` and `index_seconds` limit one call with all its retries. `model` and `base_url` of None mean the
+    provider's defaults.
     """
 
     provider: Literal["openai", "gemini"]

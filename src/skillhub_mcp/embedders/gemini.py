@@ -1,4 +1,4 @@
-"""One request to Google's Gemini API, or to a server of its protocol: for vectors, or for an answer in JSON."""
+"""Requests to Google's Gemini API, or to a compatible server: for vectors, or for an answer in JSON."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class GeminiRequest:
         """Return the vectors, in the texts' order. Raises RequestFailed."""
         from google.genai import types
 
-        client = self._opened()
-        with _failing_alike():
+        client = self._get_client()
+        with _translated_errors():
             answer = client.models.embed_content(
                 model=self._model,
                 contents=list(texts),
@@ -42,8 +42,8 @@ class GeminiRequest:
         """Return what the model answers, as JSON text. Raises RequestFailed."""
         from google.genai import types
 
-        client = self._opened()
-        with _failing_alike():
+        client = self._get_client()
+        with _translated_errors():
             answer = client.models.generate_content(
                 model=self._model,
                 contents=text,
@@ -56,12 +56,12 @@ class GeminiRequest:
             return str(answer.text)
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the open connections."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
-    def _opened(self) -> Any:
+    def _get_client(self) -> Any:
         from google import genai
         from google.genai import types
 
@@ -82,13 +82,13 @@ class GeminiRequest:
 def _limits(seconds: float) -> Any:
     from google.genai import types
 
-    # Milliseconds; and retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
+    # In milliseconds. RemoteEmbedder retries, within one deadline for both providers: the SDK has no such deadline.
     return types.HttpOptions(timeout=max(1, int(seconds * 1000)), retry_options=types.HttpRetryOptions(attempts=1))
 
 
 @contextmanager
-def _failing_alike() -> Iterator[None]:
-    """Turn whatever a request fails with into RequestFailed."""
+def _translated_errors() -> Iterator[None]:
+    """Turn the errors of a request into RequestFailed."""
     from google.genai import errors
 
     try:
@@ -101,5 +101,5 @@ def _failing_alike() -> Iterator[None]:
     except transport_failures() as error:
         raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
     except (ValueError, TypeError, AttributeError) as error:
-        # The SDK fails in all these ways on an answer that is not what the protocol says.
-        raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error
+        # The SDK raises all of these for an answer that violates the protocol.
+        raise RequestFailed(f"sent an invalid answer ({type(error).__name__})", retryable=False) from error

@@ -1,7 +1,8 @@
-"""Vectors without a network: static word vectors, read from the files of the `wordllama` package where it is installed.
+"""The local embedder: static word vectors, read from the files of the `wordllama` package where it is installed.
 
-The package itself is not imported: its loader looks on the network for files that it has beside it, and importing it
-sets up logging for the whole process. Its weights and its tokenizer are plain files, which two small libraries read.
+The package itself is not imported: its loader looks on the network for files that are installed with it, and importing
+it configures logging for the whole process. Its weights and its tokenizer are plain files, which two small libraries
+read.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _TENSOR = "embedding.weight"
 
 
 def is_installed() -> bool:
-    """Whether the package with the word vectors is there; imports nothing."""
+    """Whether the package with the word vectors is installed; imports nothing."""
     return find_spec(PACKAGE) is not None
 
 
 class LocalEmbedder:
-    """An Embedder over static word vectors: a text is the mean of its words'. Reads 19 MB when first asked."""
+    """An Embedder over static word vectors: the mean of a text's tokens. Reads 19 MB at the first call."""
 
     identity = "local:wordllama-l2-supercat-256"
     is_local = True
@@ -44,7 +45,7 @@ class LocalEmbedder:
         self._loading = threading.Lock()
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in their order. Raises EmbeddingError where the package's files are missing."""
+        """Return one vector per text, in order. Raises EmbeddingError if the package's files cannot be read."""
         return self._means(texts)
 
     def embed_query(self, text: str) -> Vector:
@@ -71,7 +72,7 @@ class LocalEmbedder:
         spec = find_spec(PACKAGE)
         if spec is None or spec.origin is None:
             raise EmbeddingError(
-                "The package wordllama, whose word vectors EMBEDDING_PROVIDER=local uses, is not installed",
+                "EMBEDDING_PROVIDER=local needs the word vectors of the package wordllama, which is not installed",
                 hint="in a checkout of SkillHub: pip install '.[local]'",
             )
         folder = Path(spec.origin).parent
@@ -82,7 +83,7 @@ class LocalEmbedder:
             tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
             tokenizer.no_truncation()
             return _Model(tokenizer, load_file(folder / _WEIGHTS)[_TENSOR])
-        # The tokenizer's reader raises Exception itself.
+        # The tokenizer's reader raises plain Exception.
         except Exception as error:
             raise EmbeddingError(
                 f"The word vectors of {PACKAGE} cannot be read: {error}", hint="pip install --force-reinstall wordllama"
@@ -96,5 +97,5 @@ class _Model:
 
 
 def _plain(text: str) -> str:
-    """Return `text` as the tokenizer can take it: without what is no character."""
+    """Return `text` as the tokenizer accepts it: lone surrogates become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""One request to OpenAI, or to a server that speaks its protocol: for vectors, or for an answer in JSON."""
+"""Requests to OpenAI, or to a compatible server: for vectors, or for an answer in JSON."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ class OpenAIRequest:
         self._client: Any = None
 
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
-        """Return the vectors, in the texts' order. OpenAI knows no purposes. Raises RequestFailed."""
+        """Return the vectors, in the texts' order; `purpose` is not used by OpenAI. Raises RequestFailed."""
         del purpose
-        client = self._opened()
-        with _failing_alike():
+        client = self._get_client()
+        with _translated_errors():
             answer = client.embeddings.create(model=self._model, input=list(texts), timeout=timeout)
             ordered = sorted(answer.data, key=lambda item: item.index)
             if [item.index for item in ordered] != list(range(len(ordered))):
-                raise RequestFailed("answered with vectors of unclear order", retryable=False)
+                raise RequestFailed("answered with vectors in unclear order", retryable=False)
             return [list(item.embedding) for item in ordered]
 
     def answer(self, instruction: str, text: str, *, timeout: float) -> str:
         """Return what the model answers, as JSON text. Raises RequestFailed."""
-        client = self._opened()
+        client = self._get_client()
         messages = [{"role": "system", "content": instruction}, {"role": "user", "content": text}]
-        with _failing_alike():
+        with _translated_errors():
             answer = client.chat.completions.create(
                 model=self._model, messages=messages, response_format={"type": "json_object"}, timeout=timeout
             )
             return str(answer.choices[0].message.content)
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the open connections."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
-    def _opened(self) -> Any:
+    def _get_client(self) -> Any:
         import openai
 
         client = self._client
         if client is None:
             try:
-                # Retries are RemoteEmbedder's, within one deadline for both providers: the SDK knows none.
+                # RemoteEmbedder retries, within one deadline for both providers: the SDK has no such deadline.
                 client = openai.OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
             except openai.OpenAIError as error:
                 raise settings_failure(error) from error
@@ -67,8 +67,8 @@ class OpenAIRequest:
 
 
 @contextmanager
-def _failing_alike() -> Iterator[None]:
-    """Turn whatever a request fails with into RequestFailed."""
+def _translated_errors() -> Iterator[None]:
+    """Turn the errors of a request into RequestFailed."""
     import openai
 
     try:
@@ -82,5 +82,5 @@ def _failing_alike() -> Iterator[None]:
     except settings_failures() as error:
         raise settings_failure(error) from error
     except (openai.OpenAIError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        # The SDK fails in all these ways on an answer that is not what the protocol says.
-        raise RequestFailed(f"answered with something else ({type(error).__name__})", retryable=False) from error
+        # The SDK raises all of these for an answer that violates the protocol.
+        raise RequestFailed(f"sent an invalid answer ({type(error).__name__})", retryable=False) from error

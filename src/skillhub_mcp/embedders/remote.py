@@ -1,6 +1,6 @@
-"""How is a provider over the network called? In batches, with retries, within a deadline, and checked.
+"""The embedder over a network provider: batches, retries, a deadline, and checks of the answers.
 
-Knows no provider: `openai` and `gemini` make one request each and say how it failed.
+It is independent of the provider: `openai` and `gemini` each make one request and classify its failure.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from skillhub_mcp.errors import EmbeddingError
 Purpose = Literal["document", "query"]
 T = TypeVar("T")
 
-# What every provider takes: Gemini 100 texts a request, OpenAI 8,192 tokens a text and 300,000 a request. The bounds
-# are in bytes of UTF-8 because a token has at least one, in any script; characters bound nothing, as some take three.
+# Limits that every provider accepts: Gemini 100 texts per request, OpenAI 8,192 tokens per text and 300,000 per
+# request. They are in bytes of UTF-8, because a token has at least one byte in any script; a character may be three
+# tokens.
 MAX_BATCH_TEXTS = 100
 MAX_BATCH_BYTES = 200_000
 MAX_TEXT_BYTES = 6_000
@@ -34,7 +35,7 @@ _SERVER_ERRORS = range(500, 600)
 
 
 class RequestFailed(Exception):
-    """One request failed. `retry_after` is the seconds that the provider asked to wait, where it did."""
+    """One request failed. `retry_after` is how many seconds the provider asked to wait, if it did."""
 
     def __init__(self, reason: str, *, retryable: bool, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -44,17 +45,17 @@ class RequestFailed(Exception):
 
 
 class EmbeddingRequest(Protocol):
-    """One request to one provider."""
+    """A single request to a provider."""
 
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
-        """Return the provider's vectors; give up where nothing is heard for `timeout` seconds. Raises RequestFailed."""
+        """Return the provider's vectors. Raises RequestFailed, also after `timeout` seconds without an answer."""
 
     def close(self) -> None:
         """Close the connections that are kept."""
 
 
 class RemoteEmbedder:
-    """An Embedder over one provider's request."""
+    """An Embedder that calls one provider."""
 
     is_local = False
 
@@ -75,15 +76,15 @@ class RemoteEmbedder:
 
     @property
     def identity(self) -> str:
-        """Provider and model."""
+        """Provider and model, as `provider:model`."""
         return self._identity
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in their order. Raises EmbeddingError."""
+        """Return one vector per text, in order. Raises EmbeddingError."""
         deadline = time.monotonic() + self._index_seconds
         vectors: list[Vector] = []
         for batch in batches(texts):
-            vectors += self._answer(batch, "document", deadline)
+            vectors += self._call(batch, "document", deadline)
         dimensions = {len(vector) for vector in vectors}
         if len(dimensions) > 1:
             raise self._failure("answered with vectors of different lengths")
@@ -91,33 +92,33 @@ class RemoteEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Raises EmbeddingError."""
-        return self._answer([sendable(text)], "query", time.monotonic() + self._query_seconds)[0]
+        return self._call([sendable(text)], "query", time.monotonic() + self._query_seconds)[0]
 
     def close(self) -> None:
-        """Close the connections that are kept; the next call opens them anew."""
+        """Close the open connections; the next call opens new ones."""
         self._request.close()
 
-    def _answer(self, texts: Sequence[str], purpose: Purpose, deadline: float) -> list[Vector]:
+    def _call(self, texts: Sequence[str], purpose: Purpose, deadline: float) -> list[Vector]:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise self._failure("did not answer in time")
             try:
-                vectors = self._asked(texts, purpose, remaining)
+                vectors = self._call_once(texts, purpose, remaining)
             except RequestFailed as failed:
                 jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, guards nothing
-                # Never less than the pause: a provider that keeps asking for 0 seconds would be asked without end.
+                # Never less than the pause: a provider that keeps answering 0 seconds would be called without end.
                 wait = max(jittered, failed.retry_after or 0.0)
                 if not failed.retryable or time.monotonic() + wait >= deadline:
-                    # Without its cause, which holds the provider's text and the headers: a log would show the key.
+                    # Without its cause, which holds the provider's text and the headers: a log would contain the key.
                     raise self._failure(failed.reason) from None
             else:
                 return self._checked(vectors, len(texts))
             self._sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
-    def _asked(self, texts: Sequence[str], purpose: Purpose, seconds: float) -> list[Vector]:
+    def _call_once(self, texts: Sequence[str], purpose: Purpose, seconds: float) -> list[Vector]:
         """Make one request. Raises RequestFailed."""
         return answered_within(seconds, lambda: self._request(texts, purpose=purpose, timeout=seconds))
 
@@ -129,9 +130,9 @@ class RemoteEmbedder:
             try:
                 length = math.hypot(*vector)
             except (TypeError, OverflowError):
-                raise self._failure("answered with a vector of something else than numbers") from None
+                raise self._failure("answered with a vector that is not numeric") from None
             if not math.isfinite(length) or length == 0.0:
-                raise self._failure("answered with a vector that has no direction")
+                raise self._failure("answered with a zero or non-finite vector")
             checked.append([number / length for number in vector])
         if len({len(vector) for vector in checked}) > 1:
             raise self._failure("answered with vectors of different lengths")
@@ -140,26 +141,25 @@ class RemoteEmbedder:
     def _failure(self, reason: str) -> EmbeddingError:
         return EmbeddingError(
             f"The embedding provider {self._identity} {reason}",
-            hint="check the provider, its key and EMBEDDING_BASE_URL; EMBEDDING_PROVIDER=none searches without it",
+            hint="check the provider, its key and EMBEDDING_BASE_URL; EMBEDDING_PROVIDER=none searches without vectors",
         )
 
 
 def answered_within(seconds: float, ask: Callable[[], T]) -> T:
-    """Return what `ask` returns, in a thread that is left behind when `seconds` are over. Raises RequestFailed.
+    """Return what `ask` returns, called in a thread that is abandoned after `seconds`. Raises RequestFailed.
 
-    The SDKs' own timeouts bound a silence, not a call: they start anew with each byte that arrives, and looking
-    up a name has none.
+    The SDKs' own timeouts limit the time between bytes, not the whole call, and resolving a host name has none.
     """
     answer: Future[T] = Future()
 
-    def go() -> None:
+    def run() -> None:
         try:
             answer.set_result(ask())
-        except BaseException as error:  # noqa: BLE001 - all of them are raised again, in the caller's thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             answer.set_exception(error)
 
-    # A daemon, so that a provider that never ends its answer cannot keep the process from ending.
-    thread = threading.Thread(target=go, name="skillhub-embedding", daemon=True)
+    # A daemon, so that a provider that never finishes its answer cannot keep the process alive.
+    thread = threading.Thread(target=run, name="skillhub-embedding", daemon=True)
     thread.start()
     thread.join(seconds)
     if not answer.done():
@@ -168,7 +168,7 @@ def answered_within(seconds: float, ask: Callable[[], T]) -> T:
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts in order, each as `sendable` leaves it, in requests that every provider takes."""
+    """Yield batches of the texts, in order and as `sendable` returns them, within the limits of every provider."""
     batch: list[str] = []
     size = 0
     for text in texts:
@@ -184,17 +184,17 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def sendable(text: str) -> str:
-    """Return `text` cut to 6,000 bytes of UTF-8, at the end of a character.
+    """Return `text` truncated to 6,000 bytes of UTF-8, at the end of a character.
 
-    A lone surrogate, which YAML and JSON can write but UTF-8 cannot, becomes a question mark: one such text would
+    A lone surrogate, which YAML and JSON can express but UTF-8 cannot, becomes a question mark: one such text would
     fail its whole batch.
     """
-    # No character is shorter than a byte, so the first cut loses nothing and spares encoding a huge text.
+    # A character has at least one byte, so the first slice loses nothing and avoids encoding a huge text.
     return text[:MAX_TEXT_BYTES].encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
 def status_failure(status: int, *, retry_after: str | None) -> RequestFailed:
-    """Return the failure that an HTTP status means. The provider's own text is left out: it may repeat the key."""
+    """Return the failure for an HTTP status. The provider's own text is left out: it may repeat the key."""
     retryable = status in _RETRIED_STATUSES or status in _SERVER_ERRORS
     return RequestFailed(
         f"answered with HTTP status {status}", retryable=retryable, retry_after=_seconds_to_wait(retry_after)
@@ -202,12 +202,12 @@ def status_failure(status: int, *, retry_after: str | None) -> RequestFailed:
 
 
 def settings_failure(error: Exception) -> RequestFailed:
-    """Return the failure of a request that could not even be made: an address or a key that HTTP cannot carry."""
-    return RequestFailed(f"cannot be asked with these settings ({type(error).__name__})", retryable=False)
+    """Return the failure of a request that cannot be made: HTTP cannot send this address or key."""
+    return RequestFailed(f"cannot be called with these settings ({type(error).__name__})", retryable=False)
 
 
 def _seconds_to_wait(retry_after: str | None) -> float | None:
-    """Read a Retry-After header: seconds or a date (RFC 9110 §10.2.3). None where it is neither."""
+    """Parse a Retry-After header: seconds or a date (RFC 9110, section 10.2.3). Return None if it is neither."""
     if retry_after is None:
         return None
     try:

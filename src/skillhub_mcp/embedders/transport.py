@@ -1,4 +1,4 @@
-"""What do the SDKs let through from the HTTP library below them? Either of two, of one shape; knows no provider."""
+"""The errors of the HTTP library below the SDKs, `httpx` or `httpx2`, which the SDKs pass through."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def transport_failures() -> tuple[type[Exception], ...]:
-    """The errors of a request that did not get its answer."""
+    """The errors of a request that got no answer."""
     return (OSError, *(library.HTTPError for library in _libraries()))
 
 
 def settings_failures() -> tuple[type[Exception], ...]:
-    """The errors of a request that no wait would mend: its address or its headers cannot be sent.
+    """The errors of a request that a retry cannot fix: its address or its headers cannot be sent.
 
-    Catch them before `transport_failures`, which hold some of them.
+    Catch them before `transport_failures`, which include some of them.
     """
     found: list[type[Exception]] = [UnicodeEncodeError]
     for library in _libraries():

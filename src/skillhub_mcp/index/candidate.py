@@ -1,4 +1,4 @@
-"""A row of the index that a search may return, before it is scored."""
+"""A candidate of a search: a row of the index, before it is scored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skillhub_mcp.index.features import SkillFeatures
 
 
 class Candidate(NamedTuple):
-    """A skill that may fit: its directory, its features, and the cosine of its vector, where that is known."""
+    """A skill that may match: its directory, its features, and the cosine to the query vector, where it is known."""
 
     directory: str
     features: SkillFeatures

@@ -1,10 +1,9 @@
-"""What of a skill does ranking look at? Its terms by field, its phrases and its lengths, as one run of bytes.
+"""The features of a skill that ranking uses: its terms by field, its phrases and its field lengths, encoded as bytes.
 
-The rules of this module:
-1. A term is known by a 32-bit hash. Two of a question's words and a skill's own meet by chance once in a million
-   skills, and then a skill gains a fraction of its score.
-2. All integers are little-endian and 32 bits wide: the lengths of the fields, how many terms, how many phrases, then
-   each term's hash, each term's counts packed by field, and each phrase's hash.
+1. A term is identified by a 32-bit hash. A query term and another term of a skill collide about once in a million
+   skills; then that skill gains a fraction of its score.
+2. All integers are little-endian and 32 bits wide: the lengths of the fields, the number of terms, the number of
+   phrases, then each term's hash, each term's counts packed by field, and each phrase's hash.
 """
 
 from __future__ import annotations
@@ -28,26 +27,27 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.model import Skill
 
 FIELDS = ("name", "description", "tags", "category", "body")
-# How many of a term's 32 bits count it in each field; more of it than that counts as that many.
+# The bits of a term's 32 that count it in each field; a count that does not fit is capped.
 _BITS = (5, 7, 5, 3, 12)
 _SHIFTS = tuple(accumulate(_BITS[:-1], initial=0))
 _MASKS = tuple((1 << bits) - 1 for bits in _BITS)
 _SHORT_COUNTS = (1 << _SHIFTS[-1]) - 1
 _HEADER = len(FIELDS) + 2
-# What is short weighs so many times what the body does, where candidates are found.
-_SHORT_TIMES = 3
-# A body goes on beyond this for reference, not to say what the skill is for.
+# The weight of the short fields relative to the body when candidates are found.
+_SHORT_WEIGHT = 3
+# What a body says after this is reference material, not what the skill is for.
 _BODY_CHARACTERS = 100_000
 _SHORTEST_WORD = 3
-_KNOWN_TERMS = 200_000
+_CACHED_HASHES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedFeatures:
-    """What is kept of a skill: `hashes` and `counts` of its terms, `phrases`, the `lengths` of its fields in terms.
+    """The stored features of a skill.
 
-    `text` is what the full-text index holds: the terms of the short fields three times, those of the body once.
-    `words` are the words of the short fields as they are written, for mending a question's spelling.
+    `encoded` holds the lengths, terms and phrases that `decode_features` reads. `text` is the text of the full-text
+    index: the terms of the short fields three times, those of the body once. `words` are the words of the short fields
+    as written, for correcting a query's spelling.
     """
 
     encoded: bytes
@@ -55,19 +55,19 @@ class EncodedFeatures:
     words: frozenset[str]
 
 
-@lru_cache(maxsize=_KNOWN_TERMS)
+@lru_cache(maxsize=_CACHED_HASHES)
 def hash_term(term: str) -> int:
-    """Return the hash that a term is known by."""
+    """Return the 32-bit hash that identifies a term."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
 def hash_phrase(first: str, second: str) -> int:
-    """Return the hash that two terms are known by which stand side by side."""
+    """Return the hash that identifies two adjacent terms."""
     return hash_term(f"{first} {second}")
 
 
 def encode_features(skill: Skill, body: str) -> EncodedFeatures:
-    """Return what ranking looks at of a skill with that body."""
+    """Return the features of a skill with that body."""
     import numpy as np
 
     short = (skill.name, skill.description, " ".join(skill.tags), skill.category or "")
@@ -94,7 +94,7 @@ def skill_words(skill: Skill) -> frozenset[str]:
 
 
 def short_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the folded words of those texts that are long enough to be misspelt, and runs of unspaced text."""
+    """Return the folded words of `texts` that are long enough to be misspelt, and runs of unspaced text."""
     return frozenset(
         word
         for text in texts
@@ -105,9 +105,10 @@ def short_words(texts: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Where terms that were asked for stand: which of them it is, by number, in whose row, and how often in each field.
+    """The occurrences of the requested terms: one entry for each pair of a skill and a term that it has.
 
-    `counts` has a row a field; all have a column for each of the terms that each skill has.
+    `term_indices` are the positions of the terms among the requested ones, `rows` those of the skills: shape (n,).
+    `counts` are the occurrences by field: shape (fields, n).
     """
 
     term_indices: NDArray[Any]
@@ -116,24 +117,25 @@ class Occurrences:
 
 
 class Terms(Protocol):
-    """Which terms and phrases several skills have, a row a skill: what scoring asks."""
+    """The terms and phrases of several skills, as scoring reads them; each skill is a row."""
 
     @property
     def lengths(self) -> NDArray[Any]:
-        """The lengths of the fields in terms: a row a skill, a column a field."""
+        """The lengths of the fields in terms: shape (skills, fields)."""
 
     def occurrences(self, hashes: Sequence[int]) -> Occurrences:
-        """Return where the terms of those hashes stand."""
+        """Return the occurrences of the terms of those hashes."""
 
     def rows_with_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
-        """Return the rows whose name or description has a phrase of those hashes, once for each that it has."""
+        """Return the rows of skills whose name or description has a phrase of those hashes, once for each phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackedTerms:
-    """The Terms of skills whose features were read one by one.
+    """The `Terms` of skills whose features were read one by one.
 
-    `hashes` and `counts` of all their terms, where `starts` says at which each skill's begin; the same of `phrases`.
+    `hashes` and `counts` hold the terms of all skills, one skill after the other; `starts` are the offsets of each
+    skill's terms. `phrases` and `phrase_starts` are the same for phrases.
     """
 
     hashes: NDArray[Any]
@@ -144,21 +146,21 @@ class StackedTerms:
     lengths: NDArray[Any]
 
     def occurrences(self, hashes: Sequence[int]) -> Occurrences:
-        """Look for each term among all."""
-        term_indices, where = _positions(self.hashes, hashes)
-        rows = self.starts.searchsorted(where, side="right") - 1
-        return Occurrences(term_indices, rows, unpack_counts(self.counts[where]))
+        """Compare each hash with all terms."""
+        term_indices, positions = _positions(self.hashes, hashes)
+        rows = self.starts.searchsorted(positions, side="right") - 1
+        return Occurrences(term_indices, rows, unpack_counts(self.counts[positions]))
 
     def rows_with_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
-        """Look for each phrase among all."""
-        _, where = _positions(self.phrases, hashes)
-        rows: NDArray[Any] = self.phrase_starts.searchsorted(where, side="right") - 1
+        """Compare each hash with all phrases."""
+        _, positions = _positions(self.phrases, hashes)
+        rows: NDArray[Any] = self.phrase_starts.searchsorted(positions, side="right") - 1
         return rows
 
 
 @dataclass(frozen=True)
 class SkillFeatures:
-    """The features of one skill, apart: lengths by field, and its terms' hashes, their counts, its phrases."""
+    """The decoded features of one skill: lengths by field, its terms' hashes and packed counts, its phrases' hashes."""
 
     lengths: NDArray[Any]
     hashes: NDArray[Any]
@@ -167,13 +169,13 @@ class SkillFeatures:
 
     @cached_property
     def short(self) -> NDArray[Any]:
-        """The hashes of the terms in its short fields."""
+        """The hashes of the terms in the short fields."""
         found: NDArray[Any] = self.hashes[self.counts & _SHORT_COUNTS > 0]
         return found
 
 
 def decode_features(encoded: bytes) -> SkillFeatures:
-    """Return the features of one skill, from their bytes, without copying any."""
+    """Decode the features of one skill, without copying."""
     import numpy as np
 
     numbers = np.frombuffer(encoded, dtype="<u4")
@@ -183,15 +185,15 @@ def decode_features(encoded: bytes) -> SkillFeatures:
 
 
 def unpack_counts(counts: NDArray[Any]) -> NDArray[Any]:
-    """Return packed counts of terms apart: a row a field, a column a term."""
+    """Return unpacked counts of terms: shape (fields, terms)."""
     import numpy as np
 
-    apart: NDArray[Any] = counts >> np.array(_SHIFTS, dtype="<u4")[:, None] & np.array(_MASKS, dtype="<u4")[:, None]
-    return apart
+    unpacked: NDArray[Any] = counts >> np.array(_SHIFTS, dtype="<u4")[:, None] & np.array(_MASKS, dtype="<u4")[:, None]
+    return unpacked
 
 
 def stack_terms(skills: Sequence[SkillFeatures]) -> StackedTerms:
-    """Return the terms of several skills."""
+    """Return the terms of several skills as one `Terms`."""
     import numpy as np
 
     empty = np.zeros(0, dtype="<u4")
@@ -206,36 +208,36 @@ def stack_terms(skills: Sequence[SkillFeatures]) -> StackedTerms:
 
 
 def term_frequencies(counts: NDArray[Any]) -> NDArray[Any]:
-    """Return how often each term stands in `EncodedFeatures.text`, from its counts packed by field."""
+    """Return how often each term occurs in `EncodedFeatures.text`, from its packed counts."""
     import numpy as np
 
-    worth = np.array([1 if name == "body" else _SHORT_TIMES for name in FIELDS], dtype="<u4")
-    times: NDArray[Any] = worth @ unpack_counts(counts)
+    weights = np.array([1 if name == "body" else _SHORT_WEIGHT for name in FIELDS], dtype="<u4")
+    times: NDArray[Any] = weights @ unpack_counts(counts)
     return times
 
 
 def similarity_mask(skills: Sequence[SkillFeatures], *, threshold: float) -> NDArray[Any]:
-    """Return which skills share at least that share of their terms: of those in their short fields, and of all.
+    """Return which pairs of skills share at least `threshold` of their terms: shape (skills, skills), symmetric.
 
-    A row and a column a skill.
+    The share is the Jaccard similarity; it must reach the threshold both in the short fields and in all fields.
     """
     import numpy as np
 
-    short = _shared([one.short for one in skills]) >= threshold
+    short = _jaccard([one.short for one in skills]) >= threshold
     if not np.triu(short, 1).any():
-        # None is like another: no need to look at bodies.
+        # No two are similar in the short fields: the bodies need no comparison.
         return short
-    both: NDArray[Any] = short & (_shared([one.hashes for one in skills]) >= threshold)
+    both: NDArray[Any] = short & (_jaccard([one.hashes for one in skills]) >= threshold)
     return both
 
 
-def _shared(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return which share of the elements of two sets is in both, for each two."""
+def _jaccard(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the Jaccard similarity of each two sets: shape (sets, sets)."""
     import numpy as np
 
     sizes = np.array([len(one) for one in sets], dtype=np.intp)
     every = np.concatenate([np.zeros(0, dtype="<u4"), *sets])
-    # Where an element first stands among all in their order is its column.
+    # The column of an element is its first position among all, sorted.
     columns = np.sort(every).searchsorted(every)
     has = np.zeros((len(sets), len(every)), dtype=np.float32)
     has[np.repeat(np.arange(len(sets)), sizes), columns] = 1.0
@@ -245,22 +247,22 @@ def _shared(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _positions(hashes: NDArray[Any], wanted: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return where in `hashes` each of the wanted ones stands: which of them it is, and the place."""
+    """Return the matches of `wanted` in `hashes`: the index of the wanted hash, and its position."""
     import numpy as np
 
-    places = [np.flatnonzero(hashes == one) for one in wanted]
-    numbers = np.repeat(np.arange(len(places)), [len(own) for own in places])
-    return numbers, np.concatenate([np.zeros(0, dtype=np.intp), *places])
+    positions = [np.flatnonzero(hashes == one) for one in wanted]
+    indices = np.repeat(np.arange(len(positions)), [len(own) for own in positions])
+    return indices, np.concatenate([np.zeros(0, dtype=np.intp), *positions])
 
 
 def start_offsets(sizes: Sequence[int]) -> NDArray[Any]:
-    """Return where each of several runs of those sizes begins, one after the other."""
+    """Return the start offsets of consecutive runs of those sizes."""
     import numpy as np
 
     return np.array(list(accumulate(sizes, initial=0))[:-1], dtype=np.intp)
 
 
 def _indexed_text(fields: Sequence[Counter[str]]) -> str:
-    """Return the text whose plain BM25 comes nearest to the ranking: what is short weighs three times."""
+    """Return the text whose plain BM25 is closest to the ranking: the terms of the short fields count three times."""
     short = [term for counts in fields[:-1] for term in counts.elements()]
-    return " ".join([*short * _SHORT_TIMES, *fields[-1].elements()])
+    return " ".join([*short * _SHORT_WEIGHT, *fields[-1].elements()])

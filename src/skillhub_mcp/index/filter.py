@@ -1,4 +1,4 @@
-"""The filter of a search: a category and tags, matched in Python and, where it can be, inside LanceDB too."""
+"""The filter of a search: a category and tags, matched in Python and, where possible, also inside LanceDB."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from skillhub_mcp.skills.names import fold_name
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A category, and tags of which a skill must have all; folded, so that case does not matter."""
+    """A category, and tags that a skill must all have; folded, so that case does not matter."""
 
     category: str | None = None
     tags: tuple[str, ...] = ()
 
     @classmethod
     def create(cls, category: str | None, tags: Iterable[str]) -> Filter:
-        """Return the filter for what a caller wrote, in any case; empty text filters nothing."""
+        """Return the filter for a caller's category and tags, in any case; empty text filters nothing."""
         own = fold_name(category or "")
         return cls(own or None, tuple(dict.fromkeys(word for tag in tags if (word := fold_name(tag)))))
 
@@ -26,14 +26,14 @@ class Filter:
         return self.category is not None or bool(self.tags)
 
     def matches(self, skill: Skill) -> bool:
-        """Whether `skill` passes."""
+        """Whether `skill` passes the filter."""
         if self.category is not None and fold_name(skill.category or "") != self.category:
             return False
         return set(self.tags) <= {fold_name(tag) for tag in skill.tags}
 
     @property
     def condition(self) -> str:
-        """The same as SQL, so that LanceDB reads fewer rows; leaves out text that may be stored in two ways."""
+        """The filter as SQL, for LanceDB to read fewer rows; skips non-ASCII text, which may be stored in two forms."""
         parts = [f"category = {quoted(self.category)}"] if self.category is not None and self.category.isascii() else []
         parts += [f"array_has(tags, {quoted(tag)})" for tag in self.tags if tag.isascii()]
         return " AND ".join(parts)

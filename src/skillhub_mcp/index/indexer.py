@@ -1,8 +1,7 @@
-"""How does the index come to hold what a scan found? One writer at a time; the published index stays whole.
+"""Writing the index: one writer at a time, and a published version that stays usable.
 
-A sync writes new versions of the table and then replaces `index_state.json`, which is the commit: killed at any
-moment, it leaves the last published version answering, and the next sync starts from what the table really
-holds, never from what an unfinished one meant to write.
+A sync writes new versions of the table and then replaces `index_state.json`, which is the commit. A writer killed at
+any moment leaves the last published version in use, and the next sync starts from what the table actually holds.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, SkillUnreadable
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
@@ -45,7 +45,7 @@ _LOCK_STEP_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync did. `reason` says why it had to, `embedding_failure` why it holds no vectors though it should."""
+    """What a sync did: `reason` says why it was needed, `embedding_failure` why vectors are missing."""
 
     reason: str
     written: int
@@ -67,9 +67,9 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The index as published: the version to ask, the state that describes it, and that file's stamp.
+    """The published index: the version to read, the state that describes it, and the state file's stamp.
 
-    `report` and `stamp` are None where nothing had to be written, and the stamp where the state is in no file.
+    `report` and `stamp` are None where nothing was written; `stamp` also where the state is kept in memory.
     """
 
     index: LanceIndex
@@ -79,9 +79,10 @@ class Published:
 
 
 class Indexer:
-    """Keeps one database in step with scans of `roots`. `embedder` is None for full text alone.
+    """Keeps one database in sync with scans of `roots`. `embedder` is None for full text alone.
 
-    An embedder that failed is left alone for `rest_seconds`; a lock is waited for `lock_timeout` seconds.
+    After a failure the embedder is not called for `cooldown_seconds`. `lock_timeout` is how many seconds to wait for
+    another writer.
     """
 
     def __init__(
@@ -91,56 +92,51 @@ class Indexer:
         *,
         embedder: Embedder | None,
         lock_timeout: float = 600.0,
-        rest_seconds: float = 300.0,
+        cooldown_seconds: float = 300.0,
         progress: ProgressCallback = no_progress,
     ) -> None:
         self.db_path = db_path
         self._roots = tuple(root.path for root in roots)
         self._embedder = embedder
         self._lock_timeout = lock_timeout
-        self._rest_seconds = rest_seconds
+        self._embedder_breaker = CircuitBreaker(cooldown_seconds)
         self._progress = progress
         self._store = LanceStore(db_path)
         self._memory_state: IndexState | None = None
         self._cancelled = threading.Event()
-        self._rests_until = float("-inf")
 
     @property
     def embedding(self) -> str:
-        """Whose embeddings the index should hold now: none while a provider that failed is left to rest."""
-        return NO_EMBEDDING if self._rests else self._own_embedding
+        """The identity of the embeddings that the index should hold: none while the embedder's circuit is open."""
+        return NO_EMBEDDING if self._embedder_breaker.is_open else self._own_embedding
 
     @property
     def _own_embedding(self) -> str:
         return NO_EMBEDDING if self._embedder is None else self._embedder.identity
-
-    @property
-    def _rests(self) -> bool:
-        return time.monotonic() < self._rests_until
 
     def state(self) -> IndexState | None:
         """Return the published state, or None. Loads no database."""
         return self._memory_state if self._in_memory else load_state(state_path(self.db_path))
 
     def reason_to_sync(self, state: IndexState | None, scan: Scan) -> str | None:
-        """Return why the published index must be synced with `scan`, or None if it need not be (seed 002 §4.2)."""
+        """Return why the published index must be synced with `scan`, or None if it is in sync."""
         if state is None:
             return "there is no index yet"
         if not self._store.exists:
-            return "the database is gone"
+            return "the database is missing"
         if state.schema != SCHEMA_VERSION:
             return f"the index has schema {state.schema}, this version writes {SCHEMA_VERSION}"
-        if state.embedding != self.embedding and not (self._rests and self._embedder is not None):
+        if state.embedding != self.embedding and not (self._embedder_breaker.is_open and self._embedder is not None):
             return f"the embeddings changed from {state.embedding} to {self.embedding}"
         if any(root not in state.roots for root in self._roots):
-            return "a skills directory is new to the index"
+            return "a skills directory is not in the index yet"
         missing = sum(state.roots[root].missing_vectors for root in self._roots)
-        if missing and self._embedder is not None and not self._rests:
-            return f"{missing} skills still lack embeddings"
+        if missing and self._embedder is not None and not self._embedder_breaker.is_open:
+            return f"{missing} skills have no embeddings yet"
         return "skills changed" if scan.changed else None
 
     def open(self, state: IndexState) -> LanceIndex:
-        """Open the published version; another provider's vectors in it are left unused. Raises IndexDamaged."""
+        """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""
         own = self._embedder is not None and state.embedding == self._embedder.identity
         return self._store.open(state.table_version, with_vectors=own)
 
@@ -152,12 +148,12 @@ class Indexer:
         rebuild: bool = False,
         failed_version: int | None = None,
     ) -> tuple[Scan, Published]:
-        """Bring the index in step with the files and return it with the scan it now holds.
+        """Sync the index with the files, and return it with the scan that it now holds.
 
-        `take_scan` scans given what is remembered; it is called under the lock, so that what is published is what was
-        seen. `force_reason`, a reason, compares every row even where nothing seems changed; with `rebuild` the table is
-        written anew. `failed_version` is a version that could not answer: where it is still the published one, it is
-        written anew too. Raises IndexUnavailable, naming the path, when the database cannot be locked or written.
+        `take_scan` returns a scan, given the scan cache of the published state. It is called under the lock, so that
+        the scan is what is published. With a `force_reason` every row is compared, even where nothing seems to have
+        changed. `rebuild` rewrites the table; so does a `failed_version` that is still the published one. Raises
+        IndexUnavailable, naming the path, when the database cannot be locked or written.
         """
         if self._in_memory:
             return self._sync_locked(
@@ -167,7 +163,7 @@ class Indexer:
 
         try:
             os.makedirs(os.path.dirname(self._lock_path), exist_ok=True)
-            # The operating system frees the lock of a process that died, so a stale lock cannot block.
+            # The operating system releases the lock of a dead process, so a stale lock cannot block.
             lock = FileLock(self._lock_path)
             self._acquire(lock)
             try:
@@ -180,10 +176,10 @@ class Indexer:
             raise self._unwritable(error.strerror or str(error)) from error
 
     def save_stamps(self, scan: Scan, published: IndexState) -> None:
-        """Note the stamps of files that were opened and found unchanged, so that they are not opened again.
+        """Save the stamps of files that were opened and found unchanged, so that they are not opened again.
 
-        Only a saving: where nothing is gained by it, where the state cannot be written now, or where another was
-        published since `published` was read, it is let go.
+        This is an optimisation only. It is skipped where it saves nothing, where the state cannot be written now, and
+        where another state was published since `published` was read.
         """
         before = published.memory_of(self._roots)
         if self._in_memory or not any(_has_newer_stamp(entry, before.get(path)) for path, entry in scan.memory.items()):
@@ -196,15 +192,15 @@ class Indexer:
                 if state is not None and state.table_version == published.table_version:
                     self._save(replace(state, roots=self._merged(state, scan.memory)))
         except (Timeout, OSError) as error:
-            log.debug("The index state was not refreshed: %s", error)
+            log.debug("The index state was not updated: %s", error)
 
     def cancel(self) -> None:
-        """Let a sync that is waiting or writing in another thread give up; what is published stays as it is."""
+        """Stop a sync that is waiting or writing in another thread; the published index stays unchanged."""
         self._cancelled.set()
 
     @property
     def cancelled(self) -> bool:
-        """Whether this indexer was told to give up."""
+        """Whether `cancel` was called."""
         return self._cancelled.is_set()
 
     def _acquire(self, lock: Any) -> None:
@@ -214,20 +210,20 @@ class Indexer:
         while True:
             self._check_cancelled()
             try:
-                # In steps, so that a closing server need not wait for a writer elsewhere.
+                # In steps, so that a closing server does not wait for another writer.
                 lock.acquire(timeout=max(0.0, min(_LOCK_STEP_SECONDS, deadline - time.monotonic())))
             except Timeout as error:
                 if time.monotonic() < deadline:
                     continue
                 raise IndexUnavailable(
                     f"Another process has been writing the index at {self.db_path} for {self._lock_timeout:g} seconds",
-                    hint="wait for it, or stop it",
+                    hint="wait for that process, or stop it",
                 ) from error
             return
 
     def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
-            raise IndexUnavailable("Indexing was stopped before it was done", hint="start again")
+            raise IndexUnavailable("Indexing was stopped before it finished", hint="start it again")
 
     @property
     def _lock_path(self) -> str:
@@ -245,12 +241,12 @@ class Indexer:
         rebuild: bool,
         failed_version: int | None,
     ) -> tuple[Scan, Published]:
-        # Read here, under the lock: another process may have published while this one waited.
+        # Loaded here, under the lock: another process may have published while this one waited.
         state = self.state()
         scan = take_scan({} if state is None else state.memory_of(self._roots))
         reason = force_reason or self.reason_to_sync(state, scan)
         if failed_version is not None and state is not None and state.table_version == failed_version:
-            reason, rebuild = "the index failed to answer", True
+            reason, rebuild = "the index cannot be read", True
         if reason is None and state is not None:
             try:
                 return scan, Published(self.open(state), state)
@@ -260,15 +256,15 @@ class Indexer:
         return scan, self._write(None if rebuild else state, scan, reason or "", published=state)
 
     def _write(self, base: IndexState | None, scan: Scan, reason: str, *, published: IndexState | None) -> Published:
-        """Write what `scan` saw upon `base`, or anew where there is no base to build upon, and publish it."""
+        """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it."""
         skills = scan.snapshot.everything
         try:
-            accepted = {self.embedding, self._own_embedding} if self._rests else {self.embedding}
+            accepted = {self.embedding, self._own_embedding} if self._embedder_breaker.is_open else {self.embedding}
             written = self._update(base, skills, reason, accepted)
             if written is None:
                 vectors, failure = self._embed(skills)
                 if failure is not None:
-                    # What is there without vectors already is as good as what could be written now.
+                    # An existing table without vectors is as good as a new one.
                     written = self._update(base, skills, reason, {NO_EMBEDDING}, failure)
                 written = written or self._rebuild(skills, vectors, reason, failure, published)
             kept = None if written.report.rebuilt else base
@@ -293,21 +289,21 @@ class Indexer:
         accepted: Collection[str],
         failure: str | None = None,
     ) -> _Written | None:
-        """Write what differs from `base`. Return None where it cannot be built upon: then all is written anew.
+        """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt.
 
-        `accepted` are the embeddings that `base` may hold; `failure` is why it gets no better ones.
+        `accepted` are the embeddings that `base` may hold; `failure` is why there are no better ones.
         """
         if base is None or base.schema != SCHEMA_VERSION or base.embedding not in accepted:
             return None
         try:
             index = self._store.open(base.table_version)
             if index.dimension is None and base.embedding != NO_EMBEDDING and skills:
-                # It was written when there was nothing to embed.
+                # It was written when there was no skill to embed.
                 return None
             return self._update_rows(base, index, skills, reason, failure)
         except IndexDamaged as error:
             self._check_cancelled()
-            log.warning("The index at %s cannot be brought up to date and is built anew: %s", self.db_path, error)
+            log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
             return None
 
     def _update_rows(
@@ -370,7 +366,7 @@ class Indexer:
         )
 
     def _is_readable(self, published: IndexState) -> bool:
-        """Whether the published version can be read: then it is not given up for one that may never be written."""
+        """Whether the published version can be read: then it is not removed for one that may never be written."""
         try:
             self._store.open(published.table_version).stored()
         except IndexDamaged:
@@ -378,7 +374,7 @@ class Indexer:
         return True
 
     def _unchanged_vectors(self, skills: Sequence[Skill], index: LanceIndex) -> dict[str, Vector]:
-        """Return the vectors of those skills whose searchable text is still the one that was embedded."""
+        """Return the stored vectors of the skills whose searchable text is still the embedded one."""
         earlier = index.vectors([skill.directory for skill in skills])
         return {
             skill.directory: earlier[skill.directory].vector
@@ -387,8 +383,8 @@ class Indexer:
         }
 
     def _embed(self, skills: Sequence[Skill]) -> tuple[dict[str, Vector], str | None]:
-        """Return the vectors by directory, or none and why: an index of half the vectors would hide the other half."""
-        if self._embedder is None or self._rests:
+        """Return the vectors by directory, or none and why: with only some, the other skills would be hidden."""
+        if self._embedder is None or self._embedder_breaker.is_open:
             return {}, None
         vectors: dict[str, Vector] = {}
         try:
@@ -403,8 +399,8 @@ class Indexer:
         return vectors, None
 
     def _record_failure(self, error: EmbeddingError) -> str:
-        self._rests_until = time.monotonic() + self._rest_seconds
-        log.warning("Search answers from text alone for what could not be embedded: %s", error.message)
+        self._embedder_breaker.record_failure()
+        log.warning("Embedding failed; search uses full text alone for skills without vectors: %s", error.message)
         return error.message
 
     def _rows(
@@ -416,11 +412,11 @@ class Indexer:
             try:
                 instructions = read_document(skill).instructions
             except SkillUnreadable as error:
-                # It vanished after the scan: the row stays findable until the next scan removes it.
+                # It was removed after the scan: the row can be found until the next scan removes it.
                 log.warning("%s: %s", error.path, error.message)
                 instructions = ""
             vector = vectors.get(skill.directory)
-            # A row without the vector it should have matches no file's hash, so that the next sync completes it.
+            # A row that lacks its vector has an empty hash, which no file has, so that the next sync completes it.
             content_hash = "" if vectors_wanted and vector is None else skill.stamp.content_hash
             yield IndexRow(skill, content_hash, instructions, vector)
         self._progress("indexing", len(skills), len(skills))
@@ -428,9 +424,9 @@ class Indexer:
     def _merged(
         self, state: IndexState | None, memory: ScanCache, written: _Written | None = None
     ) -> dict[str, RootState]:
-        """Return what is remembered of every root once `memory` is what is known of this indexer's own.
+        """Return the state of every root, with `memory` as the scan cache of this indexer's own roots.
 
-        Other roots keep theirs, but for directories whose rows were `written`: their servers look at those again.
+        Other roots keep theirs, except for directories whose rows were `written`: their servers scan those again.
         """
         merged: dict[str, RootState] = {}
         for root, earlier in ({} if state is None else state.roots).items():
@@ -457,10 +453,10 @@ class Indexer:
     def _unwritable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(
             f"The index at {self.db_path} cannot be written: {reason}",
-            hint="free space or grant access there, or set DB_PATH to another place",
+            hint="free space or grant access there, or set DB_PATH to another path",
         )
 
 
 def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
-    # A file whose time lies ahead of the clock is read again at every take_scan: noting that saves nothing.
+    # A file with an mtime in the future is read again by every scan: saving its stamp saves nothing.
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns

@@ -1,13 +1,13 @@
-"""Reading the index: one finished version of the LanceDB table, and the candidates that it finds.
+"""Reading the index: one complete version of the LanceDB table, and the candidates that it returns.
 
 1. Readers open a version number, never "latest"; `index.lance_store` writes versions.
-2. LanceDB raises RuntimeError, OSError and ValueError for a damaged table: here they become `IndexDamaged`, and the
+2. LanceDB raises RuntimeError, OSError and ValueError for a damaged table. Here they become `IndexDamaged`, and the
    caller rebuilds.
-3. Candidates come from LanceDB's full text over the analysed terms of every field, or for a small library from
-   `postings` made of its rows. How well each fits is computed in `search.scoring`, from the features of the same rows
-   and the statistics of their version.
+3. Candidates come from LanceDB's full-text index over the analysed terms of every field or, for a small library, from
+   `postings` built from its rows. `search.scoring` scores them, from the features of the same rows and the statistics
+   of their version.
 
-Only this module and `lance_store` know LanceDB and Arrow.
+Only this module and `lance_store` use LanceDB and Arrow.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from skillhub_mcp.index.statistics import Statistics
 TABLE = "skills"
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
 TERMS = "terms"
-# A library of up to so many skills is held in memory and searched there by text: some 4 KB a skill, besides its row.
+# A library of up to this many skills is held in memory and searched there by text: about 4 KB a skill and its row.
 HELD_ROWS = 5_000
 COUNTED_COLUMNS = ["features", "name", "description", "tags"]
 PATHS_PER_STATEMENT = 500
 LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 
-# Up to this many paths a filter inside LanceDB is faster than asking for more hits and dropping some.
+# Up to this many paths, a filter inside LanceDB is faster than fetching more hits and dropping some.
 _FILTERED_INSIDE = 1_000
 _SPARE = 8
 # About 3 KB each.
 _CACHED_ROWS = 20_000
 
-# Read when LanceDB is first imported. Its warnings go to stderr, where "no table yet" would mislead.
+# LanceDB reads this when it is imported. Its warnings go to stderr, where "no table yet" would mislead.
 os.environ.setdefault("LANCEDB_LOG", "error")
 
 
@@ -52,7 +52,7 @@ class IndexDamaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _CachedRow:
-    """What was read of a row: its key, its features, and its vector where there is one."""
+    """A row in memory: its key, its features, and its vector where there is one."""
 
     directory: str
     features: SkillFeatures
@@ -60,10 +60,10 @@ class _CachedRow:
 
 
 class LanceIndex:
-    """One finished version of the table, for asking. Safe to use from several threads.
+    """One complete version of the table, for queries. Safe to use from several threads.
 
-    `dimension` is None where there are no vectors to ask. `statistics` are those of all its rows. A table of at most
-    `held_rows` rows is held in memory from the first question on.
+    `dimension` is the length of the vectors, or None where there are none to search. `statistics` are those of all
+    rows. A table of at most `held_rows` rows is held in memory from the first query on.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LanceIndex:
         self.dimension = table.schema.field("vector").type.list_size if usable else None
         self.statistics = statistics
         self.speller = Speller(statistics.words)
-        self._known: dict[int, _CachedRow] = {}
+        self._row_cache: dict[int, _CachedRow] = {}
         self._held: tuple[dict[str, _CachedRow], Postings] | None = None
 
     def count(self) -> int:
@@ -96,7 +96,7 @@ class LanceIndex:
         return {path: StoredRow(root, content_hash) for path, root, content_hash in rows}
 
     def vectors(self, directories: Collection[str]) -> dict[str, StoredVector]:
-        """Return the vectors of those rows that have one, and the texts they stand for. Raises IndexDamaged."""
+        """Return the vectors of those rows that have one, and the embedded texts. Raises IndexDamaged."""
         found: dict[str, StoredVector] = {}
         try:
             for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
@@ -117,9 +117,9 @@ class LanceIndex:
         vector: Vector | None = None,
         where: Filter = NO_FILTER,
     ) -> list[Candidate]:
-        """Return up to `limit` rows of `among` that have some of the analyser's `terms`, by plain BM25.
+        """Return up to `limit` rows of `among` that have any of the analysed `terms`, by plain BM25.
 
-        With a `vector` each candidate says how near it is. Raises IndexDamaged.
+        With a `vector`, each candidate has the cosine of its own vector to it. Raises IndexDamaged.
         """
         if self.statistics.skills <= self._held_rows and not where:
             return self._match_terms_in_memory(terms, limit, among, vector)
@@ -153,7 +153,7 @@ class LanceIndex:
         return self._held[1].terms_of([one.directory for one in candidates])
 
     def match_fields(self, query: str, *, limit: int, among: frozenset[str]) -> list[Candidate]:
-        """Return what seed 002 §3.2 finds: the words of a query in its four fields, in LanceDB's own order.
+        """Return up to `limit` rows of `among` whose text fields have words of the query, in LanceDB's own order.
 
         Raises IndexDamaged.
         """
@@ -163,7 +163,7 @@ class LanceIndex:
         return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, None, NO_FILTER)
 
     def get_rows(self, directories: Collection[str], vector: Vector | None = None) -> list[Candidate]:
-        """Return those rows, whatever is asked for. Raises IndexDamaged."""
+        """Return the rows of those directories, whether or not they match a query. Raises IndexDamaged."""
         if not directories:
             return []
         if self._held is not None:
@@ -172,8 +172,8 @@ class LanceIndex:
         keys = frozenset(directories)
         condition = path_in(sorted(keys))
         try:
-            numbers = self._numbers(lambda query: query, "path", len(keys), condition)
-            rows = self._rows(numbers)
+            row_ids = self._row_ids(lambda query: query, "path", len(keys), condition)
+            rows = self._rows(row_ids)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
         return self._candidates(rows, vector)
@@ -192,7 +192,7 @@ class LanceIndex:
         )
 
     def features(self, directories: Collection[str]) -> dict[str, tuple[bytes, frozenset[str]]]:
-        """Return the features and the words of those rows. Raises IndexDamaged."""
+        """Return the encoded features and the words of those rows. Raises IndexDamaged."""
         found: dict[str, tuple[bytes, frozenset[str]]] = {}
         try:
             for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
@@ -215,16 +215,16 @@ class LanceIndex:
     ) -> list[Candidate]:
         if not among or limit < 1:
             return []
-        # A filter by key is quick for a few of many rows, and slower than none where it leaves nearly all of them.
+        # A filter by path is fast for a few of many rows, and slower than none where nearly all rows pass.
         inside = len(among) <= _FILTERED_INSIDE and 2 * len(among) < self.statistics.skills
         wanted = limit
         if not inside and len(among) < self.statistics.skills:
-            # Rows that are not among the wanted ones take places: about as many more are asked for at once.
+            # Unwanted rows take up part of the limit: about as many more are fetched at once.
             wanted += _SPARE + limit * (self.statistics.skills - len(among)) // self.statistics.skills
         condition = path_in(sorted(among)) if inside else where.condition
         try:
             while True:
-                rows = self._rows(self._numbers(ask, score, wanted, condition))
+                rows = self._rows(self._row_ids(ask, score, wanted, condition))
                 kept = [row for row in rows if row.directory in among][:limit]
                 if len(kept) >= limit or len(rows) < wanted:
                     break
@@ -233,10 +233,10 @@ class LanceIndex:
             raise damaged(error) from error
         return self._candidates(kept, vector)
 
-    def _numbers(self, ask: Callable[[Any], Any], column: str, limit: int, condition: str) -> list[int]:
-        """Return the numbers of the rows that a query finds, best first.
+    def _row_ids(self, ask: Callable[[Any], Any], column: str, limit: int, condition: str) -> list[int]:
+        """Return the row ids that a query finds, best first.
 
-        LanceDB's synchronous builder asks its own thread five times for one query: this asks once.
+        LanceDB's synchronous query builder calls its own thread five times for one query: this calls it once.
         """
         from lancedb.background_loop import LOOP
 
@@ -249,58 +249,62 @@ class LanceIndex:
     def _candidates(self, rows: Sequence[_CachedRow], vector: Vector | None) -> list[Candidate]:
         if vector is None or self.dimension != len(vector):
             return [Candidate(row.directory, row.features) for row in rows]
-        near = _cosines([row.vector for row in rows], vector)
-        return [Candidate(row.directory, row.features, nearness) for row, nearness in zip(rows, near, strict=True)]
+        cosines = _cosines([row.vector for row in rows], vector)
+        return [Candidate(row.directory, row.features, nearness) for row, nearness in zip(rows, cosines, strict=True)]
 
-    def _rows(self, numbers: Sequence[int]) -> list[_CachedRow]:
-        """Return the rows of those numbers. Finding them is quick, reading them is not: they are remembered."""
-        known = self._known
-        missing = [number for number in numbers if number not in known]
+    def _rows(self, row_ids: Sequence[int]) -> list[_CachedRow]:
+        """Return the rows of those ids. Finding rows is fast, reading them is not: they are cached.
+
+        The cache is a plain dict, shared by threads without a lock, which an LRU cache would need on every query.
+        """
+        cached = self._row_cache
+        missing = [row_id for row_id in row_ids if row_id not in cached]
         if missing:
             read = self._read(missing)
-            if len(known) > _CACHED_ROWS:
-                # Another one, not this one emptied: who looks into it now needs what it found there.
-                self._known = known = {number: known[number] for number in numbers if number in known}
-            known.update(read)
-        return [known[number] for number in numbers]
+            if len(cached) > _CACHED_ROWS:
+                # A new dict, as another thread may be about to read rows from the old one.
+                self._row_cache = cached = {row_id: cached[row_id] for row_id in row_ids if row_id in cached}
+            cached.update(read)
+        return [cached[row_id] for row_id in row_ids]
 
-    def _read(self, numbers: Sequence[int] | None) -> dict[int, _CachedRow]:
-        """Return the rows of those numbers, or all rows."""
+    def _read(self, row_ids: Sequence[int] | None) -> dict[int, _CachedRow]:
+        """Return the rows of those ids, or all rows."""
         columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
-        if numbers is None:
+        if row_ids is None:
             read = self._table.search().select(columns).with_row_id(True).limit(None).to_arrow()
         else:
-            read = self._table.take_row_ids(numbers).select(columns).with_row_id().to_arrow()
+            read = self._table.take_row_ids(row_ids).select(columns).with_row_id().to_arrow()
         vectors = [None] * len(read) if self.dimension is None else _vectors(read.column("vector"))
-        numbers_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
-        return dict(zip(numbers_read, map(_CachedRow, paths, map(decode_features, encoded), vectors), strict=True))
+        ids_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
+        return dict(zip(ids_read, map(_CachedRow, paths, map(decode_features, encoded), vectors), strict=True))
 
 
 def _vectors(column: Any) -> list[Any]:
-    """Return the vectors of a column as arrays, None where one is missing."""
+    """Return the vectors of a column as arrays; None for missing ones."""
     own = column.combine_chunks()
-    # Flattened, the vectors that are missing leave no gap.
-    there = iter(own.flatten().to_numpy().reshape(-1, own.type.list_size))
-    return [next(there) if valid else None for valid in own.is_valid().to_pylist()]
+    # The flattened column has no gaps for missing vectors.
+    values = iter(own.flatten().to_numpy().reshape(-1, own.type.list_size))
+    return [next(values) if valid else None for valid in own.is_valid().to_pylist()]
 
 
 def _cosines(vectors: Sequence[Any], vector: Vector) -> list[float | None]:
-    """Return how near each vector is to `vector`, all of length 1, or None for one that is missing."""
+    """Return the cosine of each vector to `vector`, all of length 1; None for missing ones."""
     import numpy as np
 
-    there = [own for own in vectors if own is not None]
-    if not there:
+    present = [own for own in vectors if own is not None]
+    if not present:
         return [None] * len(vectors)
-    cosines = iter((np.stack(there) @ np.array(vector, dtype=np.float32)).tolist())
+    cosines = iter((np.stack(present) @ np.array(vector, dtype=np.float32)).tolist())
     return [None if own is None else next(cosines) for own in vectors]
 
 
 def chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """Yield the keys in runs of at most `size`."""
+    """Yield the keys in chunks of at most `size`."""
     for start in range(0, len(keys), size):
         yield keys[start : start + size]
 
 
 def damaged(error: Exception) -> IndexDamaged:
+    """Return the IndexDamaged for an error of LanceDB."""
     lines = str(error).splitlines()
     return IndexDamaged(lines[0] if lines else type(error).__name__)

@@ -1,7 +1,7 @@
 """Writing the index: new versions of the LanceDB table.
 
-1. A version is written whole before its number is published; the table is never dropped under a reader, since a rebuild
-   overwrites it, which is one more version.
+1. A version is complete before its number is published. The table is never dropped under a reader: a rebuild overwrites
+   it, which creates one more version.
 2. Writers hold the lock of `index.indexer`: LanceDB has no unique keys, so two writers could write one row twice.
 """
 
@@ -37,7 +37,7 @@ SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
 
 _BATCH_ROWS = 1_000
-# Rows not yet in the full-text index are found by a scan: cheap for a few, so merging waits until there are more.
+# Rows that are not in the full-text index yet are found by a scan: cheap for a few, so merging waits for more.
 _MERGE_AFTER_ROWS = 200
 _CLEAN_AFTER_VERSIONS = 50
 _KEPT_VERSIONS = dt.timedelta(minutes=10)
@@ -45,7 +45,7 @@ _STATISTICS_FILE = re.compile(r"statistics-(\d+)\.npz")
 
 
 class LanceStore:
-    """The database: opens finished versions, and writes new ones for a caller that holds the writer's lock."""
+    """The database: opens complete versions, and writes new ones for a caller that holds the writer's lock."""
 
     def __init__(self, db_path: str, *, held_rows: int = HELD_ROWS) -> None:
         self.db_path = db_path
@@ -55,13 +55,13 @@ class LanceStore:
 
     @property
     def exists(self) -> bool:
-        """Whether a table's directory is there at all; says nothing of its health and loads nothing."""
+        """Whether the table's directory exists; loads nothing, and does not check whether it is damaged."""
         if self.db_path == IN_MEMORY:
             return self._connection is not None
         return os.path.isdir(self._table_directory)
 
     def open(self, version: int, *, with_vectors: bool = True) -> LanceIndex:
-        """Open a version of the table, with its vectors or as if it had none. Raises IndexDamaged."""
+        """Open a version of the table, with its vectors or without. Raises IndexDamaged."""
         try:
             table = self._connect().open_table(TABLE)
             table.checkout(version)
@@ -70,21 +70,21 @@ class LanceStore:
             raise damaged(error) from error
 
     def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
-        """Write a whole new table as one more version, index it, and return the version. Raises IndexDamaged.
+        """Write a new table as one more version, index it, and return the version. Raises IndexDamaged.
 
-        The version `published` stays readable, for those who read it until the new one is published.
+        The version `published` stays readable until the new one is published.
         """
         schema = _schema(dimension)
         try:
             builder = StatisticsBuilder()
             table = self._overwrite(schema, _counting(rows, builder))
-            self._tidy(table, published, many_rows=True)
+            self._optimize(table, published, many_rows=True)
             return self._store_statistics(int(table.version), builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
     def discard(self) -> None:
-        """Remove a table that cannot even be overwritten. Raises IndexDamaged. Nothing is lost: it is derived."""
+        """Remove a table that cannot be overwritten; nothing is lost, as it is derived. Raises IndexDamaged."""
         try:
             if os.path.isdir(self._table_directory):
                 shutil.rmtree(self._table_directory)
@@ -96,9 +96,9 @@ class LanceStore:
     def update(
         self, rows: Iterable[IndexRow], *, removed: Collection[str], dimension: int | None, published: int
     ) -> int:
-        """Write changed rows upon the version `published`, remove those in `removed`, and return the last version.
+        """Write changed rows to the version `published`, delete those in `removed`, and return the new version.
 
-        What a killed writer left behind after that version is undone first. Raises IndexDamaged.
+        Versions that a killed writer left after `published` are undone first. Raises IndexDamaged.
         """
         import pyarrow as pa
 
@@ -116,13 +116,13 @@ class LanceStore:
             for batch in _batches(_counting(rows, builder), schema):
                 written += batch.column("path").to_pylist()
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
-                # A row may have no vector yet, which LanceDB calls bad unless told that null will do.
+                # A row may have no vector yet; without this, LanceDB rejects it as a bad vector.
                 merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
             for keys in chunks(sorted(removed), PATHS_PER_STATEMENT):
                 table.delete(path_in(keys))
             for features, words in LanceIndex(before, statistics).features({*written, *removed}).values():
                 builder.add(features, words, times=-1)
-            self._tidy(table, published)
+            self._optimize(table, published)
             return self._store_statistics(int(table.version), builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
@@ -141,7 +141,7 @@ class LanceStore:
         return os.path.join(self.db_path, f"{TABLE}.lance")
 
     def _statistics(self, table: Any) -> Statistics:
-        """Return the statistics of a version of the table; where their file is lost they are counted again."""
+        """Return the statistics of a version of the table; if their file is lost, they are computed again."""
         version = int(table.version)
         if version in self._in_memory:
             return self._in_memory[version]
@@ -155,7 +155,7 @@ class LanceStore:
             return builder.build()
 
     def _store_statistics(self, version: int, statistics: Statistics, published: int | None) -> int:
-        """Keep the statistics of a new version beside the table, and forget those that nobody reads any more."""
+        """Save the statistics of a new version beside the table, and delete those of versions no longer read."""
         if self.db_path == IN_MEMORY:
             self._in_memory = {version: statistics}
             return version
@@ -173,15 +173,15 @@ class LanceStore:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
 
         batches = _batches(rows, schema)
-        # LanceDB asks for the first batch in the one thread that also answers searches: it is made before.
+        # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
         table = self._connect().create_table(TABLE, data=data, schema=schema, mode="overwrite")
         for field in TEXT_FIELDS:
-            # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese,
-            # Chinese and Korean.
+            # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese
+            # and Korean.
             table.create_index(field, config=FTS(base_tokenizer="icu/split"))
-        # The terms are made by our own analyser: LanceDB only parts them again.
-        as_they_are = FTS(
+        # The terms come from SkillHub's own analyser: LanceDB only splits them at spaces.
+        analysed = FTS(
             base_tokenizer="whitespace",
             lower_case=False,
             stem=False,
@@ -189,16 +189,16 @@ class LanceStore:
             ascii_folding=False,
             max_token_length=None,
         )
-        table.create_index(TERMS, config=as_they_are)
+        table.create_index(TERMS, config=analysed)
         table.create_index("category", config=Bitmap(), name="category_bitmap")
         table.create_index("tags", config=LabelList())
         table.create_index("path", config=BTree())
         return table
 
-    def _tidy(self, table: Any, published: int | None, *, many_rows: bool = False) -> None:
-        """Merge new rows into the indexes and remove old versions, where enough of either have gathered.
+    def _optimize(self, table: Any, published: int | None, *, many_rows: bool = False) -> None:
+        """Merge new rows into the indexes and delete old versions, once there are enough of either.
 
-        The published version and what is younger stay: they are read until the next one is published.
+        The published version and newer ones stay: they are read until the next one is published.
         """
         indexed = table.index_stats(f"{TERMS}_idx")
         if indexed is None:
@@ -212,7 +212,7 @@ class LanceStore:
 
 
 def _schema(dimension: int | None) -> Any:
-    """Seed 002 §4.1's fields, and ours: root, content_hash, terms, features, and with vectors the text behind each."""
+    """Return the schema of the table. `dimension` is the length of the vectors, None for a table without them."""
     import pyarrow as pa
 
     text = pa.string()
@@ -236,21 +236,21 @@ def _schema(dimension: int | None) -> Any:
 
 
 def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:
-    """Yield the rows as record batches, so that the bodies of a large library are never all in memory."""
+    """Yield the rows as record batches, so that the bodies of a large library are never all in memory at once."""
     import pyarrow as pa
 
-    waiting: list[Mapping[str, object]] = []
+    pending: list[Mapping[str, object]] = []
     yielded = False
     with_vectors = "vector" in schema.names
     for row in rows:
-        waiting.append(_values(row, with_vectors=with_vectors))
-        if len(waiting) >= _BATCH_ROWS:
-            yield pa.RecordBatch.from_pylist(waiting, schema=schema)
-            waiting = []
+        pending.append(_values(row, with_vectors=with_vectors))
+        if len(pending) >= _BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(pending, schema=schema)
+            pending = []
             yielded = True
-    if waiting or not yielded:
-        # LanceDB wants one batch at least, be it empty.
-        yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+    if pending or not yielded:
+        # LanceDB requires at least one batch, even an empty one.
+        yield pa.RecordBatch.from_pylist(pending, schema=schema)
 
 
 def _counting(rows: Iterable[IndexRow], builder: StatisticsBuilder) -> Iterator[IndexRow]:

@@ -1,9 +1,8 @@
-"""When must we look again? Keeps one view fresh while others ask from it.
+"""The live index: a snapshot and an index of the skills that a background thread keeps in sync with the files.
 
-The rules of this module:
-1. A caller gets one `View` and keeps it for its whole answer; a look replaces the view, it never changes one.
-2. One thread looks. It is asked by a starting server, by the watcher, or by a caller who finds the last look too
-   old; nobody who has a view waits for it, unless looking is cheap.
+1. A caller gets one immutable `View` and uses it for its whole answer. A sync replaces the view.
+2. One thread syncs. A starting server, the watcher, or a caller that finds the last sync too old requests it. A
+   caller with a view does not wait for the sync, unless a scan is cheap.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ log = logging.getLogger(__name__)
 _CHEAP_SCAN_SECONDS = 0.05
 _MIN_SYNC_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
-# Looking takes at most about a tenth of one processor, however large the library is.
+# Scanning takes at most about a tenth of one processor, however large the library is.
 _IDLE_FACTOR = 10
 FIRST_ANSWER_SECONDS = 120.0
 _CLOSE_SECONDS = 2.0
 
 
 class LiveIndex:
-    """The snapshot and the index of `roots`. The thread starts with `start` or with the first question.
+    """The snapshot and the index of `roots`. The thread starts with `start` or with the first query.
 
-    With `background` off there is no thread: each question is answered from one look, made when it is first needed.
-    `steps` hear of each step towards an answer.
+    Without `background` there is no thread: one sync, made when it is first needed, answers all queries. `progress`
+    receives the steps of indexing. Safe to use from several threads.
     """
 
     def __init__(
@@ -59,15 +58,15 @@ class LiveIndex:
         self.progress = progress or IndexProgress()
         self._snapshot: Snapshot | None = None
         self._condition = threading.Condition()
-        # A caller's own look and the thread's must not meet: they share what the looker remembers.
+        # A sync in a caller's thread and one in the background must not overlap: they share the scan cache.
         self._sync_lock = threading.Lock()
         self._view: View | None = None
-        # What was seen before the thread began, and when.
+        # The scan made before the thread started, and its time.
         self._first_scan: tuple[Snapshot, float] | None = None
         self._sync_requested = True
-        # A look that nobody waits for, at the next poll.
+        # A sync is due at the next poll; no caller waits for it.
         self._sync_due = False
-        # The thread is at a look that somebody asked for.
+        # The thread is running a requested sync.
         self._syncing = False
         self._closed = False
         self._sync_count = 0
@@ -81,14 +80,14 @@ class LiveIndex:
         self._watcher = RootWatcher(roots, self._request_sync)
 
     def start(self) -> None:
-        """Begin the first look in the background, so that the first question finds an answer ready."""
+        """Start the first sync in the background, so that the first query need not wait for it."""
         with self._condition:
             if self._background and self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="skillhub-sync", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
-        """Stop both threads. An index that is being written is given up: the published one stays as it is."""
+        """Stop both threads. An index that is being written is abandoned: the published one stays unchanged."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
@@ -99,11 +98,11 @@ class LiveIndex:
             self._thread.join(_CLOSE_SECONDS)
 
     def peek(self) -> View | None:
-        """Return the present view, if there is one, without waiting or looking."""
+        """Return the current view, if there is one, without waiting and without a scan."""
         return self._view
 
     def snapshot(self) -> Snapshot:
-        """Return the present snapshot, waiting only for the very first. Raises IndexUnavailable if none comes."""
+        """Return the current snapshot, waiting for the first. Raises IndexUnavailable if there is none in time."""
         if not self._background and self._view is None:
             if self._snapshot is None:
                 self._snapshot = self._index_sync.scan()
@@ -111,10 +110,10 @@ class LiveIndex:
         return self._wait_for_view(lambda _: True).snapshot
 
     def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
-        """Return the present snapshot without beginning to load the index, where that has not begun yet.
+        """Return the current snapshot, without starting to load the index where that has not started yet.
 
-        For what is answered before a client's first question, which loading LanceDB beside it would delay. With `anew`
-        nothing that was seen before that is trusted: a skill may have been written since.
+        For requests before a client's first query, which loading LanceDB at the same time would delay. With `fresh`,
+        an earlier scan is not reused: a skill may have been written since. Raises IndexUnavailable.
         """
         if not self._background or self._thread is not None or self._view is not None:
             return self.snapshot()
@@ -125,37 +124,40 @@ class LiveIndex:
             return self._first_scan[0]
 
     def view_and_index(self) -> tuple[View, LanceIndex]:
-        """Return a view and its index. Raises IndexUnavailable when there is none and none came in time."""
+        """Return a view and its index, waiting for the first. Raises IndexUnavailable if there is none in time."""
         view = self._wait_for_view(_can_search)
         if view.index is None:
             raise view.problem or not_built_yet()
         return view, view.index
 
     def is_ready(self) -> bool:
-        """Whether a search would be answered, or refused, without waiting for the first index."""
+        """Whether a search would return, or fail, without waiting for the first index."""
         return not self._background or self._is_settled(_can_search)
 
     def sync_now(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
-        """Look in the caller's thread, as asked, and return the view. With `only`, at those paths and nowhere else."""
-        self._sync(depth, only=only, asked=True)
+        """Sync in the caller's thread and return the view. With `only`, scan just those paths.
+
+        Raises IndexUnavailable if the skills could not be read.
+        """
+        self._sync(depth, only=only, requested=True)
         return self._require_view()
 
     def snapshot_for(self, admission: Admission) -> Snapshot:
-        """Return the present skills as another reader would have them. Raises IndexUnavailable if there are none."""
+        """Return the current skills under other admission rules. Raises IndexUnavailable if there is no snapshot."""
         snapshot = self.snapshot()
         with self._sync_lock:
             return self._index_sync.snapshot_for(snapshot, admission)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, from the thread that looks, after each look that found other skills than the one before."""
+        """Call `listener` after each sync that found other skills than the one before, from the thread that synced."""
         self._change_listeners.append(listener)
 
     def on_sync(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after each look, from the thread that looked, which may be a caller's."""
+        """Call `listener` after each sync, from the thread that synced, which may be a caller's."""
         self._sync_listeners.append(listener)
 
     def discard_index(self, failed: LanceIndex) -> None:
-        """Give up an index that failed to answer; the next question waits for another."""
+        """Drop an index that could not be read; the next query waits for its replacement."""
         self._index_sync.mark_damaged(failed)
         with self._condition:
             if self._view is not None and self._view.index is failed:
@@ -180,11 +182,11 @@ class LiveIndex:
         return self._closed or (self._failure is not None if view is None else enough(view))
 
     def _refresh(self) -> None:
-        """Ask for a look when the last is too old, and wait for it where that is cheap. Holds the condition.
+        """Request a sync when the last one is too old, and wait for it where that is cheap. Holds the condition.
 
-        A healthy watcher has already asked for a look if anything changed: without one, the look is left to the next
-        poll and nobody waits for it. It still finds what a file system does not report, and another process's index.
-        Without `automatic` a look only finds out whether another index was published.
+        A healthy watcher has already requested a sync if anything changed. If it has not, the sync is left to the next
+        poll and no caller waits for it: it finds changes that the file system does not report, and an index that
+        another process published. Without `automatic`, a sync only checks whether another index was published.
         """
         age = time.monotonic() - self._synced_at
         if age < max(_MIN_SYNC_INTERVAL_SECONDS, self._scan_seconds * _IDLE_FACTOR):
@@ -226,26 +228,28 @@ class LiveIndex:
                 continue
             try:
                 self._sync(SyncDepth.CHANGES)
-            except Exception:  # the edge of a thread: what nobody foresaw is reported, and answers go on
-                log.exception("A look at the skills failed unexpectedly; the last good index goes on answering")
+            except Exception:  # the top of a thread: it is logged, and the last view stays in use
+                log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
                 self._publish_failure()
             if self._automatic:
-                # The watcher asks for one more look once its watches are set: what changes until then gives no notice.
+                # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
 
     def _poll_seconds(self) -> float | None:
         if not self._automatic:
             return None
         if self._watcher.healthy:
-            # No look, only a check for roots that were made or replaced since.
+            # No scan, only a check for roots that were created or replaced.
             return _POLL_SECONDS
         return max(_POLL_SECONDS, self._scan_seconds * _IDLE_FACTOR)
 
-    def _sync(self, depth: SyncDepth, *, only: Sequence[str] | None = None, asked: bool = False) -> None:
+    def _sync(self, depth: SyncDepth, *, only: Sequence[str] | None = None, requested: bool = False) -> None:
         with self._sync_lock:
-            view = self._index_sync.sync(self._view, depth, only=only, asked=asked, on_snapshot=self._publish_snapshot)
+            view = self._index_sync.sync(
+                self._view, depth, only=only, requested=requested, on_snapshot=self._publish_snapshot
+            )
             self._publish(view)
-            # What is unchanged is the same value, so comparing costs next to nothing.
+            # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):
             self._observer.start(LibraryEvent(skills=len(view.snapshot.everything)))()
@@ -285,7 +289,7 @@ class LiveIndex:
 
 
 def not_built_yet() -> IndexUnavailable:
-    """Return what a search fails with that has waited too long for the first index."""
+    """Return the error of a search that has waited too long for the first index."""
     return IndexUnavailable("The first index is still being built", hint="call again in a few seconds")
 
 

@@ -1,8 +1,8 @@
-"""Which skills have these words? Answered from memory, for a library that is small enough to be held there.
+"""Postings lists in memory: full-text candidates for a library small enough to be held there.
 
-The same plain BM25 over the same text as the index has (`features.Features.text`), for finding candidates only: a fifth
-of the time that asking LanceDB takes, most of which is one thread waiting for another. Scoring then finds the counts of
-a question's words where they stand together, and need not look at each candidate's.
+They rank by the same plain BM25 over the same text as the index (`EncodedFeatures.text`), in a fifth of the time of a
+LanceDB query, most of which is threads waiting for each other. Scoring then reads the counts of a query's terms from
+the postings instead of from each candidate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _B = 0.75
 
 
 class Postings:
-    """The terms of some skills, by term. Safe to use from several threads."""
+    """An inverted index of skills: their terms and phrases by hash. Safe to use from several threads."""
 
     def __init__(self, directories: Sequence[str], features: Sequence[SkillFeatures]) -> None:
         import numpy as np
@@ -42,33 +42,33 @@ class Postings:
         self._phrases, _ = _InvertedIndex.build([one.phrases for one in features])
         self._terms, order = _InvertedIndex.build([one.hashes for one in features])
         self._counts = np.concatenate([np.zeros(0, dtype="<u4"), *(one.counts for one in features)])[order]
-        times = term_frequencies(self._counts)
-        in_all = np.bincount(self._terms.owners, weights=times, minlength=len(features))
-        usual = max(1.0, float(in_all.mean())) if len(features) else 1.0
-        slowing = _K1 * (1.0 - _B + _B * in_all / usual)
-        self._worth = (times * (_K1 + 1.0) / (times + slowing[self._terms.owners])).astype(np.float32)
-        self._last: tuple[frozenset[str], NDArray[Any]] | None = None
+        frequencies = term_frequencies(self._counts)
+        total_lengths = np.bincount(self._terms.owners, weights=frequencies, minlength=len(features))
+        mean_length = max(1.0, float(total_lengths.mean())) if len(features) else 1.0
+        saturation = _K1 * (1.0 - _B + _B * total_lengths / mean_length)
+        self._weights = (frequencies * (_K1 + 1.0) / (frequencies + saturation[self._terms.owners])).astype(np.float32)
+        self._last_mask: tuple[frozenset[str], NDArray[Any]] | None = None
 
     def find(
         self, terms: Sequence[str], *, limit: int, among: frozenset[str], rarity: Callable[[str], float]
     ) -> list[str]:
-        """Return the directories of up to `limit` skills of `among` that have some of the terms, best first."""
+        """Return the directories of up to `limit` skills of `among` that have any of the terms, best first."""
         import numpy as np
 
         scores = np.zeros(len(self._directories), dtype=np.float32)
         for term, each in zip(terms, self._terms.slices([hash_term(term) for term in terms]), strict=True):
-            # A skill has a term once, so that no two of these are the same.
-            scores[self._terms.owners[each]] += rarity(term) * self._worth[each]
+            # A skill has a term once, so its number occurs once in each slice.
+            scores[self._terms.owners[each]] += rarity(term) * self._weights[each]
         scores *= self._membership_mask(among)
         found = scores.nonzero()[0]
         if limit < len(found):
-            # To sort what scores less than the last that is wanted would be for nothing.
+            # Scores below the last wanted one need no sorting.
             found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
         best_first = found[np.argsort(-scores[found], kind="stable")]
         return [self._directories[number] for number in best_first[:limit].tolist()]
 
     def terms_of(self, directories: Sequence[str]) -> Terms:
-        """Return the terms of those skills, each of which is one of these."""
+        """Return the terms of those skills, which must all be in this index."""
         import numpy as np
 
         numbers = np.array([self._numbers[directory] for directory in directories], dtype=np.intp)
@@ -77,22 +77,23 @@ class Postings:
         return _SelectedTerms(self._terms, self._counts, self._phrases, rows, self._lengths[numbers])
 
     def _membership_mask(self, among: frozenset[str]) -> NDArray[Any]:
-        """Return 1 for each skill that is among those, else 0: they are mostly the same from one question to the next.
+        """Return 1 for each skill in `among`, else 0: shape (skills,).
 
-        Told apart by identity, as comparing them takes as long as looking.
+        The last mask is cached, as `among` is mostly the same from one query to the next. It is compared by identity:
+        comparing by value takes as long as computing the mask.
         """
         import numpy as np
 
-        known = self._last
+        known = self._last_mask
         if known is None or known[0] is not among:
-            there = (directory in among for directory in self._directories)
-            known = self._last = (among, np.fromiter(there, dtype=np.float32, count=len(self._directories)))
+            members = (directory in among for directory in self._directories)
+            known = self._last_mask = (among, np.fromiter(members, dtype=np.float32, count=len(self._directories)))
         return known[1]
 
 
 @dataclass(frozen=True, slots=True)
 class _InvertedIndex:
-    """Which of several skills have what: `owners` are their numbers, those of `hashes[i]` begin at `starts[i]`."""
+    """The skills that have each hash: `owners` holds their numbers, those of `hashes[i]` from offset `starts[i]` on."""
 
     hashes: NDArray[Any]
     starts: NDArray[Any]
@@ -100,7 +101,7 @@ class _InvertedIndex:
 
     @classmethod
     def build(cls, hashes: Sequence[NDArray[Any]]) -> tuple[_InvertedIndex, NDArray[Any]]:
-        """Return the hashes of each skill inverted, and for each owner the place that it had among them before."""
+        """Return the inverted hashes of the skills, and for each owner its position in the concatenated input."""
         import numpy as np
 
         every = np.concatenate([np.zeros(0, dtype="<u4"), *hashes])
@@ -110,18 +111,18 @@ class _InvertedIndex:
         return cls(known, np.append(starts, len(every)), owners[order]), order
 
     def slices(self, wanted: Sequence[int]) -> list[slice]:
-        """Return where the owners of each wanted hash stand, an empty place where nobody has it."""
+        """Return the slice of `owners` for each wanted hash; it is empty where no skill has it."""
         import numpy as np
 
-        those = np.array(wanted, dtype="<u4")
-        begin = self.starts[self.hashes.searchsorted(those, side="left")]
-        end = self.starts[self.hashes.searchsorted(those, side="right")]
-        return [slice(*places) for places in zip(begin.tolist(), end.tolist(), strict=True)]
+        keys = np.array(wanted, dtype="<u4")
+        begin = self.starts[self.hashes.searchsorted(keys, side="left")]
+        end = self.starts[self.hashes.searchsorted(keys, side="right")]
+        return [slice(*bounds) for bounds in zip(begin.tolist(), end.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class _SelectedTerms:
-    """The Terms of some of the skills that are held: `rows` says which row each is, or -1."""
+    """The `Terms` of some of the skills: `rows` is the row of each skill of the index, or -1."""
 
     terms: _InvertedIndex
     counts: NDArray[Any]
@@ -130,17 +131,18 @@ class _SelectedTerms:
     lengths: NDArray[Any]
 
     def occurrences(self, hashes: Sequence[int]) -> Occurrences:
-        """Look at those that have each term."""
+        """Read the postings of each term."""
         import numpy as np
 
         slices = self.terms.slices(hashes)
         rows = self.rows[_concatenate(self.terms.owners, slices)]
-        there = rows >= 0
-        asked = np.repeat(np.arange(len(slices)), [each.stop - each.start for each in slices])
-        return Occurrences(asked[there], rows[there], unpack_counts(_concatenate(self.counts, slices)[there]))
+        selected = rows >= 0
+        term_indices = np.repeat(np.arange(len(slices)), [each.stop - each.start for each in slices])
+        counts = unpack_counts(_concatenate(self.counts, slices)[selected])
+        return Occurrences(term_indices[selected], rows[selected], counts)
 
     def rows_with_phrases(self, hashes: Sequence[int]) -> NDArray[Any]:
-        """Look at those that have each phrase."""
+        """Read the postings of each phrase."""
         rows = self.rows[_concatenate(self.phrases.owners, self.phrases.slices(hashes))]
         found: NDArray[Any] = rows[rows >= 0]
         return found

@@ -1,4 +1,4 @@
-"""How far is the index that others wait for? What is told to those who wait, from any thread and in any."""
+"""The progress of indexing, reported to the command line and to waiting clients."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ProgressCallback = Callable[[str, int, int], None]
 
 
 def no_progress(step: str, done: int, total: int) -> None:
-    """Say nothing."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """What is being done, and how many of how many skills it has been done to."""
+    """The current step of indexing, and how many of how many skills it has processed."""
 
     name: str
     done: int
@@ -23,7 +23,7 @@ class ProgressStep:
 
 
 class IndexProgress:
-    """The steps of one hub's index, passed on to `progress` and to whoever listens."""
+    """The current step of one hub's indexing, reported to `progress` and to listeners. Safe to use from threads."""
 
     def __init__(self, progress: ProgressCallback = no_progress) -> None:
         self._progress = progress
@@ -32,28 +32,31 @@ class IndexProgress:
 
     @property
     def listener_count(self) -> int:
-        """How many are listening."""
+        """The number of listeners."""
         return len(self._listeners)
 
     def report(self, step: str, done: int, total: int) -> None:
-        """Say how far a step is."""
+        """Report the progress of a step."""
         self._progress(step, done, total)
         self.latest = ProgressStep(step, done, total)
         self.notify()
 
     def finish(self) -> None:
-        """Say that nothing is being done any longer."""
+        """Report that no step is running any more."""
         self.latest = None
         self.notify()
 
     def notify(self) -> None:
-        """Say that something is other than it was."""
+        """Call the listeners: the state has changed."""
         for listener in self._listeners:
             listener()
 
     @contextmanager
     def listen(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call `listener`, from whatever thread has news, while this lasts. It must neither wait nor fail."""
+        """Call `listener` on each change, from the thread that made it, until the context ends.
+
+        It must neither block nor raise.
+        """
         self._listeners = (*self._listeners, listener)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Rows of the index: what is written for a skill, and what is read back to see what must change."""
+"""Rows of the index: those written for a skill, and those read back to find what must change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class IndexRow:
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """Root and content hash of a row: enough to see whether it must change."""
+    """Root and content hash of a row: enough to decide whether it must change."""
 
     root: str
     content_hash: str

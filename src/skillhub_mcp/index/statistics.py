@@ -80,7 +80,7 @@ class StatisticsBuilder:
 
     @classmethod
     def from_statistics(cls, statistics: Statistics) -> StatisticsBuilder:
-        """Return a builder that goes on from `statistics`."""
+        """Return a builder that starts from `statistics`."""
         builder = cls(skills=statistics.skills)
         builder._words = Counter(statistics.words)
         builder._hashes, builder._counts = statistics.hashes, statistics.counts

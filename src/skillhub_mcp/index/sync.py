@@ -1,4 +1,4 @@
-"""One look at the files, and the view that comes of it. Knows nothing of threads; `freshness` decides when to look."""
+"""One sync of the index with the files, and the view it results in. `live_index` decides when, and owns the threads."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one answer is given from. `index` is None until one can be asked; `problem` is the last failure.
+    """The snapshot and the index that one answer is computed from.
 
-    `report` says what the last sync did, or is None when there was nothing to do.
+    `index` is None until there is a usable one. `report` says what the last sync wrote, None if nothing. `problem` is
+    the last failure.
     """
 
     snapshot: Snapshot
@@ -34,7 +35,7 @@ class View:
 
 
 class SyncDepth(Enum):
-    """How closely to look. CHANGES trusts mtime and size, VERIFY reads every file and row, REBUILD writes all anew."""
+    """How much a sync checks. CHANGES trusts mtime and size, VERIFY reads every file and row, REBUILD rewrites all."""
 
     CHANGES = "changes"
     VERIFY = "verify"
@@ -42,10 +43,10 @@ class SyncDepth(Enum):
 
 
 class IndexSync:
-    """Looks at the skills below `roots`, and brings the index in step where `automatic` allows it.
+    """Scans the skills below `roots`, and syncs the index with them where `automatic` allows it. Not thread-safe.
 
-    Whatever fails, the last good index goes on answering, and `View.problem` says what failed. Where there is
-    none, `make_spare` makes one that needs no disk.
+    When something fails, the last usable index stays in use, and `View.problem` says what failed. Where there is
+    none, `make_spare` creates an index in memory.
     """
 
     def __init__(
@@ -67,22 +68,22 @@ class IndexSync:
         self._observer = observer
         self._state: IndexState | None = None
         self._state_stamp: StateStamp | None = None
-        # What was read since, for files that the published state cannot vouch for.
+        # The scan cache since the state was published: files read since are not in it.
         self._seen: ScanCache | None = None
         self._damaged_version: int | None = None
         self._last_read: ScanCache | None = None
-        # What it last took to find out whether anything changed, without what was then done about it.
+        # How long the last scan took, without the writing that followed.
         self.scan_seconds = 0.0
 
     def scan(self) -> Snapshot:
-        """Return the skills alone, without a thought for the index; loads no database."""
+        """Return the skills without the index; loads no database."""
         self._load_state()
         if self._automatic:
             return self._admitted(self._scan(self._memory()))
         return scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
 
     def snapshot_for(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
-        """Return what `snapshot` would be to another reader; looks at no file."""
+        """Return `snapshot` under other admission rules; reads no file."""
         return self._readmit(snapshot, self._memory() if self._last_read is None else self._last_read, admission)
 
     def sync(
@@ -91,23 +92,23 @@ class IndexSync:
         depth: SyncDepth = SyncDepth.CHANGES,
         *,
         only: Sequence[str] | None = None,
-        asked: bool = False,
+        requested: bool = False,
         on_snapshot: Callable[[Snapshot], None],
     ) -> View:
-        """Return the view after one look; `on_snapshot` hears of the skills before the index is in step with them.
+        """Return the view after one sync; `on_snapshot` receives the skills before the index is in sync with them.
 
-        With `only`, paths that changed, nothing else is looked at. Someone who `asked` is answered even where looking
-        is not automatic. Never raises IndexUnavailable: it is the view's `problem`.
+        With `only`, a sequence of changed paths, nothing else is scanned. A `requested` sync scans even without
+        `automatic`. Never raises IndexUnavailable: it becomes the view's `problem`.
         """
         reopened = self._load_state()
-        if not self._automatic and depth is SyncDepth.CHANGES and not asked:
+        if not self._automatic and depth is SyncDepth.CHANGES and not requested:
             return self._open_published(before, reopened=reopened)
         reread = depth is not SyncDepth.CHANGES
         seen = self._scan(self._memory(), reread=reread, only=only)
         on_snapshot(self._admitted(seen))
         try:
             if depth is SyncDepth.REBUILD:
-                return self._write(seen, force_reason="asked for", rebuild=True)
+                return self._write(seen, force_reason="requested", rebuild=True)
             if (
                 self._state is None
                 or self._is_damaged(self._state)
@@ -116,25 +117,25 @@ class IndexSync:
                 return self._write(seen, only=only)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
             if depth is SyncDepth.VERIFY and not self._matches(view, seen):
-                return self._write(seen, force_reason="its rows are not the files'")
+                return self._write(seen, force_reason="its rows differ from the files")
         except IndexUnavailable as problem:
             return self._read_only(seen, before, problem)
         else:
             return view
 
     def mark_damaged(self, index: LanceIndex) -> None:
-        """Note that `index` failed to answer: the next look replaces it, if it is still the published one."""
+        """Record that `index` cannot be read: the next sync replaces it, if it is still the published one."""
         self._damaged_version = index.version
 
     def cancel(self) -> None:
-        """Let an index that is being written in another thread be given up."""
+        """Abandon an index that is being written in another thread."""
         self._indexer.cancel()
 
     def _is_damaged(self, state: IndexState) -> bool:
         return state.table_version == self._damaged_version
 
     def _matches(self, view: View, seen: Scan) -> bool:
-        """Whether the index holds exactly the skills that were seen."""
+        """Whether the index holds exactly the skills of the scan."""
         own = {root.path for root in self._roots}
         wanted = {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
         try:
@@ -147,7 +148,7 @@ class IndexSync:
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
         self._seen = seen.memory if seen.opened else self._seen
         if before is not None and before.index is not None and before.problem is None and not reopened:
-            # The same skills are the same snapshot, which keeps what was worked out of it.
+            # The same skills stay the same snapshot object, which keeps what was computed from it.
             served = self._admitted(seen)
             same = before.snapshot == served
             return replace(before, snapshot=before.snapshot if same else served, report=None)
@@ -156,20 +157,20 @@ class IndexSync:
         try:
             return View(self._admitted(seen), self._indexer.open(state))
         except IndexDamaged as error:
-            log.warning("The index at %s is damaged and is built anew: %s", self._indexer.db_path, error)
+            log.warning("The index at %s is damaged and is rebuilt: %s", self._indexer.db_path, error)
             return self._write(seen)
 
     def _write(
         self, before: Scan, *, force_reason: str | None = None, rebuild: bool = False, only: Sequence[str] | None = None
     ) -> View:
-        # What is known of every root can be added to; where nothing is known of one, all of it is looked at.
+        # A partial scan needs a cache of every root; where one has none, everything is scanned.
         covered = self._state is not None and all(root.path in self._state.roots for root in self._roots)
         known = self._memory().keys()
 
         def take_scan(memory: ScanCache) -> Scan:
-            # Another process may have published less meanwhile.
-            enough = covered and memory.keys() >= known
-            return self._scan(memory, recent=before.memory, only=only if enough else None)
+            # Another process may have published fewer roots or files since.
+            partial = covered and memory.keys() >= known
+            return self._scan(memory, recent=before.memory, only=only if partial else None)
 
         with observe(self._observer, SyncEvent()) as sync:
             seen, published = self._indexer.sync(
@@ -201,7 +202,7 @@ class IndexSync:
         try:
             _, published = self._spare.sync(lambda memory: self._scan(memory, recent=seen.memory))
         except IndexUnavailable as second:
-            log.warning("There is no index in memory either: %s", second.message)
+            log.warning("An index in memory failed too: %s", second.message)
             return View(self._admitted(seen), None, problem=problem)
         return View(self._admitted(seen), published.index, published.report, problem)
 
@@ -209,18 +210,18 @@ class IndexSync:
         if before is not None and before.index is not None and not reopened:
             return before
         snapshot = scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
-        reason = "there is none" if self._state is None else "it failed to answer"
+        reason = "there is none" if self._state is None else "it cannot be read"
         try:
             if self._state is not None and not self._is_damaged(self._state):
                 unseen = [root.given for root in self._roots if root.path not in self._state.roots]
                 if not unseen:
                     return View(snapshot, self._indexer.open(self._state))
-                reason = f"it was never made for {unseen[0]}"
+                reason = f"it does not cover {unseen[0]}"
         except IndexDamaged as error:
             log.warning("The index at %s is damaged: %s", self._indexer.db_path, error)
             reason = "it is damaged"
         problem = IndexUnavailable(
-            f"There is no usable index at {self._indexer.db_path} ({reason}), and looking for changes is switched off",
+            f"There is no usable index at {self._indexer.db_path} ({reason}), and automatic indexing is off",
             hint="run skillhub --reindex",
         )
         return View(snapshot, None, problem=problem)
@@ -231,7 +232,7 @@ class IndexSync:
         return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
 
     def _admitted(self, seen: Scan) -> Snapshot:
-        """Return the skills of a scan that this server takes; the index holds them all (DECISIONS 10)."""
+        """Return the skills of a scan that this server admits; the index holds all of them."""
         if self._admission is LENIENT:
             return seen.snapshot
         return self._readmit(seen.snapshot, seen.memory, self._admission)
@@ -256,11 +257,11 @@ class IndexSync:
         return seen
 
     def _load_state(self) -> bool:
-        """Read the state again if its file was replaced; return whether it was."""
+        """Reload the state if its file was replaced; return whether it was."""
         stamp = state_stamp(state_path(self._indexer.db_path))
         if stamp is not None and stamp == self._state_stamp:
             return False
-        # Read after the stamp: should the file be replaced in between, the next look finds another stamp.
+        # Read after the stamp: if the file is replaced in between, the next sync finds another stamp.
         self._set_state(self._indexer.state(), stamp)
         return True
 

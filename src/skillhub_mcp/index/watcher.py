@@ -1,4 +1,4 @@
-"""When did something below the roots change? The operating system's notices, where it gives any."""
+"""File system notifications for the skills directories, where the operating system provides them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _STEP_MS = 50
 
 
 class RootWatcher:
-    """Calls `on_change` from a thread of its own after files below the roots changed; says nothing of which.
+    """Calls `on_change` from its own thread after files below the roots changed, without saying which.
 
-    It also calls `on_change` once each time it begins to watch. Setting the watches takes as long as the tree is
-    large, and no notice comes of what changed until the last of them was set.
+    It also calls `on_change` once each time it starts to watch: setting the watches takes longer the larger the
+    tree is, and changes made before the last watch is set are not reported.
 
-    `healthy` is False when the system gives no notices (no such root yet, too many watches, no support): the
-    caller then has to look for itself.
+    `healthy` is False when there are no notifications (no such root yet, too many watches, no support): the
+    caller then has to poll.
     """
 
     def __init__(self, roots: tuple[SkillRoot, ...], on_change: Callable[[], None]) -> None:
@@ -38,7 +38,7 @@ class RootWatcher:
         self.healthy = False
 
     def start(self) -> bool:
-        """Begin watching the roots that exist, and say so; does nothing while just those are being watched."""
+        """Start watching the roots that exist. Return False, and do nothing, if exactly those are already watched."""
         existing = self._existing_roots()
         with self._starting:
             if not existing or self._closed:
@@ -58,11 +58,11 @@ class RootWatcher:
         return True
 
     def roots_changed(self) -> bool:
-        """Whether a root is there now that is not the one being watched. Looks at the roots alone."""
+        """Whether a root was created, replaced or removed since watching started. Checks only the roots themselves."""
         return self._existing_roots() != self._watched
 
     def stop(self) -> None:
-        """End the thread and wait for it."""
+        """Stop the thread and wait for it."""
         with self._starting:
             self._closed = True
             self._end.set()
@@ -71,7 +71,7 @@ class RootWatcher:
             thread.join()
 
     def _existing_roots(self) -> dict[str, tuple[int, int]]:
-        """Return the roots that exist, and which directory each is: one made anew in its place is another."""
+        """Return the device and inode of each root that exists: a recreated directory is another one."""
         existing: dict[str, tuple[int, int]] = {}
         for root in self._roots:
             with contextlib.suppress(OSError):
@@ -89,7 +89,7 @@ class RootWatcher:
                 watch_filter=None,
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
-                # Without a timeout: watchfiles drops a notice that comes just as one ends.
+                # Without a timeout: watchfiles drops a notification that arrives just as a timeout ends.
                 rust_timeout=0,
                 stop_event=_WatchesSet(end, self._on_change),
                 raise_interrupt=False,
@@ -98,10 +98,10 @@ class RootWatcher:
             for _ in changes:
                 self._on_change()
         except (OSError, RuntimeError) as error:
-            # Watching is tried again after every look: the same reason is told once.
+            # Watching is tried again after every sync: the same reason is logged once.
             log.log(
                 logging.DEBUG if str(error) == self._refused else logging.INFO,
-                "The skills directories are polled, because they cannot be watched: %s",
+                "The skills directories cannot be watched and are polled instead: %s",
                 error,
             )
             self._refused = str(error)
@@ -110,16 +110,16 @@ class RootWatcher:
 
 
 class _WatchesSet:
-    """The stop event of `watch`, which polls it only after it has set every watch: calls `then` at the first poll."""
+    """The stop event of `watch`, which polls it only after setting every watch: calls `on_set` at the first poll."""
 
-    def __init__(self, end: threading.Event, then: Callable[[], None]) -> None:
+    def __init__(self, end: threading.Event, on_set: Callable[[], None]) -> None:
         self._end = end
-        self._then: Callable[[], None] | None = then
+        self._on_set: Callable[[], None] | None = on_set
 
     def is_set(self) -> bool:
         if self._end.is_set():
             return True
-        then, self._then = self._then, None
-        if then is not None:
-            then()
+        on_set, self._on_set = self._on_set, None
+        if on_set is not None:
+            on_set()
         return False
