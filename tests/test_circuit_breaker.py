@@ -1,4 +1,4 @@
-"""A dependency that failed is left alone for a while, and tried again afterwards."""
+"""The circuit breaker: open after a failure, closed again after its time."""
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 

@@ -1,4 +1,4 @@
-"""A circuit breaker: after a failure, a dependency is left alone for a while instead of failing every caller."""
+"""A circuit breaker: after a failure, a dependency is not called for a while, so that callers do not wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The providers, a server that speaks for both of them, and embedders that are closed when a test ends."""
+"""Fixtures: the providers, a fake server for both of them, and embedders that are closed when a test ends."""
 
 from __future__ import annotations
 

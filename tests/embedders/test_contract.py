@@ -1,4 +1,4 @@
-"""What every embedder promises, held by both providers' real SDKs against a server that speaks their protocol."""
+"""The contract of every embedder, tested with both providers' real SDKs against a fake server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_final_failure_is_not_retried_and_says_the_status(make: MakeEmbedder, 
     assert caught.value.hint
 
 
-def test_the_key_is_sent_but_never_told(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_the_key_is_sent_but_never_shown(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.fail(401)  # with the request's headers in the provider's own text
     with pytest.raises(EmbeddingError) as caught:
         make().embed_query("x")
@@ -78,18 +78,18 @@ def test_the_key_is_sent_but_never_told(make: MakeEmbedder, api: EmbeddingApi) -
 
 
 @pytest.mark.parametrize("key", ["sk-secret\n-key", "sk-secrét"])
-def test_a_key_that_http_cannot_carry_fails_at_once_and_is_not_told(
+def test_a_key_that_http_cannot_send_fails_at_once_and_is_not_shown(
     make: MakeEmbedder, api: EmbeddingApi, key: str
 ) -> None:
     with pytest.raises(EmbeddingError, match="cannot be called with these settings") as caught:
         make(api_key=key).embed_query("x")
-    told = "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
-    assert "sk-secr" not in told
+    shown = "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
+    assert "sk-secr" not in shown
     assert api.requests == []
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "ftp://127.0.0.1", "http://\x00"])
-def test_an_address_that_is_none_fails_at_once(make: MakeEmbedder, address: str) -> None:
+def test_an_invalid_address_fails_at_once(make: MakeEmbedder, address: str) -> None:
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match="cannot be called with these settings"):
         make(base_url=address, query_seconds=60.0).embed_query("x")
@@ -115,14 +115,14 @@ def test_a_failure_that_lasts_ends_with_the_deadline(make: MakeEmbedder, api: Em
     assert len(api.requests) < 20
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_a_wait_beyond_the_deadline_is_not_started(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.fail(429, 200, retry_after="3600")
     with pytest.raises(EmbeddingError, match="429"):
         make().embed_query("x")
     assert len(api.requests) == 1
 
 
-def test_a_server_that_hangs_is_given_up(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_a_server_that_hangs_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.hang()
     with pytest.raises(EmbeddingError):
         make(query_seconds=0.5).embed_query("x")
@@ -130,7 +130,7 @@ def test_a_server_that_hangs_is_given_up(make: MakeEmbedder, api: EmbeddingApi) 
         make(index_seconds=0.5).embed_documents(["x"])
 
 
-def test_an_answer_that_comes_in_drops_is_given_up(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_an_answer_that_comes_byte_by_byte_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.drip()  # for 30 seconds, at no time silent for long
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match="in time"):
@@ -183,7 +183,7 @@ def test_vectors_of_different_lengths_are_refused(make: MakeEmbedder, api: Embed
 
 
 @pytest.mark.parametrize("provider", ["openai"], indirect=True)  # Gemini's vectors carry no index
-def test_vectors_that_do_not_say_whose_they_are_are_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_vectors_without_their_index_are_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
     answer = openai_answer([[1.0, 2.0], [2.0, 1.0]])
     for item in answer["data"]:
         item["index"] = 0
@@ -192,12 +192,12 @@ def test_vectors_that_do_not_say_whose_they_are_are_refused(make: MakeEmbedder, 
         make().embed_documents(["x", "y"])
 
 
-def test_a_character_that_utf8_cannot_write_fails_no_batch(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_a_character_that_utf8_cannot_encode_fails_no_batch(make: MakeEmbedder, api: EmbeddingApi) -> None:
     assert len(make().embed_documents(["a\ud800b", "c"])) == 2
     assert api.texts == ["a?b", "c"]
 
 
-def test_documents_and_queries_are_told_apart_where_the_provider_does(
+def test_documents_and_queries_are_distinguished_where_the_provider_does(
     make: MakeEmbedder, api: EmbeddingApi, provider: Provider
 ) -> None:
     embedder = make()

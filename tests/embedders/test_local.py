@@ -1,4 +1,4 @@
-"""Word vectors that come in a wheel: nothing is downloaded, and nothing is sent."""
+"""The local embedder: word vectors from an installed package, without any request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_texts_of_one_meaning_are_nearer_than_others() -> None:
     )
 
 
-def test_it_says_who_it_is_and_that_it_is_local() -> None:
+def test_it_has_an_identity_and_is_local() -> None:
     assert EMBEDDER.identity.startswith("local:wordllama")
     assert EMBEDDER.is_local
 
@@ -51,7 +51,7 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     assert caught.value.hint == "in a checkout of SkillHub: pip install '.[local]'"
 
 
-def test_a_package_without_its_files_says_how_to_mend_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_without_its_files_says_how_to_fix_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "PACKAGE", "json")
     with pytest.raises(EmbeddingError, match="cannot be read") as caught:
         LocalEmbedder().embed_query("x")

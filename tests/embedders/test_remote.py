@@ -1,4 +1,4 @@
-"""How a provider is called: batches, retries and waits, with a request that answers as it is told and no real sleep."""
+"""The remote embedder: batches, retries and waits, with scripted requests and without real sleep."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ def test_a_provider_that_asks_for_a_wait_gets_it() -> None:
     assert waits == [17.0]
 
 
-def test_a_provider_that_asks_for_no_wait_is_not_hammered() -> None:
+def test_a_provider_that_asks_for_no_wait_is_still_called_with_pauses() -> None:
     waits: list[float] = []
     embedder_over(Scripted(*[status_failure(429, retry_after="0") for _ in range(5)]), waits).embed_query("x")
     assert all(wait >= least for wait, least in zip(waits, [0.25, 0.5, 1, 2, 4], strict=True))
 
 
-def test_a_final_failure_is_the_end() -> None:
+def test_a_final_failure_is_not_retried() -> None:
     request, waits = Scripted(RequestFailed("is gone", retryable=False)), list[float]()
     with pytest.raises(EmbeddingError, match="The embedding provider a:b is gone"):
         embedder_over(request, waits).embed_query("x")
     assert (request.calls, waits) == (1, [])
 
 
-def test_a_fault_of_our_own_is_not_taken_for_the_provider() -> None:
+def test_a_bug_of_the_caller_is_not_reported_as_a_provider_failure() -> None:
     with pytest.raises(ZeroDivisionError):
         embedder_over(Scripted(ZeroDivisionError()), []).embed_query("x")
 
@@ -113,7 +113,7 @@ def test_retry_after_may_be_a_date() -> None:
     ("status", "retryable"),
     [(400, False), (401, False), (403, False), (404, False), (307, False), (408, True), (429, True), (500, True)],
 )
-def test_what_may_pass_is_told_from_what_will_not(status: int, retryable: bool) -> None:
+def test_temporary_statuses_are_retryable_and_others_are_not(status: int, retryable: bool) -> None:
     assert status_failure(status, retry_after=None).retryable is retryable
 
 

@@ -1,4 +1,4 @@
-"""A local server that speaks OpenAI's and Gemini's embedding protocols, for the real SDKs to talk to."""
+"""A local fake of OpenAI's and Gemini's APIs, for tests with the real SDKs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIMENSION = 64
 
 
 def embed(text: str) -> list[float]:
-    """Return a vector in which each word of `text` has a place: texts that share words are near."""
+    """Return a bag-of-words vector: texts that share words are near."""
     vector = [0.0] * DIMENSION
     for word in re.findall(r"\w+", text.lower()):
         vector[int.from_bytes(hashlib.sha256(word.encode()).digest()[:2], "big") % DIMENSION] += 1.0
@@ -46,7 +46,7 @@ class _Trouble:
 
 
 class EmbeddingApi:
-    """The server; use it as a context manager. It binds 127.0.0.1 and ends with the block."""
+    """The server, on 127.0.0.1; a context manager that stops it."""
 
     def __init__(self) -> None:
         self.requests: list[Recorded] = []
@@ -82,7 +82,7 @@ class EmbeddingApi:
 
             def _drip(self, until: threading.Event) -> None:
                 self.close_connection = True
-                with contextlib.suppress(OSError):  # the client may have had enough
+                with contextlib.suppress(OSError):  # the client may have disconnected
                     self.send_response(200)
                     self.send_header("content-type", "application/json")
                     self.send_header("content-length", "100000")
@@ -93,7 +93,7 @@ class EmbeddingApi:
                             return
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -115,7 +115,7 @@ class EmbeddingApi:
 
     @property
     def base_url(self) -> str:
-        """The address without a path, as the Gemini SDK wants it."""
+        """The address without a path, as the Gemini SDK expects it."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def url_for(self, provider: str) -> str:
@@ -124,23 +124,23 @@ class EmbeddingApi:
 
     @property
     def texts(self) -> list[str]:
-        """Every text that arrived, in order."""
+        """All received texts, in order."""
         return [text for request in self.requests for text in _texts(request.body)]
 
     def fail(self, *statuses: int, retry_after: str | None = None) -> None:
-        """Answer the next requests with these statuses; 200 is a good answer."""
+        """Answer the next requests with these statuses; 200 is a normal answer."""
         self._trouble.statuses = [(status, retry_after) for status in statuses]
 
     def answer_with(self, answer: object) -> None:
-        """Answer every request with this instead."""
+        """Answer every request with this body."""
         self._trouble.answer = answer
 
     def hang(self) -> None:
-        """Answer nothing any more."""
+        """Stop answering."""
         self._trouble.hang = threading.Event()
 
     def drip(self) -> None:
-        """Answer a byte at a time for half a minute, so that no silence is ever long."""
+        """Answer one byte at a time for half a minute, so that no pause is long."""
         self._trouble.drip = threading.Event()
 
 
@@ -150,7 +150,7 @@ def openai_answer(vectors: list[list[float]], *, as_base64: bool = False) -> Any
     if as_base64:
         encoded = [base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode() for v in vectors]
     data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(encoded)]
-    # The protocol orders by index, not by place.
+    # The protocol orders by index, not by position.
     return {"object": "list", "data": data[::-1], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
 
 
@@ -160,7 +160,7 @@ def gemini_answer(vectors: list[list[float]]) -> Any:
 
 
 def fitting(asked: str) -> str:
-    """What a model answers that calls those skills fitting that share a word with the task, the last shown first."""
+    """The answer of a model that picks the skills sharing a word with the task, the last shown first."""
     shown = json.loads(asked)
     words = set(re.findall(r"\w+", shown["task"].lower()))
     found = [one["number"] for one in shown["skills"] if words & set(re.findall(r"\w+", one["description"].lower()))]
@@ -190,7 +190,7 @@ def chat_answer(text: str) -> Any:
 
 
 def generated_answer(text: str) -> Any:
-    """The body of Gemini's answer to a question."""
+    """The body of Gemini's answer to a prompt."""
     return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
 
 

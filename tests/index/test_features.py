@@ -1,4 +1,4 @@
-"""What ranking keeps of a skill, there and back."""
+"""The features of a skill: encoded, decoded and compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_term_of_any_text_is_counted(description: str, body: str) -> None:
             assert found.occurrences([hash_term(term)]).counts[column, 0] >= min(count, 127)
 
 
-def test_the_same_text_is_alike_and_another_is_not() -> None:
+def test_the_same_text_is_similar_and_another_is_not() -> None:
     text = "Apply a database migration to production, step by step, with a way back. " * 3
     one, same = (decode_features(encode_features(SKILL, text).encoded) for _ in range(2))
     nearly = decode_features(encode_features(SKILL, f"{text} walrus").encoded)
@@ -47,7 +47,7 @@ def test_the_same_text_is_alike_and_another_is_not() -> None:
     ]
 
 
-def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_alike() -> None:
+def test_skills_that_share_a_long_body_and_differ_in_purpose_are_not_similar() -> None:
     body = " ".join(f"word{number}" for number in range(300))
     up = make_skill("db-apply", "Apply a database migration.")
     down = make_skill("db-revert", "Revert a database migration.")
@@ -55,13 +55,13 @@ def test_skills_that_share_a_long_body_and_differ_in_what_they_are_for_are_not_a
     assert similarity_mask([first, second], threshold=0.9).tolist() == [[True, False], [False, True]]
 
 
-def test_a_skill_without_any_term_is_like_no_other() -> None:
+def test_a_skill_without_terms_is_similar_to_none() -> None:
     nothing, something = (
         decode_features(encode_features(make_skill(name, text), "").encoded) for name, text in (("-", ""), ("a", "b"))
     )
     assert similarity_mask([nothing, nothing, something], threshold=0.9)[0].tolist() == [False, False, False]
     assert similarity_mask([], threshold=0.9).tolist() == []
-    # Nor does it keep others from being looked at.
+    # Nor does it keep other skills from being compared.
     tools = (make_skill("db-tool", "Migrate the database."), make_skill("db-tool", "Migrate the database."))
     first, second = (
         decode_features(encode_features(skill, body).encoded)
@@ -70,5 +70,5 @@ def test_a_skill_without_any_term_is_like_no_other() -> None:
     assert not similarity_mask([first, second, nothing, nothing], threshold=0.9)[0, 1]
 
 
-def test_words_are_kept_as_written_for_mending_others() -> None:
+def test_words_are_kept_as_written_for_correcting_queries() -> None:
     assert short_words(["Automatically sorts a PDF", "請求"]) == {"automatically", "sorts", "pdf", "請求"}

@@ -1,4 +1,4 @@
-"""Bringing the index in step: what is written, what is reused, and what several writers leave of each other's work."""
+"""Syncing the index: what is written, what is reused, and how several writers share one database."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     assert published.index.dimension is None
     assert published.state.embedding == NO_EMBEDDING
     assert len(text_hits(published.index, "walruses", among=frozenset(published.index.stored()))) == 1
-    # While it rests, nothing is stale: the provider is not asked before every answer.
+    # While the circuit is open the index is not stale: the provider is not called before every answer.
     assert stale(desk) is None
 
 
@@ -232,7 +232,7 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert stale(desk) is None
 
 
-def test_rows_without_vectors_wait_while_the_provider_rests(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_rows_without_vectors_wait_while_the_circuit_is_open(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     embedder = WordEmbedder()
     desk = Desk(db, skills_dir, embedder=embedder)
@@ -259,14 +259,14 @@ def test_a_library_that_was_empty_gets_vectors_with_its_first_skill(
     assert desk.sync().index.dimension == embedder.dimension
 
 
-def test_the_vectors_of_another_provider_are_never_asked(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_the_vectors_of_another_provider_are_never_searched(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     Desk(db, skills_dir, embedder=WordEmbedder("a:small")).sync()
     desk = Desk(db, skills_dir, embedder=WordEmbedder("b:small"))
     assert desk.indexer.open(desk.published()).dimension is None
 
 
-def test_what_a_killed_rebuild_for_another_provider_left_is_not_taken_for_ours(
+def test_what_a_killed_rebuild_for_another_provider_left_is_not_used(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("one")
@@ -330,7 +330,7 @@ def test_two_servers_of_the_same_root_do_each_piece_of_work_once(
     assert published_rows(db) == ["a", "b"]
 
 
-def test_two_servers_whose_roots_overlap_come_to_rest(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_two_servers_whose_roots_overlap_reach_a_stable_state(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     team = skills_dir / "team"
     write_skill("shared", root=team)
     write_skill("outer")
@@ -368,7 +368,7 @@ def test_a_skill_that_one_server_no_longer_sees_is_restored_by_the_other(
     assert (stale(one), stale(two)) == (None, None)
 
 
-def test_rows_of_a_root_that_nobody_names_any_more_are_let_go_by_the_root_above(
+def test_rows_of_a_root_that_no_server_configures_any_more_are_removed_by_the_root_above(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("shared", root=skills_dir / "team")
@@ -396,9 +396,7 @@ def test_a_rebuild_by_one_server_leads_the_other_to_restore_its_rows(
     assert (stale(one), stale(two)) == (None, None)
 
 
-def test_vectors_that_another_server_still_lacks_stay_its_own_concern(
-    db: Path, tmp_path: Path, write_skill: Writer
-) -> None:
+def test_vectors_that_another_server_still_lacks_are_left_to_it(db: Path, tmp_path: Path, write_skill: Writer) -> None:
     write_skill("a", root=tmp_path / "a")
     write_skill("b", root=tmp_path / "b")
     failing, fine = WordEmbedder(), WordEmbedder()
@@ -418,7 +416,7 @@ def test_vectors_that_another_server_still_lacks_stay_its_own_concern(
     assert (stale(one), stale(two)) == (None, None)
 
 
-def test_what_was_noted_late_does_not_overwrite_what_another_published_since(
+def test_stamps_saved_late_do_not_overwrite_a_state_published_since(
     db: Path, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("a", root=tmp_path / "a")
@@ -432,7 +430,7 @@ def test_what_was_noted_late_does_not_overwrite_what_another_published_since(
     assert list(one.published().roots) == [str(tmp_path / "b")]
 
 
-def test_files_that_were_read_again_are_noted_so_that_they_need_not_be_read_once_more(
+def test_the_stamps_of_files_read_again_are_saved_so_that_they_are_not_read_once_more(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     directory = write_skill("a")
@@ -453,7 +451,9 @@ def test_files_that_were_read_again_are_noted_so_that_they_need_not_be_read_once
     assert desk.scan().opened == 0
 
 
-def test_a_file_from_the_future_is_not_noted_again_and_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_the_stamp_of_a_file_from_the_future_is_not_saved_at_every_scan(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
     directory = write_skill("a")
     os.utime(directory / "SKILL.md", ns=(1, 4_000_000_000_000_000_001))
     desk = Desk(db, skills_dir)
@@ -468,7 +468,9 @@ def test_a_file_from_the_future_is_not_noted_again_and_again(db: Path, skills_di
 # The lock
 
 
-def test_a_writer_that_another_keeps_waiting_says_so_in_time(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_writer_that_waits_too_long_for_another_fails_with_a_reason(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
     write_skill("a")
     db.parent.mkdir()
     desk = Desk(db, skills_dir, lock_timeout=0.3)
@@ -480,7 +482,7 @@ def test_a_writer_that_another_keeps_waiting_says_so_in_time(db: Path, skills_di
     assert desk.sync().report is not None
 
 
-def test_a_writer_that_waits_gives_up_when_told_to(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_waiting_writer_stops_when_it_is_cancelled(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("a")
     db.parent.mkdir()
     desk = Desk(db, skills_dir, lock_timeout=600)
@@ -509,7 +511,7 @@ def test_a_lock_file_without_a_holder_is_harmless(db: Path, skills_dir: Path, wr
     assert Desk(db, skills_dir, lock_timeout=0.5).sync().report is not None
 
 
-def test_what_waited_for_the_lock_takes_what_was_published_meanwhile(
+def test_a_writer_that_waited_for_the_lock_uses_what_was_published_meanwhile(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("a")
@@ -530,7 +532,7 @@ def test_what_waited_for_the_lock_takes_what_was_published_meanwhile(
     assert published_rows(db) == ["a"]
 
 
-def test_indexing_that_is_given_up_leaves_what_was_published(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_cancelled_indexing_leaves_the_published_index(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     for number in range(30):
         write_skill(f"skill-{number:02}")
     Desk(db, skills_dir).sync()

@@ -1,4 +1,4 @@
-"""The table on disk: what it holds, what it finds, and that a reader keeps its version."""
+"""The LanceDB table: its rows, its search results, and readers that keep their version."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_name_description_tags_and_category_are_searched(tmp_path: Path, query: 
 
 
 @pytest.mark.acceptance("S2-12")
-def test_the_body_is_not_searched_where_only_the_seeds_fields_are(tmp_path: Path) -> None:
+def test_the_body_is_not_searched_by_match_fields(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
     among = frozenset(skill.directory for skill in LIBRARY)
@@ -387,7 +387,7 @@ def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_pat
             yield row(make_skill(f"other-{number:05}"))
             if number in {10, lance_store._BATCH_ROWS + 10}:
                 writing.set()
-                # While this batch is being made, a search is asked and answered.
+                # While this batch is computed, a search runs.
                 assert answered.wait(20)
                 answered.clear()
         yield row(CHART)
@@ -543,14 +543,14 @@ def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_indexes_in_memory_do_not_meet() -> None:
+def test_two_indexes_in_memory_are_separate() -> None:
     one, two = LanceStore(IN_MEMORY), LanceStore(IN_MEMORY)
     first = one.rebuild([row(PDF)], dimension=None)
     two.rebuild([row(REVIEW)], dimension=None)
     assert one.open(first).stored().keys() == {PDF.directory}
 
 
-def test_many_threads_may_ask_one_index(tmp_path: Path) -> None:
+def test_many_threads_may_query_one_index(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
     wrong: list[object] = []
 

@@ -1,4 +1,4 @@
-"""One view kept fresh while others ask from it: threads, and how they end."""
+"""The live index: a view kept in sync while queries use it; its threads, and how they end."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def found(live: LiveIndex, query: str) -> list[str]:
 
 
 def watch_in_vain(*_: str, stop_event: Any, **__: Any) -> Iterator[object]:
-    """Watch as on a file system that gives no notices."""
+    """Watch as on a file system that sends no notifications."""
     stop_event._end.wait(LONG)
     yield from ()
 
@@ -76,7 +76,7 @@ def eventually(ask: Callable[[], object], wanted: object) -> None:
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_the_first_question_is_answered_from_a_first_look(
+def test_the_first_query_waits_for_the_first_sync(
     db: Path, skills_dir: Path, write_skill: Writer, *, background: bool
 ) -> None:
     write_skill("one", "About walruses.")
@@ -86,7 +86,7 @@ def test_the_first_question_is_answered_from_a_first_look(
         assert live.peek() is not None
 
 
-def test_what_needs_no_index_does_not_begin_to_load_one(hub_environment: dict[str, str], write_skill: Writer) -> None:
+def test_what_needs_no_index_does_not_start_to_load_one(hub_environment: dict[str, str], write_skill: Writer) -> None:
     place = write_skill("one", body="As it was.\n", files={"a.txt": "A"})
     with hub_of(hub_environment, background=True) as hub:
         assert [skill.name for skill in hub.skills()] == ["one"]
@@ -94,7 +94,7 @@ def test_what_needs_no_index_does_not_begin_to_load_one(hub_environment: dict[st
         assert hub.load("one").instructions == "As it was.\n"
         assert hub.read_file("one", "a.txt").content == "A"
         assert hub.peek() is None
-        # The file is read when it is asked for, whatever was seen of it before.
+        # The file is read when it is requested, whatever an earlier scan found.
         (place / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\nAs it is.\n", encoding="utf-8")
         assert hub.load("one").instructions == "As it is.\n"
         assert hub.search("one").searched == 1
@@ -102,7 +102,7 @@ def test_what_needs_no_index_does_not_begin_to_load_one(hub_environment: dict[st
         assert hub.load("one").instructions == "As it is.\n"
 
 
-def test_many_first_questions_are_answered_from_one_look(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_many_first_queries_share_one_sync(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     answers: list[list[str]] = []
     with live_index(db, skills_dir) as live:
@@ -129,7 +129,7 @@ def test_a_running_server_notices_new_changed_and_removed_skills(
     assert published_rows(db) == ["one"]
 
 
-def test_questions_alone_keep_a_server_fresh_where_nothing_can_be_watched(
+def test_queries_keep_a_server_in_sync_where_nothing_can_be_watched(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
@@ -141,7 +141,7 @@ def test_questions_alone_keep_a_server_fresh_where_nothing_can_be_watched(
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 
 
-def test_a_question_waits_for_no_look_while_the_watcher_reports_nothing(
+def test_a_query_waits_for_no_sync_while_the_watcher_reports_nothing(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
@@ -156,7 +156,7 @@ def test_a_question_waits_for_no_look_while_the_watcher_reports_nothing(
         assert found(live, "walruses") == ["one"]
 
 
-def test_a_question_is_followed_by_a_look_where_the_watcher_reports_nothing(
+def test_a_query_is_followed_by_a_sync_where_the_watcher_reports_nothing(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
@@ -171,7 +171,7 @@ def test_a_question_is_followed_by_a_look_where_the_watcher_reports_nothing(
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 
 
-def test_polling_keeps_a_server_fresh_that_nobody_asks(
+def test_polling_keeps_a_server_in_sync_without_queries(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
@@ -200,22 +200,22 @@ def test_a_database_inside_the_skills_directory_does_not_keep_the_server_busy(
 ) -> None:
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
     write_skill("one", "About walruses.")
-    looks: list[float] = []
+    syncs: list[float] = []
     with live_index(skills_dir / ".skillhub" / "skills.lancedb", skills_dir) as live:
         look = live._index_sync.sync
 
         def counted(*given: Any, **named: Any) -> View:
-            looks.append(time.monotonic())
+            syncs.append(time.monotonic())
             return look(*given, **named)
 
         monkeypatch.setattr(live._index_sync, "sync", counted)
         assert found(live, "walruses") == ["one"]
-        # A second of silence must come: writing the index is itself a change below the root, but only once.
+        # A second without a sync must come: writing the index is itself a change below the root, but only once.
         deadline = time.monotonic() + LONG
-        while time.monotonic() - looks[-1] < 1.0:
+        while time.monotonic() - syncs[-1] < 1.0:
             assert time.monotonic() < deadline
             threading.Event().wait(0.05)
-    assert len(looks) < 10
+    assert len(syncs) < 10
 
 
 def test_an_answer_keeps_the_view_that_it_began_with(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -258,7 +258,7 @@ def test_a_search_during_a_rebuild_answers_from_the_old_index(
 ) -> None:
     write_skill("one", "About walruses.")
     with slow_rebuild(db, skills_dir) as (live, go_on):
-        # Another process asks the old version while this one writes the new.
+        # Another process queries the old version while this one writes the new.
         with hub_of(hub_environment) as hub:
             assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
         assert not go_on.is_set()
@@ -292,7 +292,7 @@ def test_a_server_answers_from_its_old_index_while_it_writes_a_new_one(
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 
 
-def test_an_index_that_fails_to_answer_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_an_index_that_cannot_be_read_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
         _, index = live.view_and_index()
@@ -301,13 +301,13 @@ def test_an_index_that_fails_to_answer_is_replaced(db: Path, skills_dir: Path, w
         assert replaced is not index
         assert replaced.version > index.version
         assert view.problem is None
-        # Told again of the one that is gone, it keeps the one that is good.
+        # Discarding the replaced index again keeps the new one.
         live.discard_index(index)
         assert live.view_and_index()[1] is replaced
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_a_search_over_removed_data_files_is_answered_after_all(
+def test_a_search_over_removed_data_files_is_answered(
     skills_dir: Path, write_skill: Writer, hub_environment: dict[str, str], *, background: bool
 ) -> None:
     write_skill("one", "About walruses.")
@@ -322,7 +322,7 @@ def test_a_search_over_removed_data_files_is_answered_after_all(
         assert hub.refresh().report is None
 
 
-def test_without_looking_for_changes_a_server_takes_what_another_process_publishes(
+def test_without_automatic_indexing_a_server_takes_what_another_process_publishes(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -341,7 +341,7 @@ def test_without_looking_for_changes_a_server_takes_what_another_process_publish
         eventually(answer, ["one"])
 
 
-def test_a_failure_that_nobody_foresaw_is_reported_and_outlived(
+def test_an_unexpected_failure_is_reported_and_the_server_goes_on(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_skill("one", "About walruses.")
@@ -372,7 +372,7 @@ def test_a_failure_that_nobody_foresaw_is_reported_and_outlived(
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 
 
-def test_closing_while_an_index_is_written_gives_it_up_and_keeps_the_old(
+def test_closing_while_an_index_is_written_abandons_it_and_keeps_the_old(
     db: Path, skills_dir: Path, write_skill: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(20):
@@ -402,7 +402,7 @@ def test_closing_while_an_index_is_written_gives_it_up_and_keeps_the_old(
     assert Desk(db, skills_dir).refresh().report is not None
 
 
-def test_closing_frees_whoever_waits(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_closing_ends_every_wait(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     writing, go_on = threading.Event(), threading.Event()
 
@@ -431,14 +431,14 @@ def test_closing_frees_whoever_waits(db: Path, skills_dir: Path, write_skill: Wr
     assert len(caught) == 1
 
 
-def test_closing_twice_and_before_anything_began_is_fine(db: Path, skills_dir: Path) -> None:
+def test_closing_twice_and_before_the_start_is_harmless(db: Path, skills_dir: Path) -> None:
     with live_index(db, skills_dir) as live:
         live.close()
         live.close()
         live.start()
 
 
-def test_looking_in_two_threads_at_once_does_the_work_once(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_syncing_in_two_threads_at_once_does_the_work_once(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     with live_index(db, skills_dir) as live:
         live.start()
@@ -447,7 +447,7 @@ def test_looking_in_two_threads_at_once_does_the_work_once(db: Path, skills_dir:
         assert live.view_and_index()[0].index is not None
 
 
-def test_a_crowd_of_askers_and_a_writer_come_to_no_harm(
+def test_many_readers_and_a_writer_do_not_interfere(
     skills_dir: Path, write_skill: Writer, hub_environment: dict[str, str]
 ) -> None:
     write_skill("constant", "About walruses.")
@@ -478,11 +478,11 @@ def test_a_crowd_of_askers_and_a_writer_come_to_no_harm(
         eventually(lambda: len(hub.search("walruses").hits), 7)
 
 
-# What the hub asks of the index (seed 002 §3.2)
+# What the hub requests from the index
 
 
 class Asked:
-    """Records what a hub asks an index for."""
+    """Records what a hub requests from an index."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.limits: list[int] = []
@@ -547,7 +547,7 @@ def test_servers_of_different_strictness_share_an_index_without_undoing_each_oth
         assert {found.skill.name for found in lenient.search("paint walls").hits} == {"conforming", "Wild Name"}
 
 
-def test_a_skill_that_is_missed_is_looked_for_at_once_before_the_server_has_begun(
+def test_a_missing_skill_is_scanned_for_at_once_before_the_server_has_started(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one")
@@ -573,10 +573,10 @@ def test_it_says_without_waiting_whether_a_search_would_be_answered(
         assert live.is_ready()
 
 
-def test_a_change_while_the_watches_are_being_set_is_reported_without_a_question(
+def test_a_change_while_the_watches_are_being_set_is_reported_without_a_query(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As in a tree so large that setting its watches outlasts the first look.
+    # As in a tree so large that setting its watches takes longer than the first sync.
     changed, late = threading.Event(), threading.Event()
     watch = watchfiles.watch
 
@@ -590,7 +590,7 @@ def test_a_change_while_the_watches_are_being_set_is_reported_without_a_question
         live.on_change(changed.set)
         live.start()
         eventually(lambda: live.peek() is not None and live._watcher.healthy, wanted=True)
-        # Later than any look of its own accord.
+        # Later than any poll.
         assert not changed.wait(0.7)
         write_skill("two")
         late.set()

@@ -1,4 +1,4 @@
-"""Words found in memory, beside the same words found by LanceDB."""
+"""Full-text candidates from postings in memory, compared with those of LanceDB."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_no_more_than_the_limit_is_found_and_only_among_those_that_may_be() -> N
 
 
 @pytest.mark.parametrize("query", ["pipes", "", "🦀", "the of"])
-def test_what_nobody_has_finds_nothing(query: str) -> None:
+def test_a_term_that_no_skill_has_finds_nothing(query: str) -> None:
     assert find(postings_of("Paints walls."), query) == []
 
 
@@ -65,7 +65,7 @@ def test_a_library_without_skills_finds_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[LanceIndex, LanceIndex]:
-    """The same library, asked in LanceDB and held in memory."""
+    """The same library, searched in LanceDB and in memory."""
     chosen = random.Random(7)
     library = [
         make_skill(
@@ -111,7 +111,7 @@ def test_a_candidate_from_memory_has_the_features_of_its_row(both: tuple[LanceIn
     assert not both[1].match_terms(terms("stamp"), limit=9, among=frozenset())
 
 
-def test_a_table_with_more_rows_than_are_held_is_asked_in_lancedb(tmp_path: Path) -> None:
+def test_a_table_with_more_rows_than_are_held_is_searched_in_lancedb(tmp_path: Path) -> None:
     index = index_of(
         tmp_path / "db", [make_skill(f"skill-{number}", "Sorts stamps.") for number in range(3)], held_rows=2
     )

@@ -1,4 +1,4 @@
-"""Who waits for an index hears how far it is, while it waits and no longer."""
+"""Progress of indexing: listeners are called while they listen and no longer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from skillhub_mcp.index.progress import IndexProgress, ProgressStep
 
 
-def test_each_step_is_told_to_all_who_listen_and_to_the_one_that_asked_at_first() -> None:
-    told: list[tuple[str, int, int]] = []
+def test_each_step_is_reported_to_every_listener_and_to_the_callback() -> None:
+    reported: list[tuple[str, int, int]] = []
     notified: list[ProgressStep | None] = []
-    progress = IndexProgress(lambda *step: told.append(step))
+    progress = IndexProgress(lambda *step: reported.append(step))
     progress.report("embedding", 0, 2)
     with progress.listen(lambda: notified.append(progress.latest)):
         progress.report("indexing", 1, 2)
@@ -18,12 +18,12 @@ def test_each_step_is_told_to_all_who_listen_and_to_the_one_that_asked_at_first(
             progress.report("indexing", 2, 2)
         progress.finish()
     progress.report("indexing", 0, 1)
-    assert told == [("embedding", 0, 2), ("indexing", 1, 2), ("indexing", 2, 2), ("indexing", 0, 1)]
+    assert reported == [("embedding", 0, 2), ("indexing", 1, 2), ("indexing", 2, 2), ("indexing", 0, 1)]
     assert notified == [ProgressStep("indexing", 1, 2), ProgressStep("indexing", 2, 2), None, None]
     assert progress.listener_count == 0
 
 
-def test_whoever_fails_while_listening_listens_no_longer() -> None:
+def test_a_listener_is_removed_when_its_block_fails() -> None:
     progress = IndexProgress()
     with pytest.raises(KeyError), progress.listen(lambda: None):
         raise KeyError

@@ -1,4 +1,4 @@
-"""What the published state keeps, and what it does with a file that it cannot use."""
+"""The index state file: saving, loading, and files that cannot be used."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_state_comes_back_as_it_was_saved(tmp_path: Path, directory: str) -> N
     assert load_state(str(tmp_path / "state.json")) == state
 
 
-def test_a_refused_file_is_remembered_with_its_reasons(tmp_path: Path) -> None:
+def test_a_refused_file_is_saved_with_its_reasons(tmp_path: Path) -> None:
     entry = remembered("/library/bad")
     refused = CachedSkillFile(entry.root, entry.stamp, None, entry.diagnostics)
     roots = {ROOT: RootState("x", 0, {"/library/bad": refused})}
@@ -190,17 +190,17 @@ def test_the_state_that_the_broken_ones_are_made_of_can_be_read(tmp_path: Path) 
         without(*FILE, "diagnostics", put=[5]),
     ],
 )
-def test_a_file_that_is_no_state_means_that_nothing_is_known(tmp_path: Path, written: str) -> None:
+def test_a_file_that_is_no_state_means_that_there_is_no_state(tmp_path: Path, written: str) -> None:
     (tmp_path / "state.json").write_text(written, encoding="utf-8")
     assert load_state(str(tmp_path / "state.json")) is None
 
 
-def test_bytes_that_are_no_text_mean_that_nothing_is_known(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_mean_that_there_is_no_state(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_bytes(bytes(range(256)) * 20)
     assert load_state(str(tmp_path / "state.json")) is None
 
 
-def test_a_missing_file_and_a_directory_in_its_place_mean_that_nothing_is_known(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_in_its_place_mean_that_there_is_no_state(tmp_path: Path) -> None:
     assert load_state(str(tmp_path / "state.json")) is None
     assert state_stamp(str(tmp_path / "state.json")) is None
     (tmp_path / "state.json").mkdir()
@@ -222,7 +222,7 @@ def test_a_save_that_fails_leaves_the_old_state_and_nothing_else(tmp_path: Path)
     path = str(tmp_path / "state.json")
     state = state_of(remembered("/library/a"))
     save_state(path, state)
-    # A lone surrogate of the upper half can be in no file name: it stands for whatever cannot be written.
+    # A lone surrogate of the upper half can be in no file name: it stands for any text that cannot be written.
     with pytest.raises(UnicodeEncodeError):
         save_state(path, state_of(remembered("/library/\ud800")))
     assert load_state(path) == state
@@ -244,7 +244,7 @@ def test_the_stamp_of_a_save_is_the_stamp_of_its_file(tmp_path: Path) -> None:
     assert save_state(path, state_of(remembered("/library/a"))) != first
 
 
-def test_the_state_can_be_read_by_whoever_may_read_the_database(tmp_path: Path) -> None:
+def test_the_state_can_be_read_by_every_user_who_may_read_the_database(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     (tmp_path / "other").touch()
     save_state(str(path), state_of(remembered("/library/a")))
@@ -287,7 +287,7 @@ def test_a_library_that_is_moved_keeps_its_hash() -> None:
     assert root_digest(here, "/library") == root_digest(there, "/elsewhere")
 
 
-def test_each_root_remembers_a_directory_that_both_lead_to() -> None:
+def test_a_directory_below_two_roots_is_in_the_state_of_both() -> None:
     outer = remembered("/library/team/a")
     inner = remembered("/library/team/a", root="/library/team")
     roots = {

@@ -1,4 +1,4 @@
-"""How common terms are: counted, changed, kept and read again."""
+"""Corpus statistics: counted, changed, saved and loaded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIBRARIES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, m
 
 
 @given(LIBRARIES, st.randoms(use_true_random=False))
-def test_what_was_added_and_taken_away_again_leaves_no_trace(library: list[list[str]], chance: random.Random) -> None:
+def test_what_was_added_and_removed_again_leaves_no_trace(library: list[list[str]], chance: random.Random) -> None:
     found = [features(number, chosen) for number, chosen in enumerate(library)]
     kept = chance.sample(found, k=chance.randint(0, len(found)))
     builder = StatisticsBuilder.from_statistics(counted(found))

@@ -1,4 +1,4 @@
-"""One look, and the view that comes of it: what is trusted, what is read again, and what still answers."""
+"""One sync, and the view it results in: what is trusted, what is read again, and what stays usable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def db(tmp_path: Path) -> Path:
 
 
 @pytest.mark.acceptance("S2-49")
-def test_a_second_look_at_the_same_files_has_nothing_to_do(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_second_sync_of_the_same_files_has_nothing_to_do(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     desk = Desk(db, skills_dir)
     first = desk.refresh()
@@ -41,7 +41,7 @@ def test_a_second_look_at_the_same_files_has_nothing_to_do(db: Path, skills_dir:
     assert fresh.index is not None
 
 
-def test_each_change_is_found_by_the_next_look(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_each_change_is_found_by_the_next_sync(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     desk = Desk(db, skills_dir)
     desk.refresh()
@@ -59,15 +59,15 @@ def test_each_change_is_found_by_the_next_look(db: Path, skills_dir: Path, write
     assert desk.find("bread") == ["three"]
 
 
-def test_the_skills_are_told_before_the_index_is_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_the_skills_are_published_before_the_index_is_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     desk = Desk(db, skills_dir)
-    told: list[tuple[int, bool]] = []
-    desk.index_sync.sync(None, on_snapshot=lambda snapshot: told.append((len(snapshot.skills), db.exists())))
-    assert told == [(1, False)]
+    published: list[tuple[int, bool]] = []
+    desk.index_sync.sync(None, on_snapshot=lambda snapshot: published.append((len(snapshot.skills), db.exists())))
+    assert published == [(1, False)]
 
 
-def test_the_skills_alone_are_seen_without_a_database(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_the_skills_are_scanned_without_a_database(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     assert [skill.name for skill in Desk(db, skills_dir).index_sync.scan().skills] == ["one"]
     assert not db.parent.exists()
@@ -85,7 +85,7 @@ def test_what_another_process_published_is_opened(db: Path, skills_dir: Path, wr
     assert one.find("walruses") == ["one", "two"]
 
 
-def test_a_look_that_verifies_finds_what_mtime_and_size_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_verifying_sync_finds_what_mtime_and_size_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     file = write_skill("one", "About walruses.") / "SKILL.md"
     old = 1_700_000_000_000_000_001
     os.utime(file, ns=(old, old))
@@ -100,7 +100,7 @@ def test_a_look_that_verifies_finds_what_mtime_and_size_hide(db: Path, skills_di
     assert desk.find("elephant") == ["one"]
 
 
-def test_a_look_that_verifies_mends_rows_that_are_not_the_files(
+def test_a_verifying_sync_fixes_rows_that_differ_from_the_files(
     db: Path, tmp_path: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     import lancedb
@@ -110,7 +110,7 @@ def test_a_look_that_verifies_mends_rows_that_are_not_the_files(
     Desk(db, tmp_path / "other").refresh()
     desk = Desk(db, skills_dir)
     desk.refresh()
-    # A version without the row of ours is published, as no program of ours would do.
+    # A version without this row is published, which SkillHub itself would not do.
     table = lancedb.connect(str(db)).open_table("skills")
     table.delete(f"path = '{skills_dir / 'one'}'")
     state = Path(state_path(str(db)))
@@ -150,7 +150,7 @@ def test_a_rebuild_writes_everything_whatever_changed(db: Path, skills_dir: Path
 
 
 @pytest.mark.acceptance("S2-52")
-def test_without_looking_for_changes_the_index_is_served_as_it_was_written(
+def test_without_automatic_indexing_the_index_is_served_as_it_was_written(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -165,7 +165,7 @@ def test_without_looking_for_changes_the_index_is_served_as_it_was_written(
 
 
 @pytest.mark.acceptance("S2-52")
-def test_without_looking_for_changes_what_another_publishes_is_taken(
+def test_without_automatic_indexing_what_another_publishes_is_taken(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -186,7 +186,7 @@ def test_without_looking_for_changes_what_another_publishes_is_taken(
 
 
 @pytest.mark.acceptance("S2-51", "S2-52")
-def test_a_rebuild_that_is_asked_for_is_done_even_without_looking_for_changes(
+def test_a_requested_rebuild_is_done_even_without_automatic_indexing(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one")
@@ -195,7 +195,7 @@ def test_a_rebuild_that_is_asked_for_is_done_even_without_looking_for_changes(
     assert published_rows(db) == ["one"]
 
 
-def test_an_index_that_was_made_for_another_directory_is_not_taken_for_ours(
+def test_an_index_that_was_made_for_another_directory_is_not_used(
     db: Path, tmp_path: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", root=tmp_path / "other")
@@ -231,7 +231,7 @@ def test_a_database_that_was_deleted_under_a_server_is_written_again(
     assert desk.find("walruses") == ["one"]
 
 
-def test_an_index_that_failed_to_answer_is_replaced_by_the_next_look(
+def test_an_index_that_cannot_be_read_is_replaced_by_the_next_sync(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -326,16 +326,16 @@ def test_files_too_new_to_be_trusted_are_read_again_but_not_for_ever(
     file = write_skill("one") / "SKILL.md"
     desk = Desk(db, skills_dir)
     desk.refresh()
-    # A clock that counts whole seconds: two seconds must pass before such a time is believed.
+    # A clock of whole seconds: such a time is trusted only after two seconds.
     soon = (file.stat().st_mtime_ns // 1_000_000_000 + 1) * 1_000_000_000
     os.utime(file, ns=(soon, soon))
-    looks = [desk.refresh() for _ in range(3)]
+    views = [desk.refresh() for _ in range(3)]
     # The content is the same: nothing is written, and the index stays the one that is open.
-    assert [view.report for view in looks] == [None] * 3
-    assert len({id(view.index) for view in looks}) == 1
+    assert [view.report for view in views] == [None] * 3
+    assert len({id(view.index) for view in views}) == 1
 
 
-def test_files_that_were_read_again_and_found_the_same_are_trusted_even_where_that_cannot_be_noted(
+def test_files_that_were_read_again_and_found_the_same_are_trusted_even_where_that_cannot_be_saved(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_skill("one") / "SKILL.md"
@@ -364,7 +364,7 @@ def test_files_that_were_read_again_and_found_the_same_are_trusted_even_where_th
     assert opened == [1, 0, 0]
 
 
-def test_a_look_after_the_indexer_was_cancelled_builds_nothing(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_sync_after_the_indexer_was_cancelled_builds_nothing(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     desk = Desk(db, skills_dir)
     desk.index_sync.cancel()

@@ -1,4 +1,4 @@
-"""What both ways of having several skills' terms promise: read one by one, and held in memory."""
+"""Both implementations of `Terms`: stacked from skills read one by one, and held in memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def terms_of(request: pytest.FixtureRequest) -> Has:
 
 
 def found(terms: Terms, *asked: str) -> dict[tuple[str, int], list[int]]:
-    """The counts by field of each of the terms that are asked for in each row that has it."""
+    """The counts by field of each requested term, in each row that has it."""
     there = terms.occurrences([hash_term(term) for term in asked])
     places = zip(there.term_indices.tolist(), there.rows.tolist(), there.counts.T.tolist(), strict=True)
     return {(asked[term], row): counts for term, row, counts in places}
@@ -56,7 +56,7 @@ def test_a_term_stands_where_it_was_written_and_as_often(terms_of: Has) -> None:
     }
 
 
-def test_skills_that_were_not_asked_for_do_not_show(terms_of: Has) -> None:
+def test_skills_that_were_not_selected_do_not_show(terms_of: Has) -> None:
     assert found(terms_of([1]), "pdf") == {}
     assert found(terms_of([3]), "pdf").keys() == {("pdf", 0)}
 
@@ -72,7 +72,7 @@ def test_phrases_of_names_and_descriptions_are_known_and_no_others(terms_of: Has
 
 
 @pytest.mark.parametrize("numbers", [[], [2], [0, 1]])
-def test_nothing_asked_for_and_nobody_asked_are_no_error(terms_of: Has, numbers: list[int]) -> None:
+def test_no_terms_and_no_skills_are_no_error(terms_of: Has, numbers: list[int]) -> None:
     terms = terms_of(numbers)
     assert terms.lengths.shape == (len(numbers), 5)
     assert found(terms) == {}

@@ -1,4 +1,4 @@
-"""Pieces for the tests of search: skills as values, a small embedder, and the layers put together as in `bootstrap`."""
+"""Builders for the tests of search and index: skills, a small embedder, and the layers wired as in `bootstrap`."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> I
 
 
 def index_of(db_path: str | Path, skills: Sequence[Skill], *, held_rows: int = 0) -> LanceIndex:
-    """A text index of `skills`, on disk, where LanceDB is asked unless there are at most `held_rows`."""
+    """A text index of `skills` on disk; LanceDB is queried if there are more than `held_rows`."""
     store = LanceStore(str(db_path), held_rows=held_rows)
     return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
 
 
 def names(index: LanceIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
-    """The names of what `query` finds."""
+    """The names of the skills that `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
     return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
 
 
 def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
-    """What words alone find, best first."""
+    """The skills that full text alone finds, best first."""
     return (
         Searcher()
         .search(index, SearchRequest(normalise_query(query), limit=limit, among=frozenset(among)))
@@ -82,7 +82,7 @@ def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: i
 
 
 class WordEmbedder:
-    """Embeds a text as counts of its hashed words: the same text gives the same vector, shared words draw near."""
+    """Embeds a text as counts of its hashed words: the same text gives the same vector, shared words a near one."""
 
     is_local = False
 
@@ -165,7 +165,7 @@ class Desk:
         return state
 
     def find(self, query: str) -> list[str]:
-        """The directory names of what the present view finds, by its own snapshot."""
+        """The directory names of the skills that the current view finds."""
         assert self.view is not None
         assert self.view.index is not None
         among = frozenset(skill.directory for skill in self.view.snapshot.skills)
@@ -174,7 +174,7 @@ class Desk:
 
 
 def published_rows(db_path: str | Path) -> list[str]:
-    """The directory names of all rows of the published version, read by a fresh connection; twice where doubled."""
+    """The directory names of all rows of the published version, read by a new connection; duplicates are kept."""
     import lancedb
 
     state = load_state(state_path(str(db_path)))
@@ -188,7 +188,7 @@ def published_rows(db_path: str | Path) -> list[str]:
 def skillhub(
     environment: Mapping[str, str], *arguments: str, preexec: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a `skillhub` command in a process of its own."""
+    """Run a `skillhub` command in its own process."""
     return subprocess.run(
         [*COMMAND, *arguments],
         env=dict(environment),
