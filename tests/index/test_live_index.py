@@ -327,7 +327,7 @@ def test_without_automatic_indexing_a_server_takes_what_another_process_publishe
 ) -> None:
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir, automatic=False) as live:
-        with pytest.raises(IndexUnavailable, match="switched off"):
+        with pytest.raises(IndexUnavailable, match="automatic indexing is off"):
             live.view_and_index()
         assert live.snapshot().skills == ()
         Desk(db, skills_dir).refresh()
