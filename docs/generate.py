@@ -244,7 +244,7 @@ def diagnostics() -> str:
         "Diagnostics",
         "skills/rules.py",
         "What `skillhub validate`, `index` and `show` report about a SKILL.md. Loading is lenient: a skill that breaks "
-        "a rule is still served if it has a name and a description. With `SKILLHUB_STRICT=1`, every breach that "
+        "a rule is still served if it has a name and a description. With `SKILLHUB_STRICT=1`, every violation that "
         "`validate` calls an error refuses the skill.",
         *sections,
     )

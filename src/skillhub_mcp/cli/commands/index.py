@@ -76,7 +76,7 @@ def index_report_json(view: View, seconds: float) -> dict[str, object]:
         "digest": view.snapshot.digest,
         "seconds": round(seconds, 3),
         "index": _index_facts(view),
-        "diagnostics": dict(_breaches(view)),
+        "diagnostics": dict(_violations(view)),
         "refused": [
             {
                 "path": refused.directory,
@@ -121,16 +121,16 @@ def index_report_text(view: View, seconds: float) -> str:
     if report.shadowed:
         lines.append("\nshadowed:")
         lines += [f"  {s.skill.directory} by {s.winner.directory}" for s in report.shadowed]
-    breaches = _breaches(view)
-    if breaches:
+    violations = _violations(view)
+    if violations:
         lines.append("\nrules broken by skills that are served:")
-        lines += [f"  {count:>6,}  {rule}" for rule, count in breaches]
+        lines += [f"  {count:>6,}  {rule}" for rule, count in violations]
     if not report.found:
         lines.append("\nNo SKILL.md was found. Add a directory with one to the skills directory (see skillhub config).")
     return "\n".join(lines)
 
 
-def _breaches(view: View) -> list[tuple[str, int]]:
+def _violations(view: View) -> list[tuple[str, int]]:
     counts = Counter(d.rule for skill in view.snapshot.skills for d in skill.diagnostics)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
