@@ -45,16 +45,16 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if getattr(args, option) is not None and getattr(args, option) < 1:
             raise InvalidArgument(f"--{option.replace('_', '-')}", "must be at least 1")
     rendered = _codelia(args, options) if args.format == "codelia" else _served(args, options)
-    made = rendered.catalogue
+    fitted = rendered.catalogue
     if args.json:
         print_json(
             {
                 "format": args.format,
                 "text": rendered.text,
-                "skills": len(made.entries) if rendered.text else 0,
-                "truncated": made.truncated,
-                "shortened": made.shortened,
-                "left_out": made.left_out,
+                "skills": len(fitted.entries) if rendered.text else 0,
+                "truncated": fitted.truncated,
+                "shortened": fitted.shortened,
+                "left_out": fitted.left_out,
                 "bytes": len(rendered.text.encode()),
                 "tokens": estimate_tokens(rendered.text),
             }
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     if rendered.text:
         print_text(rendered.text)
-    elif made.left_out:
-        print_note(f"The budget is too small to list any of {made.left_out:,} skills")
+    elif fitted.left_out:
+        print_note(f"The budget is too small to list any of {fitted.left_out:,} skills")
     return EXIT_OK
 
 

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     rows = [
         {
             "name": source.setting.name,
-            "value": _shown(source),
+            "value": _display_value(source),
             "from": source.source,
             "default": source.setting.default,
             "meaning": source.setting.meaning,
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _shown(source: SettingSource) -> str:
+def _display_value(source: SettingSource) -> str:
     if source.setting.secret:
         return "***" if source.raw else ""
     # A URL may contain a user name and a password.

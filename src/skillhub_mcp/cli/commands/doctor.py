@@ -63,26 +63,26 @@ class _Findings:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the findings. Raises InvalidSetting."""
     settings, origins = read_settings(os.environ, options)
-    of_settings = [
+    setting_problems = [
         Problem(one.setting.name, one.problem, f"the default, {one.setting.default}, is used until then")
         for one in origins
         if one.problem
     ]
     with open_hub(options) as hub:
-        found = _examine(hub, settings, of_settings)
+        found = _examine(hub, settings, setting_problems)
     if args.json:
-        print_json(_json(found))
+        print_json(_findings_json(found))
     else:
-        print_text(_text(found))
+        print_text(_findings_text(found))
     return EXIT_FAILED if found.problems else EXIT_OK
 
 
-def _examine(hub: SkillHub, settings: Settings, of_settings: Sequence[Problem]) -> _Findings:
+def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Problem]) -> _Findings:
     from skillhub_mcp.cli.installed_command import command_on_path
 
     command = command_on_path()
     view = hub.refresh()
-    problems = [*of_settings, *_command_problems(command), *_root_problems(view), *_skill_problems(view)]
+    problems = [*setting_problems, *_command_problems(command), *_root_problems(view), *_skill_problems(view)]
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
     published: list[Publication] = []
@@ -141,7 +141,7 @@ def _skill_problems(view: View) -> list[Problem]:
     ]
 
 
-def _json(found: _Findings) -> dict[str, object]:
+def _findings_json(found: _Findings) -> dict[str, object]:
     snapshot = found.view.snapshot
     return {
         "roots": [
@@ -183,7 +183,7 @@ def _command_line(command: InstalledCommand | None) -> str:
     return f"{command.path}: {owner}{command.owner.value}"
 
 
-def _text(found: _Findings) -> str:
+def _findings_text(found: _Findings) -> str:
     snapshot = found.view.snapshot
     adapted = [one for one in found.published if one.changes and not one.withheld]
     withheld = sum(1 for one in found.published if one.withheld)

@@ -94,7 +94,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 progress=terminal_progress(),
             )
     if args.json:
-        print_json({"queries": len(queries), "engines": [_as_json(report) for report in reports]})
+        print_json({"queries": len(queries), "engines": [_eval_report_json(report) for report in reports]})
     else:
         _print_reports(reports)
     mean = reports[0].mean
@@ -185,18 +185,18 @@ def _print_reports(reports: Sequence[Report]) -> None:
 
 def _line(report: Report, ours: Report, width: int) -> str:
     mean = report.mean
-    told = f"{report.engine:{width}}  "
+    line = f"{report.engine:{width}}  "
     if mean is not None:
         low, high = report.intervals["ndcg_at_10"]
-        told += "  ".join(f"{value:.3f}" for value in asdict(mean).values()) + f"   {low:.3f}–{high:.3f}"
+        line += "  ".join(f"{value:.3f}" for value in asdict(mean).values()) + f"   {low:.3f}–{high:.3f}"
         gained = None if report is ours else ours.gain_over(report)
         gain = "" if gained is None else "{:+.3f} ({:+.3f}…{:+.3f})".format(*gained)
-        told += f"  {gain:<24}"
+        line += f"  {gain:<24}"
     shares = [f"{share:.0%}" for share in (report.rejection_rate, report.false_rejection_rate) if share is not None]
-    return f"{told}  {' / '.join(shares)}  {report.median_milliseconds:.1f} ms"
+    return f"{line}  {' / '.join(shares)}  {report.median_milliseconds:.1f} ms"
 
 
-def _as_json(report: Report) -> dict[str, object]:
+def _eval_report_json(report: Report) -> dict[str, object]:
     return {
         "engine": report.engine,
         "mean": None if report.mean is None else asdict(report.mean),

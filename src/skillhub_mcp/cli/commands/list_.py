@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         listed = hub.listed()
     chosen = [one for one in listed if _matches(one, args)]
     if args.json:
-        print_json({"skills": [_facts(one) for one in chosen]})
+        print_json({"skills": [_skill_json(one) for one in chosen]})
         return EXIT_OK
     for one in chosen:
         print_text(f"{one.handle}  {one_line(one.skill.description, width=100)}{_notes(one)}")
@@ -63,7 +63,7 @@ def _notes(one: ListedSkill) -> str:
     return f"  ({text})" if text else ""
 
 
-def _facts(one: ListedSkill) -> dict[str, object]:
+def _skill_json(one: ListedSkill) -> dict[str, object]:
     skill = one.skill
     return {
         "name": skill.name,

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             return EXIT_OK
     shown = filter_rows(rows, typed, args.scope)
     if args.json:
-        print_json({"skills": [_facts(row) for row in shown], "count": len(shown), "total": len(rows)})
+        print_json({"skills": [_row_json(row) for row in shown], "count": len(shown), "total": len(rows)})
         return EXIT_OK
     for row in shown:
         print_text(f"{row.state:<7} {row.handle}  {row.source}, {row.scope}  {one_line(row.description, width=80)}")
@@ -92,7 +92,7 @@ def _pick(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed: s
     return Picker(rows, PickerActions(preview, toggle), typed=typed, scope=scope).run()
 
 
-def _facts(row: PickerRow) -> dict[str, str]:
+def _row_json(row: PickerRow) -> dict[str, str]:
     return {
         "name": row.name,
         "handle": row.handle,

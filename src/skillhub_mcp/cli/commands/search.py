@@ -45,13 +45,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             explain=args.explain,
         )
     if args.json:
-        print_json(_as_json(answer))
+        print_json(_answer_json(answer))
     else:
         _print_hits(answer)
     return EXIT_OK
 
 
-def _as_json(answer: SearchAnswer) -> dict[str, object]:
+def _answer_json(answer: SearchAnswer) -> dict[str, object]:
     hits = [
         {
             "name": hit.handle,

@@ -77,14 +77,14 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     path = _path(args, options)
     # Reading does not create a missing file.
-    known = tokens_file(path).read() or Tokens()
+    tokens = tokens_file(path).read() or Tokens()
     name = decode_argument(args.name)
-    token = known.named(name)
+    token = tokens.named(name)
     if token is None:
-        near = near_names(name, [one.name for one in known.tokens])
+        near = near_names(name, [one.name for one in tokens.tokens])
         hint = f"did you mean {near[0]!r}?" if near else "`skillhub token list` lists the tokens"
         raise InvalidArgument("NAME", f"{name!r} is not the name of a token", hint=hint)
-    change_tokens(path, lambda tokens: tokens.without(name))
+    change_tokens(path, lambda current: current.without(name))
     if args.json:
         print_json({"revoked": token.as_json()})
     else:

@@ -62,14 +62,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     chosen = list(_targets(args.paths, options))
     if args.fix:
         _fix(chosen, ask=not args.yes)
-    verdicts = [check(target, advice=not args.no_advice) for target in chosen]
+    results = [check(target, advice=not args.no_advice) for target in chosen]
     if args.sarif:
-        print_json(sarif(verdicts, base=os.getcwd()))
+        print_json(sarif(results, base=os.getcwd()))
     elif args.json:
-        print_json(_json(verdicts))
+        print_json(_results_json(results))
     else:
-        _print_results(verdicts, costs=args.costs)
-    failed = any(verdict.has(Severity(args.fail_on)) for verdict in verdicts)
+        _print_results(results, costs=args.costs)
+    failed = any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
 
 
@@ -82,22 +82,22 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
     return targets_below(roots_of(settings))
 
 
-def _print_results(verdicts: Sequence[ValidationResult], *, costs: bool) -> None:
-    for verdict in verdicts:
-        for finding in verdict.findings:
+def _print_results(results: Sequence[ValidationResult], *, costs: bool) -> None:
+    for result in results:
+        for finding in result.findings:
             line = f":{finding.line}" if finding.line else ""
             print_text(
-                f"{verdict.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.fix}"
+                f"{result.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.fix}"
             )
-        if costs and verdict.cost is not None:
-            cost = verdict.cost
+        if costs and result.cost is not None:
+            cost = result.cost
             print_text(
-                f"{verdict.path}: about {cost.catalogue:,} tokens in a catalogue, {cost.body:,} when loaded, "
+                f"{result.path}: about {cost.catalogue:,} tokens in a catalogue, {cost.body:,} when loaded, "
                 f"{cost.files:,} in its other files"
             )
-    totals = _totals(verdicts)
+    totals = _totals(results)
     broken = totals["skills"] - totals["valid"]
-    if any(verdict.findings for verdict in verdicts):
+    if any(result.findings for result in results):
         print_text("")
     found = ", ".join(_plural(totals[severity.value], severity.value) for severity in Severity)
     summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
@@ -108,36 +108,36 @@ def _plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def _totals(verdicts: Sequence[ValidationResult]) -> dict[str, int]:
-    counts = Counter(finding.severity.value for verdict in verdicts for finding in verdict.findings)
+def _totals(results: Sequence[ValidationResult]) -> dict[str, int]:
+    counts = Counter(finding.severity.value for result in results for finding in result.findings)
     return {
-        "skills": len(verdicts),
-        "valid": sum(verdict.valid for verdict in verdicts),
+        "skills": len(results),
+        "valid": sum(result.valid for result in results),
         **{severity.value: counts[severity.value] for severity in Severity},
     }
 
 
-def _json(verdicts: Sequence[ValidationResult]) -> dict[str, object]:
+def _results_json(results: Sequence[ValidationResult]) -> dict[str, object]:
     from skillhub_mcp.validation.sarif import docs_anchor
 
-    broken = sorted({finding.rule for verdict in verdicts for finding in verdict.findings})
+    broken = sorted({finding.rule for result in results for finding in result.findings})
     return {
-        "skills": [_verdict_json(verdict) for verdict in verdicts],
+        "skills": [_result_json(result) for result in results],
         "rules": {
             rule: {"holds": RULES[rule].requirement, "mend": RULES[rule].fix, "docs": docs_anchor(rule)}
             for rule in broken
         },
-        "summary": _totals(verdicts),
+        "summary": _totals(results),
     }
 
 
-def _verdict_json(verdict: ValidationResult) -> dict[str, object]:
-    cost = verdict.cost
+def _result_json(result: ValidationResult) -> dict[str, object]:
+    cost = result.cost
     return {
-        "path": verdict.path,
-        "name": verdict.name,
-        "valid": verdict.valid,
-        "findings": [_finding_json(finding) for finding in verdict.findings],
+        "path": result.path,
+        "name": result.name,
+        "valid": result.valid,
+        "findings": [_finding_json(finding) for finding in result.findings],
         "tokens": None if cost is None else {"catalogue": cost.catalogue, "body": cost.body, "files": cost.files},
     }
 
