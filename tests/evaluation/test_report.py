@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillhub_mcp.evaluation.metrics import MEASURES, bootstrap_interval, measure_quality
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report, build_report
+from skillhub_mcp.evaluation.retrieval_metrics import MEASURES, bootstrap_interval, measure_quality
 
 SECOND = 1.0 / math.log2(3)
 THIRD = 0.5

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from skillhub_mcp.evaluation.baselines import EngineAnswer
-from skillhub_mcp.evaluation.metrics import MEASURES, Quality, bootstrap_interval, mean_quality, measure_quality
 from skillhub_mcp.evaluation.queries import JudgedQuery
+from skillhub_mcp.evaluation.retrieval_metrics import (
+    MEASURES,
+    Quality,
+    bootstrap_interval,
+    mean_quality,
+    measure_quality,
+)
 
 _WORST = 10
 

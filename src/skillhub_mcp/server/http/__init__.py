@@ -1,9 +1,9 @@
 """The Streamable HTTP transport.
 
-app         the ASGI app: `/mcp`, `/healthz`, `/readyz`, `/metrics`
-auth        checking bearer tokens and JSON Web Tokens
-metrics     the `/metrics` endpoint
-rate_limit  limits on requests, wrong tokens and bytes
-shutdown    ending open streams when the server stops
-workers     several processes at one address
+app            the ASGI app: `/mcp`, `/healthz`, `/readyz`, `/metrics`
+auth           checking bearer tokens and JSON Web Tokens
+metrics_route  the `/metrics` endpoint
+rate_limit     limits on requests, wrong tokens and bytes
+shutdown       ending open streams when the server stops
+workers        several processes at one address
 """

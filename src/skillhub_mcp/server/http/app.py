@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_visibility
-from skillhub_mcp.server.http.metrics import Exposition, metrics_route
+from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, RequestSizeLimit, TokenBuckets
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier

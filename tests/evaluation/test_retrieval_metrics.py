@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.evaluation.metrics import MEASURES, Quality, bootstrap_interval, mean_quality, measure_quality
+from skillhub_mcp.evaluation.retrieval_metrics import (
+    MEASURES,
+    Quality,
+    bootstrap_interval,
+    mean_quality,
+    measure_quality,
+)
 
 SKILLS = [f"/s/{number}" for number in range(30)]
 ANSWERS = st.lists(st.sampled_from(SKILLS), unique=True, max_size=20)
