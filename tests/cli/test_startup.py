@@ -40,6 +40,7 @@ sys.exit(code)
         ["list", "--json"],
         ["show", "one"],
         ["read", "one", "SKILL.md"],
+        ["permissions", "show"],
         ["config"],
         ["config", "--json"],
     ],

@@ -53,7 +53,7 @@ def test_what_is_not_served_is_refused_with_its_reason(skill: Skill) -> None:
 
 
 @pytest.mark.acceptance("S0-65")
-def test_what_is_open_needs_a_word_and_the_word_covers_what_it_was_given_for(skill: Skill) -> None:
+def test_an_undecided_action_needs_consent_which_covers_only_that_action(skill: Skill) -> None:
     policy = with_rules()
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
@@ -70,7 +70,7 @@ def test_what_is_open_needs_a_word_and_the_word_covers_what_it_was_given_for(ski
         policy.check(skill, Action.LOAD, {(Action.LOAD, "/elsewhere"), (Action.READ, skill.directory)})
 
 
-def test_a_persons_own_command_is_their_word_and_never_undoes_a_denial(skill: Skill) -> None:
+def test_a_persons_own_command_is_consent_and_never_undoes_a_denial(skill: Skill) -> None:
     replace(with_rules(), asks=False).check(skill, Action.RUN)
     with pytest.raises(PermissionDenied):
         replace(with_rules(deny=(PermissionRule("skill_load"),)), asks=False).check(skill, Action.LOAD)

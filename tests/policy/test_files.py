@@ -137,7 +137,7 @@ def test_no_change_is_lost_when_many_change_at_once(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["choices.json", "choices.json.lock"]
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match="cannot be used"):
         change_choices(str(tmp_path / "file" / "choices.json"), lambda choices: choices)

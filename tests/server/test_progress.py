@@ -80,7 +80,7 @@ def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
         asyncio.run(journey())
 
 
-def test_each_step_of_an_index_is_told_and_none_goes_back(environment: Environment) -> None:
+def test_each_step_of_an_index_is_reported_and_progress_never_decreases(environment: Environment) -> None:
     settings, _ = read_settings(environment)
     hub = make_hub(settings)
     told: list[str | None] = []
@@ -160,7 +160,7 @@ def test_a_command_says_how_long_it_has_been_running(
     ]
 
 
-def test_without_a_token_nothing_is_told(environment: Environment) -> None:
+def test_without_a_token_nothing_is_reported(environment: Environment) -> None:
     client = RawClient(environment)
     client.answer(INITIALIZE)
     client.send(INITIALIZED)

@@ -261,7 +261,7 @@ def test_a_session_begins_with_agents_md_and_then_the_catalogue(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http_no_path_of_the_server_is_told_unless_asked_for(
+def test_over_http_no_path_of_the_server_is_shown_unless_chosen(
     mode: str, environment: dict[str, str], project: Path
 ) -> None:
     async def journey() -> list[Any]:

@@ -274,7 +274,7 @@ def test_http_serves_mcp_and_answers_probes(hub_environment: Environment, write_
             assert ready.json() == {"index": "ready", "skills": 1, "digest": hub.refresh().snapshot.digest}
 
 
-def test_http_refuses_strange_hosts_and_origins_unless_told(hub_environment: Environment) -> None:
+def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: Environment) -> None:
     environment = {
         **hub_environment,
         "SKILLHUB_ALLOWED_HOSTS": "skills.example.com",
@@ -304,7 +304,7 @@ def test_http_refuses_strange_hosts_and_origins_unless_told(hub_environment: Env
         assert "access-control-allow-origin" not in preflight("https://evil.example.com").headers
 
 
-def test_a_path_of_the_server_is_told_only_to_a_client_that_can_use_it(
+def test_a_path_of_the_server_is_shown_only_to_a_client_that_can_use_it(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     from fastmcp import Client
@@ -367,9 +367,7 @@ def test_ten_servers_started_at_once_on_one_empty_database_all_answer(
 
 
 @pytest.mark.acceptance("S2-52")
-def test_a_server_told_not_to_look_serves_what_was_indexed(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_a_server_without_scans_serves_what_was_indexed(hub_environment: Environment, write_skill: SkillWriter) -> None:
     async def found(*arguments: str) -> Any:
         async with over_stdio(hub_environment, *arguments) as client:
             return await call(client, "search_skills", query="thing PDF")

@@ -102,7 +102,7 @@ async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_bearer_is_told_of_no_skill_but_their_own(environment: dict[str, str], file: Path, mode: str) -> None:
+def test_a_bearer_sees_no_skill_but_their_own(environment: dict[str, str], file: Path, mode: str) -> None:
     by_name, by_category = add_token(file, "one", skills={"alpha"}), add_token(file, "two", categories={"open"})
 
     async def go(url: str) -> list[dict[str, str]]:
@@ -174,9 +174,7 @@ def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
         assert "Body of X." in unhidden[way], way
 
 
-def test_hosts_that_read_skills_natively_are_told_of_a_bearers_own_only(
-    environment: dict[str, str], file: Path
-) -> None:
+def test_hosts_that_read_skills_natively_see_only_the_bearers_own(environment: dict[str, str], file: Path) -> None:
     token = add_token(file, "one", skills={"alpha"})
     place = "skill://project/{}"
 
@@ -433,7 +431,7 @@ def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
     assert "A signed token of ann is not accepted: skills must be a list of at least one name" in caplog.text
 
 
-def test_a_client_is_told_where_a_token_is_to_be_had(signed: dict[str, str], signing: Signing) -> None:
+def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: Signing) -> None:
     place = "/.well-known/oauth-protected-resource/mcp"
     with listening(signed) as url:
         told = f'resource_metadata="https://skills.example.com{place}"'

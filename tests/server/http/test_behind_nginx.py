@@ -201,7 +201,7 @@ def test_an_event_passes_at_once_while_the_stream_stays_open(
     asyncio.run(journey())
 
 
-def test_who_has_no_token_is_told_by_the_proxy_too_where_to_get_one(proxied: Proxied) -> None:
+def test_a_client_without_a_token_learns_through_the_proxy_where_to_get_one(proxied: Proxied) -> None:
     place = "/.well-known/oauth-protected-resource/mcp"
     for refused in (proxied.knock(), proxied.knock(token="wrong")):
         assert refused.status_code == 401

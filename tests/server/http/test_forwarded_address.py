@@ -43,7 +43,7 @@ def test_a_strangers_headers_change_nothing(environment: dict[str, str], proxies
         assert [knock(url, **HOST, **headers).status_code for headers in said] == [200, 200, 200, 429]
 
 
-def test_a_trusted_proxys_clients_are_told_apart_and_cannot_pass_for_others(environment: dict[str, str]) -> None:
+def test_a_trusted_proxys_clients_are_distinguished_and_cannot_pass_for_others(environment: dict[str, str]) -> None:
     with listening({**environment, "SKILLHUB_RATE_LIMIT": "2"}) as url:
 
         def statuses(*chains: str) -> list[int]:

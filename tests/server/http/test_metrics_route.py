@@ -59,7 +59,7 @@ def test_what_clients_did_can_be_scraped(environment: dict[str, str]) -> None:
     assert "pdf" not in repr(found)
 
 
-def test_where_tokens_are_asked_for_numbers_are_told_to_who_has_one(environment: dict[str, str]) -> None:
+def test_with_authentication_metrics_need_a_token(environment: dict[str, str]) -> None:
     with listening({**environment, "SKILLHUB_TOKEN": "a-token-that-nobody-guesses"}) as url:
         stranger, liar = ask(url), ask(url, authorization="Bearer another")
         bearer = ask(url, authorization="Bearer a-token-that-nobody-guesses")

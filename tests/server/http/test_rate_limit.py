@@ -42,7 +42,7 @@ def test_a_bucket_holds_a_minutes_worth_and_fills_evenly_over_one() -> None:
     assert slow.wait("a") == 1
 
 
-def test_who_is_told_to_wait_pays_nothing_for_asking_and_few_clients_are_kept() -> None:
+def test_a_refused_request_costs_nothing_and_few_clients_are_kept() -> None:
     buckets = TokenBuckets(1, clock=Clock())
     buckets.take("first")
     assert {buckets.take("first") for _ in range(5)} == {60}
@@ -86,7 +86,7 @@ def test_a_client_is_its_address_and_of_ipv6_the_part_that_others_have_not(host:
     assert address_of({"client": None}) == ""
 
 
-def test_who_asks_too_much_is_told_to_wait_and_probes_are_never(hub_environment: dict[str, str]) -> None:
+def test_too_many_requests_are_refused_and_probes_never(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "3"}) as url:
         answers = [knock(url) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -122,7 +122,7 @@ def test_a_client_is_known_by_its_token_before_its_address(hub_environment: dict
         assert [knock(url, token).status_code for token in (None, "wrong", None)] == [401, 401, 429]
 
 
-def test_without_a_limit_nobody_waits(hub_environment: dict[str, str]) -> None:
+def test_without_a_limit_no_request_is_refused(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "0"}) as url:
         assert {knock(url).status_code for _ in range(20)} == {200}
 

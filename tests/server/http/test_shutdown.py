@@ -95,7 +95,7 @@ def test_a_stream_of_the_older_era_ends_as_it_should(environment: dict[str, str]
     assert "ERROR" not in "".join(server.said)
 
 
-def test_who_listens_in_the_newer_era_is_told_that_it_is_over(environment: dict[str, str]) -> None:
+def test_a_listening_client_gets_a_proper_end_of_its_stream(environment: dict[str, str]) -> None:
     async def listened(server: Process) -> int:
         async with mcp.Client(server.url) as client, client.listen(resources_list_changed=True) as subscription:
             server.process.send_signal(signal.SIGTERM)
@@ -108,7 +108,7 @@ def test_who_listens_in_the_newer_era_is_told_that_it_is_over(environment: dict[
     assert "ERROR" not in "".join(server.said)
 
 
-def test_it_leaves_with_code_0_also_when_nobody_ever_called(environment: dict[str, str]) -> None:
+def test_it_exits_with_code_0_also_without_any_request(environment: dict[str, str]) -> None:
     with serving(environment) as server:
         server.process.send_signal(signal.SIGTERM)
         assert server.ended() == 0

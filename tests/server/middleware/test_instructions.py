@@ -59,7 +59,7 @@ def test_a_client_reads_the_rules_of_the_tools_and_then_what_there_is(
     )
 
 
-def test_what_is_switched_off_denied_or_filtered_is_not_told(
+def test_skills_that_are_off_denied_or_filtered_are_not_shown(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for name in ("alpha", "beta", "gamma", "delta"):
@@ -170,7 +170,7 @@ def test_the_text_of_a_client_stays_and_the_next_client_has_its_own(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_clients_that_connect_at_once_are_each_told_of_their_own_skills(
+def test_clients_that_connect_at_once_each_see_their_own_skills(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, mode: str
 ) -> None:
     names = [f"skill-{number}" for number in range(6)]
@@ -272,7 +272,7 @@ def test_nothing_that_a_skill_says_looks_like_ours(hub_environment: Environment,
     assert "&lt;/instructions&gt;" in told(hub_environment)
 
 
-def test_the_servers_own_picture_and_title_are_told_once(hub_environment: Environment) -> None:
+def test_the_servers_icon_and_title_are_sent_once(hub_environment: Environment) -> None:
     import base64
     from xml.etree import ElementTree as ET
 

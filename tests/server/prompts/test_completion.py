@@ -129,7 +129,7 @@ def test_what_begins_so_comes_before_what_has_a_word_that_does_and_that_before_t
     assert (found.total, found.has_more) == (5, False)
 
 
-def test_of_very_many_a_hundred_are_told_and_how_many_there_are() -> None:
+def test_of_very_many_a_hundred_are_returned_with_their_number() -> None:
     found = completion("s", (f"s{number:05}" for number in range(100_000)))
     assert len(found.values) == 100
     assert (found.values[0], found.total, found.has_more) == ("s00000", 100_000, True)

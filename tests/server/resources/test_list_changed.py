@@ -72,7 +72,7 @@ async def notifications(target: Any, mode: str, changes: Mapping[str, Callable[[
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_each_change_is_told_once_however_many_skills_it_has_and_they_are_found_then(
+def test_each_change_is_sent_once_however_many_skills_it_has_and_they_are_found_then(
     transport: str, mode: str, hub_environment: dict[str, str], skills_dir: Path, write_skill: SkillWriter
 ) -> None:
     write_skill("already-there", "Something else entirely.")
@@ -95,7 +95,7 @@ def test_each_change_is_told_once_however_many_skills_it_has_and_they_are_found_
     assert (found["lighthouse"], found["anchor"]) == (["bird-2"], ["anchor"])
 
 
-def test_a_root_that_is_made_while_the_server_runs_is_found_and_told(
+def test_a_root_that_is_made_while_the_server_runs_is_found_and_sent(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("already-there", "Something else entirely.")
@@ -112,7 +112,7 @@ def test_a_root_that_is_made_while_the_server_runs_is_found_and_told(
 
 
 @pytest.mark.acceptance("S3-24")
-def test_a_skill_that_is_installed_or_removed_by_hand_is_told_of_and_the_index_is_fresh(
+def test_a_skill_that_is_installed_or_removed_by_hand_is_sent_and_the_index_is_fresh(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("already-there", "Draws a lighthouse.")
@@ -132,7 +132,7 @@ def test_a_skill_that_is_installed_or_removed_by_hand_is_told_of_and_the_index_i
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_where_skills_are_prompts_too_a_client_hears_that_those_have_changed(
+def test_where_skills_are_prompts_too_a_client_is_notified_of_those(
     mode: str, hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("already-there")

@@ -124,7 +124,7 @@ def test_each_change_of_a_file_is_sent_to_its_subscribers(
             asyncio.run(journey(url))
 
 
-def test_who_subscribes_no_more_hears_no_more(
+def test_after_unsubscribing_no_notification_comes(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
@@ -170,7 +170,7 @@ def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, st
         assert asyncio.run(journey(url)) == [-32602] * len(nothing)
 
 
-def test_rules_that_cannot_be_read_are_told_and_nothing_has_changed_by_that(
+def test_unreadable_rules_are_logged_and_no_change_is_sent(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     skills_dir: Path,
@@ -253,7 +253,7 @@ def test_when_all_are_gone_nothing_is_watched(
     assert (dict(made[0]._watched), made[0]._digests, made[0]._subscribed) == ({}, {}, {})
 
 
-def test_a_change_just_before_another_subscribes_is_told_all_the_same(
+def test_a_change_just_before_another_subscribes_is_sent_all_the_same(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
@@ -314,7 +314,7 @@ def test_a_client_that_stops_reading_does_not_delay_the_others(
         asyncio.run(journey(url))
 
 
-def test_what_changes_while_others_are_told_is_told_too(
+def test_a_change_during_notifications_is_sent_too(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     skills_dir: Path,

@@ -212,7 +212,9 @@ def test_what_is_not_for_models_is_listed_nowhere_and_loads_by_name(
     assert ask(environment, "skill_load", name="deploy").code is None
 
 
-def test_over_http_no_path_is_told_or_chosen(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+def test_over_http_no_path_is_shown_or_chosen(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
     add(project, "one", files={"references/a.md": "x"})
     add(project, "broken", frontmatter="name: broken")
 

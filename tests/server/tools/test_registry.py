@@ -268,7 +268,7 @@ def test_the_digest_is_that_of_the_command_line(environment: Environment, write_
     assert built.json["report"]["digest"].startswith("sha256:")
 
 
-def test_over_http_no_path_of_the_server_is_told(environment: Environment, write_skill: SkillWriter) -> None:
+def test_over_http_no_path_of_the_server_is_shown(environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one")
     write_skill("broken", frontmatter="description: x\nname: [")
 

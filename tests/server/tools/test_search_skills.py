@@ -199,9 +199,7 @@ def test_every_script_is_searched(
     assert names(hub_environment, query) == ["the-one"]
 
 
-def test_nothing_fitting_is_an_empty_list_with_a_word_on_what_to_do(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_no_fitting_skill_is_an_empty_list_with_a_note(hub_environment: Environment, write_skill: SkillWriter) -> None:
     assert "no skills yet" in ask(hub_environment, "search_skills", query="xyzzy").json["note"]
     write_skill("pdf-reader", "Reads PDF files.")
     answer = ask(hub_environment, "search_skills", query="xyzzy")

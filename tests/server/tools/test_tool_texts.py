@@ -94,7 +94,7 @@ def test_prompts_carry_no_marks_either(hub_environment: Environment, write_skill
     assert asyncio.run(listed()) == [None, None]
 
 
-def test_what_may_be_left_out_is_not_told_twice(tools: list[Tool]) -> None:
+def test_optional_arguments_are_not_described_twice(tools: list[Tool]) -> None:
     for tool in tools:
         needed = tool["inputSchema"].get("required", [])
         for name, argument in tool["inputSchema"]["properties"].items():
