@@ -34,7 +34,7 @@ async def draw(directory: str) -> str:
     hub = make_hub(settings, background=False)
 
     def preview(row: PickerRow) -> str:
-        return f"{row.name}\n\n{row.description}\n\n{read_document(hub.known(row.directory)).instructions}"
+        return f"{row.name}\n\n{row.description}\n\n{read_document(hub.find(row.directory)).instructions}"
 
     def toggle(_: PickerRow, __: bool) -> Sequence[PickerRow]:
         return picker_rows(hub.listed())

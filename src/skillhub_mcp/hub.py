@@ -116,15 +116,15 @@ class SkillHub:
         return self._observer
 
     @staticmethod
-    def granting(skill: Skill) -> frozenset[Grant]:
+    def grant_for(skill: Skill) -> frozenset[Grant]:
         """Return the grant that having been given a skill's instructions amounts to."""
         return frozenset({(Action.LOAD, skill.directory)})
 
     # What is there
 
-    def present(self, *, as_last_seen: bool = False) -> tuple[Snapshot, Policy]:
-        """Return the present skills, and the policy for them; `as_last_seen`, without looking at the files again."""
-        view = self._live.peek() if as_last_seen else None
+    def snapshot_and_policy(self, *, last_seen: bool = False) -> tuple[Snapshot, Policy]:
+        """Return the present skills, and the policy for them; `last_seen`, without looking at the files again."""
+        view = self._live.peek() if last_seen else None
         return self._live.snapshot_without_index() if view is None else view.snapshot, self._access.now()
 
     def skills(self) -> tuple[Skill, ...]:
@@ -155,7 +155,7 @@ class SkillHub:
             whole=self._access.sees_everything(),
         )
 
-    def known(self, skill_name: str) -> Skill:
+    def find(self, skill_name: str) -> Skill:
         """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
 
         Raises SkillNotFound.
@@ -211,17 +211,17 @@ class SkillHub:
     def read_bytes(
         self, skill: Skill, file_path: str, *, max_bytes: int, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> bytes:
-        """Return all of a file, byte for byte, of a skill that `present` returned.
+        """Return all of a file, byte for byte, of a skill that `snapshot_and_policy` returned.
 
         Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not
         found.
         """
-        snapshot, policy = self.present()
+        snapshot, policy = self.snapshot_and_policy()
         return self._reader.read_bytes(
             skill, file_path, snapshot=snapshot, policy=policy, max_bytes=max_bytes, granted=granted
         )
 
-    def files(
+    def list_files(
         self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> tuple[tuple[FileEntry, ...], bool]:
         """Return the files of the skill that can be read, and whether there are more than are listed.

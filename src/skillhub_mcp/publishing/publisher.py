@@ -172,7 +172,7 @@ class Publisher:
         Uses the skills of the last scan, and requires each URI to be spelled as in its entry. It does not count as
         reading, so observers are not notified. Raises PolicyUnreadable.
         """
-        snapshot, policy = self._hub.present(as_last_seen=True)
+        snapshot, policy = self._hub.snapshot_and_policy(last_seen=True)
         index = self._uri_index(snapshot)
         found: dict[str, tuple[UriPath, UriPath] | None] = {}
         for uri in uris:
@@ -231,7 +231,7 @@ class Publisher:
 
     def base_uri(self, skill: Skill) -> str | None:
         """Return the URI of a skill's directory, or None if the skill has no URI or its cached entry is withheld."""
-        path = self._uri_index(self._hub.present()[0]).by_directory.get(skill.directory)
+        path = self._uri_index(self._hub.snapshot_and_policy()[0]).by_directory.get(skill.directory)
         if path is None:
             return None
         entry = self._cache.get([skill.directory]).get(skill.directory)
@@ -256,7 +256,7 @@ class Publisher:
 
         Entries of removed skills are deleted. `stop` ends the work after the current batch.
         """
-        index = self._uri_index(self._hub.present()[0])
+        index = self._uri_index(self._hub.snapshot_and_policy()[0])
         before = self._prepared
         # An unchanged skill is the same object as in the last snapshot.
         paths = [path for path, skill in index.skills.items() if before is None or before.get(path) is not skill]
@@ -284,7 +284,7 @@ class Publisher:
         self._cache.close()
 
     def _present(self) -> tuple[_UriIndex, Policy]:
-        snapshot, policy = self._hub.present()
+        snapshot, policy = self._hub.snapshot_and_policy()
         return self._uri_index(snapshot), policy
 
     def _uri_index(self, snapshot: Snapshot) -> _UriIndex:

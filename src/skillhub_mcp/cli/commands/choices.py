@@ -77,4 +77,4 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
 def _find(hub: SkillHub, typed: str) -> Skill:
     """Return the skill with this name in any case, name@source or path. Raises SkillNotFound."""
     names = {one.skill.name for one in hub.listed() if fold_name(one.skill.name) == fold_name(typed)}
-    return hub.known(names.pop() if len(names) == 1 else typed)
+    return hub.find(names.pop() if len(names) == 1 else typed)

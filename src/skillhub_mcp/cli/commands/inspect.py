@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
     first = hub.load(name)
     parts = [first, *(hub.load(name, part=part) for part in range(2, first.parts + 1))]
-    files, more = hub.files(name)
+    files, more = hub.list_files(name)
     return {
         "name": first.handle,
         "catalogue_tokens": estimate_tokens(f"- {first.skill.name}: {first.skill.description}"),

@@ -73,7 +73,7 @@ def _pick(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed: s
         head = f"{row.name}\n{row.directory}\n\n{row.description}\n\n"
         try:
             # A preview is allowed for disabled skills too: it does not load them.
-            return head + read_document(hub.known(row.directory)).instructions
+            return head + read_document(hub.find(row.directory)).instructions
         except SkillHubError as error:
             return head + error.message
 

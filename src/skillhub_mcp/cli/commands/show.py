@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with open_hub(options) as hub:
         first = hub.load(name)
         rest = [hub.load(name, part=part) for part in range(2, first.parts + 1)]
-        files, more = hub.files(name)
+        files, more = hub.list_files(name)
     skill = first.skill
     body = "".join(part.instructions for part in (first, *rest))
     if args.json:

@@ -170,7 +170,7 @@ class ServerInstructions(Middleware):
         from skillhub_mcp.disclosure.card import CardContext, render_card
         from skillhub_mcp.disclosure.project_match import project_keywords
 
-        snapshot, policy = self._hub.present()
+        snapshot, policy = self._hub.snapshot_and_policy()
         catalogues = self._options.catalogues
         listed = () if catalogues is None else {skill.dir for skill in catalogues.listing().shown}
         skills = [

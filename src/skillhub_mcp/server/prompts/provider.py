@@ -64,7 +64,7 @@ class SkillPromptProvider(Provider):
         """Return a skill's text for the person who invokes it. Raises what `SkillHub.load` raises."""
         session = self._sessions.current()
         first = self._hub.load(name, granted=session.granted)
-        granted = {*session.granted, *self._hub.granting(first.skill)}
+        granted = {*session.granted, *self._hub.grant_for(first.skill)}
         rest = [
             self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
         ]

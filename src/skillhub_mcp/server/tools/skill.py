@@ -32,8 +32,8 @@ class SkillTool:
         name = skill.strip().removeprefix("/")
         loaded = self.hub.load(name, part=part, granted=session.granted)
         # Permission to load the instructions includes the names of the files that they refer to.
-        granted = {*session.granted, *self.hub.granting(loaded.skill)}
-        files, _ = self.hub.files(loaded.handle, granted=granted)
+        granted = {*session.granted, *self.hub.grant_for(loaded.skill)}
+        files, _ = self.hub.list_files(loaded.handle, granted=granted)
         text = render_skill_loaded(
             loaded.handle,
             loaded.instructions,
