@@ -74,7 +74,7 @@ class StdioServer:
 
 
 class HttpConnection:
-    """One kept connection to a server over HTTP, in the stateless era."""
+    """One kept connection to a server over HTTP, in the 2026-07-28 protocol."""
 
     def __init__(self, port: int) -> None:
         self._port = port

@@ -79,7 +79,7 @@ class SkillHub:
         self._live.close()
 
     def refresh(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
-        """Look at the files now, in this thread, and sync the index with them; with `only`, at those paths alone."""
+        """Sync the index with the files now, in this thread; with `only`, with the files at those paths."""
         return self._live.sync_now(depth, only=only)
 
     def peek(self) -> View | None:
@@ -96,11 +96,11 @@ class SkillHub:
         return self._live.progress
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, from a thread of the hub, after each look that found other skills than the one before."""
+        """Call `listener`, from a thread of the hub, after each sync that found different skills."""
         self._live.on_change(listener)
 
     def on_sync(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after each look, from whichever thread looked: some file of a skill may have changed."""
+        """Call `listener` after each sync, from the thread that synced: any file of a skill may have changed."""
         self._live.on_sync(listener)
 
     # Who may have what
@@ -123,7 +123,7 @@ class SkillHub:
     # What is there
 
     def snapshot_and_policy(self, *, last_seen: bool = False) -> tuple[Snapshot, Policy]:
-        """Return the present skills, and the policy for them; `last_seen`, without looking at the files again."""
+        """Return the present skills, and the policy for them; with `last_seen`, without checking the files."""
         view = self._live.peek() if last_seen else None
         return self._live.snapshot_without_index() if view is None else view.snapshot, self._access.now()
 

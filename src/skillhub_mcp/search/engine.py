@@ -167,12 +167,12 @@ class SearchEngine:
         try:
             return self._search_once(parameters, policy, explain=explain)
         except IndexDamaged:
-            log.info("The index failed to answer and is opened anew")
+            log.info("The index cannot be read and is opened again")
         try:
             return self._search_once(parameters, policy, explain=explain)
         except IndexDamaged as error:
             raise IndexUnavailable(
-                f"The index failed to answer: {error}", hint="call again; if it fails again, run skillhub --reindex"
+                f"The index cannot be read: {error}", hint="call again; if it fails again, run skillhub --reindex"
             ) from error
 
     def _search_once(
