@@ -143,7 +143,7 @@ class Publisher:
         index, policy = self._present()
         path, rest = self._find(index, policy, uri)
         if rest != (SKILL_FILE,):
-            raise ResourceNotFound(uri, "is not the URI of a SKILL.md", hint="skills/list returns the URIs of skills")
+            raise ResourceNotFound(uri, "is not the URI of a SKILL.md", hint="call skills/list for the URIs of skills")
         return self._published_skill(index, path, uri)
 
     def content(self, uri: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> Content:
@@ -301,7 +301,7 @@ class Publisher:
             skill = index.skills.get(segments[:length])
             if skill is not None and policy.offers(skill):
                 return segments[:length], segments[length:]
-        raise ResourceNotFound(uri, hint="skills/list returns the URIs of skills")
+        raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
 
     def _published_skill(self, index: _UriIndex, path: UriPath, uri: str) -> PublishedSkill:
         (published,) = self._published(index, [path])

@@ -103,7 +103,7 @@ class ResourceSubscriptions:
         connection, uri = request.session._connection, str(params.uri)  # noqa: SLF001 - a session lasts but one request
         digests = await self._readable([uri])
         if uri not in digests:
-            raise protocol_error(ResourceNotFound(uri, hint="skills/list returns the URIs of skills"))
+            raise protocol_error(ResourceNotFound(uri, hint="call skills/list for the URIs of skills"))
         if connection not in self._subscribed:
             self._subscribed[connection] = set()
             connection.exit_stack.callback(self._remove, connection)
