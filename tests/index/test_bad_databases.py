@@ -28,6 +28,8 @@ from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
 
 Writer = Callable[..., Path]
+# Only bounds how long a test can hang.
+LONG = 120.0
 Environment = dict[str, str]
 
 
@@ -460,7 +462,7 @@ def written(environment: Environment) -> int:
 def kill_after_files(environment: Environment, process: subprocess.Popen[bytes], files: int) -> bool:
     """Kill `process` once it has written `files` more; return whether it was killed before it ended."""
     enough = written(environment) + files
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LONG
     while process.poll() is None and written(environment) < enough:
         assert time.monotonic() < deadline
         # A loop without rest would take the core that the writer needs.
@@ -522,7 +524,7 @@ def test_a_writer_that_is_killed_leaves_no_lock_that_blocks(
         write_skill(f"filler-{number:03}")
     lock = database(hub_environment).parent / LOCK_FILE
     process = spawn(hub_environment, "index")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LONG
     while not lock.exists() and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.0005)
