@@ -81,3 +81,10 @@ def test_the_homepage_is_the_one_that_the_distribution_names(tmp_path: Path, wri
         [sys.executable, "-c", program, tmp_path], capture_output=True, encoding="utf-8", check=True, timeout=60
     )
     assert done.stdout.strip() == told
+
+
+def test_the_python_api_leaves_the_environment_of_the_program_alone() -> None:
+    """A program that embeds the API and runs a FastMCP server of its own keeps its own settings for that."""
+    code = "import os; before = dict(os.environ); import skillhub_mcp.api; assert dict(os.environ) == before | ALLOWED"
+    allowed = {"LANCEDB_LOG": "error"}
+    subprocess.run([sys.executable, "-c", code.replace("ALLOWED", repr(allowed))], check=True, timeout=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 
 
 def atomic_write(path: str, content: bytes, *, mode: int | None = None, locked: bool = False) -> os.stat_result:
@@ -14,7 +15,7 @@ def atomic_write(path: str, content: bytes, *, mode: int | None = None, locked: 
     leave one behind and not many. Raises OSError; then the old file is untouched.
     """
     place = os.path.realpath(path)
-    new = f"{place}.new" if locked else f"{place}.{os.getpid()}.new"
+    new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
         with open(new, "wb", opener=_private if mode is not None else None) as file:
             if mode is not None:

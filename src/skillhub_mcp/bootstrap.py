@@ -25,6 +25,7 @@ from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.sync import IndexSync
 from skillhub_mcp.json_lines import JsonLinesLog
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.policy.access import Access, RuleFiles
@@ -37,7 +38,6 @@ from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import Searcher, SearchMode
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.settings import HttpSettings, Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory

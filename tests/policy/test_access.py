@@ -11,12 +11,12 @@ import pytest
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnreadable, SkillDisabled, SkillNotFound
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, Availability, Policy, RuleFiles
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
 from skillhub_mcp.policy.rules import PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.visibility import Visibility

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, remove_rule, rules_file
 from skillhub_mcp.policy.rules import PermissionRule
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 
 RULE = PermissionRule("skill_load", "pdf")
 WHAT = "Your permissions.json"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.rules import (
     NO_RULES,
     BadRules,
@@ -19,7 +20,6 @@ from skillhub_mcp.policy.rules import (
     parse_rules,
 )
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 
 LOAD_A = PermissionRule("skill_load", "a")
 LOAD_ANY = PermissionRule("skill_load")

@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.server.sessions import in_process
 
 import skillhub_mcp.policy
+from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
-from skillhub_mcp.server.tools.actions import SESSION_TOOLS, TOOL_ACTIONS
 
 OWN = ToolActions(load=("open", "fetch"), read=("look",), run=("do",), other=("find",))
 

@@ -173,4 +173,4 @@ def _locked(path: str, what: str) -> Iterator[None]:
 
 def _write(path: str, text: str) -> None:
     """Replace the file, whose lock the caller holds. Raises OSError."""
-    atomic_write(path, text.encode(), mode=0o600, locked=True)
+    atomic_write(path, text.encode(), mode=0o600)

@@ -13,6 +13,7 @@ from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.prewarm import EntryPrewarmer
@@ -32,7 +33,6 @@ from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 from skillhub_mcp.server.resources.provider import SkillResourceProvider
 from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
 from skillhub_mcp.server.tools import registration
-from skillhub_mcp.server.tools.actions import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.server.tools.core import CoreTools
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version

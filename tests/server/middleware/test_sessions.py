@@ -15,11 +15,11 @@ from tests.server.sessions import in_process
 
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import HttpOptions, make_http_app, readiness
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.settings import read_settings
 
 

@@ -14,8 +14,8 @@ from tests.conftest import SkillWriter
 from tests.server.eras import caller, listening
 from tests.server.sessions import in_process
 
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 
 Environment = dict[str, str]
 Tool = dict[str, Any]

@@ -12,11 +12,11 @@ from skillhub_mcp.bootstrap import project_of, rule_files
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles
 from skillhub_mcp.policy.files import add_rule, remove_rule
 from skillhub_mcp.policy.rules import PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.server.tools.actions import TOOL_ACTIONS
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 

@@ -1,6 +1,5 @@
 """The sets of tools. A tool returns the hub's answer in MCP's form; it decides nothing and catches nothing.
 
-actions       what each tool does with a skill, and which depend on the session
 agents        the AGENTS.md tools (set `agents`)
 arguments     types and bounds of shared arguments
 context       the agent-context tools (set `context`)

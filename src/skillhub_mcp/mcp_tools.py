@@ -1,6 +1,7 @@
-"""The facts of every tool that a server can register: what it does with a skill, and whether sessions matter to it.
+"""The MCP tools: what each does with a skill, and whether its answers depend on the session.
 
-Imports neither FastMCP nor MCP: the shell needs these facts without a server.
+Not in `server`, which configures FastMCP for the whole process when it is imported: the shell and Python programs need
+these facts without a server. `server.tools.registration` registers the tools; a test compares the two.
 """
 
 from __future__ import annotations
