@@ -14,7 +14,7 @@ import httpx2
 import mcp
 from joserfc.jwk import Key
 from mcp.client.streamable_http import streamable_http_client
-from tests.server.eras import Caller
+from tests.server.connections import Caller
 
 from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
-from tests.server.eras import Caller
+from tests.server.connections import Caller
 
 
 class Told(mcp_types.Result):

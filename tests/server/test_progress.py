@@ -13,7 +13,7 @@ import pytest
 from fastmcp import Client
 from filelock import FileLock
 from tests.conftest import SkillWriter
-from tests.server.eras import WAYS, listening, reached
+from tests.server.connections import WAYS, listening, reached
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.bootstrap import make_hub, server_options

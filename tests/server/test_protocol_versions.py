@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.eras import WAYS, caller, listening, reached
+from tests.server.connections import WAYS, caller, listening, reached
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 

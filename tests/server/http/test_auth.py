@@ -19,7 +19,7 @@ from joserfc import jwk, jwt
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer, bearing, issuer, knock
-from tests.server.eras import Caller, listening
+from tests.server.connections import Caller, listening
 from tests.server.skills_client import pages, refused
 
 from skillhub_mcp.server.http.rate_limit import WrongTokens

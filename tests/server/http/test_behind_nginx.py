@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT, INITIALIZE, add_token, bearing
-from tests.server.eras import Caller, listening
+from tests.server.connections import Caller, listening
 
 pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed here")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.server.bearers import knock
-from tests.server.eras import listening
+from tests.server.connections import listening
 
 HOST = {"host": "skills.example.com"}
 ORIGIN = {**HOST, "origin": "https://skills.example.com"}

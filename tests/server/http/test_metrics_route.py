@@ -9,7 +9,7 @@ import mcp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.conftest import SkillWriter
-from tests.server.eras import listening
+from tests.server.connections import listening
 from tests.server.sessions import http_server
 
 Samples = dict[tuple[str, ...], float]

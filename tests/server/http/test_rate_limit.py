@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from tests.server.bearers import ACCEPT, INITIALIZE, add_token, knock
-from tests.server.eras import caller, listening
+from tests.server.connections import caller, listening
 
 from skillhub_mcp.server.http.rate_limit import TokenBuckets, WrongTokens, address_of
 

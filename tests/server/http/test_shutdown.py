@@ -17,7 +17,7 @@ import pytest
 from starlette.applications import Starlette
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT, INITIALIZE
-from tests.server.eras import caller
+from tests.server.connections import caller
 from tests.server.processes import Process, serving
 
 from skillhub_mcp.server.http.app import HttpOptions, make_uvicorn

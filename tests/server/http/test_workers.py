@@ -19,7 +19,7 @@ import mcp_types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import SkillWriter
-from tests.server.eras import Caller
+from tests.server.connections import Caller
 from tests.server.processes import Process, serving
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc")

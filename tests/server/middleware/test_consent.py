@@ -11,7 +11,7 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.eras import WAYS, Caller, Said, caller, reached
+from tests.server.connections import WAYS, Caller, Said, caller, reached
 from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 

@@ -12,7 +12,7 @@ import mcp
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.eras import Caller, caller, listening
+from tests.server.connections import Caller, caller, listening
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient
 
 Environment = dict[str, str]

@@ -15,7 +15,7 @@ from fastmcp import FastMCP
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.server.bearers import add_token, bearer
-from tests.server.eras import WAYS, caller, listening, reached
+from tests.server.connections import WAYS, caller, listening, reached
 from tests.server.sessions import command
 from tests.server.test_transports import INITIALIZE, RawClient
 

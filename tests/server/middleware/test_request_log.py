@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.observers.recording import Telemetry
-from tests.server.eras import WAYS, Caller, caller, listening, reached
+from tests.server.connections import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.bootstrap import make_hub, server_options

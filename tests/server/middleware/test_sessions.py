@@ -10,7 +10,7 @@ from typing import Any
 from starlette.testclient import TestClient
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
-from tests.server.eras import reached
+from tests.server.connections import reached
 from tests.server.sessions import in_process
 
 from skillhub_mcp.agents_md.resolver import AgentsResolver

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.eras import WAYS, Caller, listening, reached
+from tests.server.connections import WAYS, Caller, listening, reached
 from tests.server.sessions import command
 
 from skillhub_mcp.publishing.uris import TEMPLATE
@@ -114,7 +114,7 @@ def test_a_file_of_rules_that_cannot_be_read_completes_nothing(
     rules.write_text("{", encoding="utf-8")
 
     async def journey(url: str) -> None:
-        from tests.server.eras import caller
+        from tests.server.connections import caller
 
         async with caller(url, "auto") as hub:
             assert (await completed(hub, "")).values == []

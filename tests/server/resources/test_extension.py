@@ -19,7 +19,7 @@ from fastmcp.skills.models import Skill
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.eras import WAYS, Caller, caller, listening, reached
+from tests.server.connections import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import COMMAND
 from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
 

@@ -14,8 +14,8 @@ import mcp_types
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter
-from tests.server.eras import listening as served
-from tests.server.eras import piped
+from tests.server.connections import listening as served
+from tests.server.connections import piped
 from tests.server.sessions import COMMAND
 
 _LONG = 30

@@ -13,7 +13,7 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.eras import WAYS, caller, listening, reached, stdio
+from tests.server.connections import WAYS, caller, listening, reached, stdio
 from tests.server.skills_client import ask, bytes_of, listed, read, refused
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 

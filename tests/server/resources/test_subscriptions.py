@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer
-from tests.server.eras import WAYS, listening, piped
+from tests.server.connections import WAYS, listening, piped
 from tests.server.sessions import command, http_server
 
 from skillhub_mcp.hub import SkillHub

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.server.eras import listening
+from tests.server.connections import listening
 from tests.server.sessions import Answer, call, in_process, over_stdio
 
 Environment = dict[str, str]

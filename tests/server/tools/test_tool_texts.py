@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.eras import caller, listening
+from tests.server.connections import caller, listening
 from tests.server.sessions import in_process
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
