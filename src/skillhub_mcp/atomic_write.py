@@ -1,4 +1,4 @@
-"""Replacing a file in one step, so that a reader, a crash and a full disk all find it whole."""
+"""Replacing a file in one step: no reader sees a partial file, even after a crash or on a full disk."""
 
 from __future__ import annotations
 

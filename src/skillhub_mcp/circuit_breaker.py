@@ -1,4 +1,7 @@
-"""A circuit breaker: after a failure, a dependency is not called for a while, so that callers do not wait for it."""
+"""A circuit breaker: after a failure a provider is not called for a while, so that callers do not wait for it.
+
+Used for embeddings in `search.searcher` and `index.indexer`, and for the model reranker.
+"""
 
 from __future__ import annotations
 

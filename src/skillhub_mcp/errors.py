@@ -1,5 +1,4 @@
-"""The errors that SkillHub expects, as one small tree. `server.middleware.error_handling` and `cli.output` make
-text of them.
+"""The errors that SkillHub expects, as one small tree. `server.error_responses` and `cli.output` turn them into text.
 
     SkillHubError
     ├── InvalidSetting          INVALID_SETTING        a setting's value is invalid
@@ -27,7 +26,7 @@ text of them.
     ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
     └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
 
-Facts are attributes too (`SkillNotFound.near`), never only part of the message.
+Details are also attributes (`SkillNotFound.near`), not just part of the message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The hub: search, load, read a file, run a command. One method for each tier of disclosure, and no protocol.
+"""The hub: search, load, read a file, run a command. A facade for the MCP tools, the shell and Python programs.
 
-The MCP tools, the shell and Python programs all call this facade. What each method does is written elsewhere: search
-in `search.engine`, names and permission in `disclosure.lookup`, text and files in `disclosure.reader`, lists in
+Disclosure has three tiers, each at the cost of its own answer only: names and descriptions (`search`, `catalogue`),
+the instructions of one skill (`load`), and one of its files (`read_file`). What each method does is written elsewhere:
+search in `search.engine`, names and permission in `disclosure.lookup`, text and files in `disclosure.reader`, lists in
 `disclosure.listing`, commands in `execution`.
 """
 

@@ -1,4 +1,4 @@
-"""A log file of JSON lines that several processes may append to: one object a line, and every line whole."""
+"""A log file that several processes may append to: one JSON object per line, and never a partial line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The usage log: searches, loads and file reads, in an opt-in file of JSON lines on this machine.
 
-It is read by `skillhub stats`, `skillhub eval from-log` and the card in the server's instructions only, and never sent
-anywhere.
+It is no observer, because it needs the query, which events do not carry. Only `skillhub stats`, `skillhub eval
+from-log` and the card in the server's instructions read it; it is never sent anywhere.
 """
 
 from __future__ import annotations

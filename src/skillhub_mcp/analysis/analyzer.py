@@ -1,7 +1,8 @@
 """The analyser: turns text into terms, the same way for queries and documents and in every script. Pure.
 
-1. A term is a word of letters, their marks and digits: NFKC, lower case, without accents, English words stemmed.
-   `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are split, camel case counts whole and split.
+1. A term is a run of letters, combining marks and digits: NFKC, lower case, without accents, English words stemmed.
+   `C#`, `F#` and `C++` stay whole; kebab, snake and dotted names are split, camelCase names
+   are kept whole and also split.
 2. Scripts without spaces between words have no agreed word boundaries: their terms are overlapping runs of two
    characters (three in Thai, Lao, Khmer and Burmese), which match a word inside any compound, and a Korean noun with
    any particle. A shorter run is its own term.

@@ -1,4 +1,4 @@
-"""Spelling correction for words of a query that no skill has."""
+"""Spelling correction for query words that occur in no skill."""
 
 from __future__ import annotations
 

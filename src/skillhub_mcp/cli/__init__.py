@@ -1,11 +1,11 @@
 """The shell: parsing of command lines, and what commands print. Each command is a module in `commands/`.
 
-arguments          options that several commands share, and errors of usage
+arguments          options that several commands share, and usage errors
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
 open_hub           the hub for a command, from its options and the environment
-output             results on stdout, everything else on stderr; text of skills made safe for a terminal
+output             results on stdout, everything else on stderr; skill text made safe for a terminal
 picker             the picker on a terminal (Textual)
 picker_rows        the rows of the picker, filtered by text and scope
 """

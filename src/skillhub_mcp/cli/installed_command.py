@@ -1,7 +1,7 @@
-"""The distribution that the `skillhub-mcp` command on PATH belongs to: this program, another copy of it, or another.
+"""The distribution that owns the `skillhub-mcp` command on PATH: this one, another copy, or a different program.
 
 On the Python package index the name `skillhub-mcp` belongs to another program with the same command and the same
-import package, so neither of the two says whose command it is. The metadata of the installed distribution does.
+import package, so neither name identifies the program. The metadata of the installed distribution does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The command line: runs the command that was typed, and turns every failure into text and an exit code.
 
-It uses argparse and not cyclopts, which FastMCP depends on: importing cyclopts would add a sixth to the startup time of
-a stdio server (docs/decisions/0002).
+It uses argparse and not cyclopts, although FastMCP depends on that: FastMCP does not import it, and doing so would add
+a sixth to the startup time of a stdio server (docs/decisions/0002).
 """
 
 from __future__ import annotations

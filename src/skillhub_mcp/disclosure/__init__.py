@@ -7,11 +7,11 @@ context/          the agent-context tools: catalogue, search, loading, inspectio
 domains           the domain of each skill, for the card's map
 ledger            what a session was shown
 listing           lists of skills with their availability
-lookup            finding the skill that a caller names, and checking that the caller may use it
+lookup            the skill that a caller names, and whether the caller may use it
 mentions          `$name` and paths in a text
 parts             long bodies, split at lines
 project_match     skills that fit the files at a project's root
-reader            the instructions and files of a skill
+reader            the instructions and files of a skill, for a caller
 registry_json     the registry's index as JSON
 sanitization      untrusted text of skills: visible characters, one line, no markup
 skill_loaded      the `<skill-loaded>` message

@@ -1,7 +1,7 @@
 """The catalogue of all skills within a budget: one value, several text formats. Pure.
 
 1. Descriptions are shortened, all to one length, before any skill is left out.
-2. Skills are left out from the least important on, and counted.
+2. Skills are omitted starting with the least important, and the number omitted is shown.
 3. The same skills and the same budget give the same bytes.
 """
 

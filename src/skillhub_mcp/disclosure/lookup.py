@@ -1,6 +1,7 @@
 """Finds the skill that a caller names, and checks that the caller may use it.
 
-Every access to a skill's text, files and commands goes through `SkillLookup.find_allowed`.
+The hub's access to text, files and commands goes through `SkillLookup.find_allowed`; what starts from a listed skill
+(resources, agent-context tools) calls `Policy.check` itself. `policy.access` says what an excluded skill answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Reads skills: the instructions, in parts where they are long, and the files, within limits of bytes."""
+"""Reads skills for a caller: what `load_skill` and `read_skill_file` return, before `server.tools.results` writes it.
+
+Instructions come in parts where they are long; files within limits of bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates how many tokens a text is for a model, without any model's tokenizer. Pure."""
+"""Estimates how many tokens a text takes, without any model's tokenizer. Pure."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 provider's SDK is imported with its first request.
 
 base       the `Embedder` protocol and its values
-gemini     requests to Google's Gemini API
+gemini     requests to Google's Gemini API, the model reranker's too
 local      word vectors on this machine, from the files of `wordllama`
-openai     requests to OpenAI, or to a server with its protocol
+openai     requests to OpenAI or a compatible server, the model reranker's too
 remote     batches, retries, the deadline and checks for any provider
 transport  errors of the HTTP libraries below the SDKs
 """

@@ -1,4 +1,4 @@
-"""Requests to Google's Gemini API, or to a compatible server: for vectors, or for an answer in JSON."""
+"""Requests to Google's Gemini API or a compatible server: vectors, and JSON answers for `search.rerankers.model`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to OpenAI, or to a compatible server: for vectors, or for an answer in JSON."""
+"""Requests to OpenAI, or to a compatible server: vectors, and for `search.rerankers.model` answers in JSON."""
 
 from __future__ import annotations
 

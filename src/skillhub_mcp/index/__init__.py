@@ -2,11 +2,11 @@
 
 candidate    a row that a search may return, before it is scored
 features     the terms, phrases and lengths of a skill, as stored in its row
-filter       narrowing by category and tags
-indexer      the one writer: turns a scan into a published version
-lance        reading one finished version of the table
-lance_store  writing versions of the table
-live_index   the present view, and when to check the files again
+filter       narrowing a search by category and tags
+indexer      the one writer: lock, changed rows, embeddings, commit
+lance        LanceDB, reading: one finished version of the table
+lance_store  LanceDB, writing: new versions of the table
+live_index   the current view, and when to check the files again
 postings     a small library's terms in memory
 progress     the progress of indexing, for callers that wait
 rows         what is written for a skill, and read back to see what changed

@@ -1,7 +1,10 @@
-"""Writing the index: one writer at a time, and a published version that stays usable.
+"""The one writer: takes the lock, finds out which rows must change, writes them, and publishes the version.
 
 A sync writes new versions of the table and then replaces `index_state.json`, which is the commit. A writer killed at
 any moment leaves the last published version in use, and the next sync starts from what the table actually holds.
+
+While the embedding provider fails, rows are written without vectors and text search finds them; a later sync embeds
+them.
 """
 
 from __future__ import annotations

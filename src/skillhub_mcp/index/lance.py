@@ -1,4 +1,4 @@
-"""Reading the index: one complete version of the LanceDB table, and the candidates that it returns.
+"""LanceDB, reading: one complete version of the table, and the candidates that it returns.
 
 1. Readers open a version number, never "latest"; `index.lance_store` writes versions.
 2. LanceDB raises RuntimeError, OSError and ValueError for a damaged table. Here they become `IndexDamaged`, and the

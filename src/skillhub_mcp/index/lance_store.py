@@ -1,4 +1,4 @@
-"""Writing the index: new versions of the LanceDB table.
+"""LanceDB, writing: new versions of the table.
 
 1. A version is complete before its number is published. The table is never dropped under a reader: a rebuild overwrites
    it, which creates one more version.

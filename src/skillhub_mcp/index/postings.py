@@ -1,7 +1,7 @@
 """Postings lists in memory: full-text candidates for a library small enough to be held there.
 
-They rank by the same plain BM25 over the same text as the index (`EncodedFeatures.text`), in a fifth of the time of a
-LanceDB query, most of which is threads waiting for each other. Scoring then reads the counts of a query's terms from
+They rank by the same plain BM25 over the same text as the index (`EncodedFeatures.text`), and take a fifth of the
+time: a LanceDB query mostly waits for another thread. Scoring then reads the counts of a query's terms from
 the postings instead of from each candidate.
 """
 

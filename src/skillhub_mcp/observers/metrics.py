@@ -1,6 +1,7 @@
 """The metrics and how events are measured: one table for OpenTelemetry and Prometheus. Pure.
 
-No label has a value that a client or a skill's author chooses: a label of 100,000 skills would make as many series.
+No label has a value that a client or a skill's author chooses: a label with 100,000 skill names would create as many
+series.
 """
 
 from __future__ import annotations

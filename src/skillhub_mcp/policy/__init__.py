@@ -1,9 +1,9 @@
 """Permissions: which skills are served, and who may load, read or run them.
 
-access         the policy of the present caller: filters, choices and rules together
+access         the policy of the current caller, and what an excluded skill answers
 access_tokens  tokens of HTTP callers, each with a filter
 choices        skills that a person switched off or on
 files          files of rules, choices and tokens, read again after a change
-rules          rules that allow, deny or ask
+rules          rules that allow, deny or require confirmation
 tool_actions   what each tool does with a skill: load, read or run
 """

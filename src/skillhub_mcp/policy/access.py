@@ -1,7 +1,13 @@
 """Access to skills: filters, choices and rules combined into one policy, read again when their files change.
 
-A caller may have a filter of their own, which narrows the server's: skills outside it do not exist for that caller.
-Only this module knows the caller, so no path to a skill can bypass the filter.
+A caller may have a filter of their own, which narrows the server's. Only this module knows the caller, so nothing
+returns a skill without the filter. What an excluded skill answers:
+
+the caller's filter hides it       SKILL_NOT_FOUND, as if it did not exist
+the server's filter excludes it    SKILL_DISABLED
+a person switched it off           SKILL_DISABLED
+a rule denies the action           PERMISSION_DENIED
+no rule allows it, and rules exist CONFIRMATION_REQUIRED, unless the user agrees
 """
 
 from __future__ import annotations

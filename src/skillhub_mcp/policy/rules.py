@@ -1,7 +1,7 @@
-"""Rules that deny, allow or confirm what is done with skills: deny beats allow beats confirm. Pure.
+"""Rules that deny or allow actions on skills, or require confirmation: deny beats allow beats confirm. Pure.
 
 Rule 1: a file that is not understood is refused, so that a rule never permits more than was written.
-Rule 2: a denial covers more than its tool: a skill that must not be loaded must not be read or run either.
+Rule 2: denying one action also denies those that depend on it: a skill that must not be loaded is not read or run.
 Rule 3: permission to load includes the skill's files, and never its commands.
 """
 

@@ -1,6 +1,6 @@
 """Query parsing: a text becomes clauses, each of which any of several alternatives satisfies. Pure.
 
-1. A word as written counts in full; an alternative to it counts less, and never adds to it.
+1. A word as typed has full weight; an alternative to it has less, and never adds to it.
 2. A word in another language has its English translations as alternatives; without any it stands for itself.
 3. A word that no skill has is corrected as a misspelling, or split into two words. If neither works, its clause stays
    without alternatives, so that a query of such words finds nothing that fits.

@@ -1,4 +1,4 @@
-"""Ranking: the order of the hits, how well the best one fits, and where the tail is cut. Pure."""
+"""Ranking: the final score of each hit from 0 to 1, their order, whether the best fits, and the cut of the tail. Pure."""
 
 from __future__ import annotations
 

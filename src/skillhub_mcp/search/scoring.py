@@ -1,7 +1,9 @@
-"""Scoring: BM25F over the fields of each candidate, and the other figures that reranking uses. Pure.
+"""Scoring: BM25F over the fields of each candidate, and the other components of its score. Pure.
+
+`rerankers` add the components up; `ranking` turns the sums into the scores from 0 to 1 that a client sees.
 
 BM25F: Robertson, Zaragoza and Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM 2004). The body
-improves results only with a `k1` raised along with the weights of the fields, and with strong length normalisation.
+improves results only if `k1` is raised together with the weights of the fields, and its length strongly normalised.
 
 The weights were set by hand on the development queries and rounded; `skillhub eval run` repeats the measurement.
 """

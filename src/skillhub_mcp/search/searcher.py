@@ -1,7 +1,7 @@
 """One search of one index version, in stages: parse the query, collect candidates, score, rerank, rank.
 
-Providers are optional in every stage: where an embedding or reranking provider fails, the search goes on without it,
-and the provider is left alone for a while.
+Providers are optional in every stage: where an embedding or reranking provider fails, the search continues without it,
+and the provider is not called again for a while.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddlewar
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, ServerInstructions
-from skillhub_mcp.server.middleware.request_log import RequestLogMiddleware
+from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
 from skillhub_mcp.server.middleware.server_info import ServerInfoMiddleware
 from skillhub_mcp.server.middleware.sessions import Sessions, Transport
 from skillhub_mcp.server.prompts.completion import ArgumentCompletion
@@ -116,7 +116,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         version=version(),
         lifespan=lifespan,
         middleware=[
-            RequestLogMiddleware(
+            RequestEventsMiddleware(
                 hub.observer,
                 options.transport,
                 caller=process_owner if over_stdio else caller_name,

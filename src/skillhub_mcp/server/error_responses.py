@@ -1,4 +1,7 @@
-"""Errors in MCP's form: the text for a model, the data for a program, and the results and JSON-RPC errors of both."""
+"""Formats an error for MCP: text for a model, data for a program, as a tool result or as a JSON-RPC error.
+
+`middleware.error_handling` calls it for every error of a request.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress and cancellation of calls that take long, the same in both protocol versions.
+"""Progress and cancellation of long-running calls, the same in both protocol versions.
 
 Progress is reported if the client gave a token for it, always increasing and with a message. A call that its client
 cancels (with `notifications/cancelled`, or by closing the stream of its answer) stops its work: commands are killed,

@@ -12,10 +12,10 @@ names           comparison of names, the specification's form, safe aliases
 parser          frontmatter to a `Skill`
 registry        the registry: an index by name and source, with a report
 registry_index  the registry's values
-roots           the ordered list of directories to search, with their sources
+roots           the directories to search, in order of precedence, with their sources
 rules           the table of rules for a SKILL.md
-scanner         one scan: walk, read changed files, settle names
-snapshot        the skills at one moment, and which of them has a name
-suggestions     names near to an unknown one
+scanner         one scan: walk the roots, read changed files
+snapshot        the skills at one moment, and which of two gets a name
+suggestions     names close to an unknown one
 visibility      the filter of a server or a token
 """

@@ -1,4 +1,4 @@
-"""Admission: the violations that exclude a skill, for each of its consumers. No I/O.
+"""Admission: the violations that exclude a skill, for each consumer of a scan. No I/O.
 
 Admission is applied to what a scan has read, so that one scan serves the hub, a strict registry and the agent-context
 tools.

@@ -1,4 +1,4 @@
-"""Tier 2 of disclosure: a skill's instructions, read from its SKILL.md on every call."""
+"""A skill's SKILL.md in full: its instructions, read from the file on every call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry: an index of skills by name and source, with a report on every path that gave no skill.
+"""The registry, built on scans: skills by name and source, with a report on every path that yielded no skill.
 
 It reads each SKILL.md up to the end of its frontmatter, runs nothing and grants no permissions. Each build and each
 refresh makes a new snapshot; a snapshot never changes.

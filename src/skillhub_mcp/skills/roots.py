@@ -1,4 +1,7 @@
-"""Skill roots: an ordered list of directories with sources. If two roots have the same name, the earlier one wins."""
+"""Skill roots: an ordered list of directories with sources.
+
+If two roots contain a skill of the same name, the one in the earlier root is served; `snapshot` applies this.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scan, the only way for skills to enter the hub: walk the roots, read changed files, resolve names.
+"""The scan, the only way for skills to enter the hub: walk the roots, read changed files, make a snapshot.
 
 The results of earlier scans are cached by path, mtime and size, so that an unchanged SKILL.md is not opened again.
 Only the frontmatter decides on a skill, however much of the file is read. This module is independent of the index.

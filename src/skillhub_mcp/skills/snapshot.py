@@ -1,4 +1,8 @@
-"""The snapshot: one frozen value with the skills that are served, a report on the others, and a digest."""
+"""The snapshot: the skills at one moment, the skill that each name refers to, a report on the others, and a digest.
+
+Of two skills with one name, the one in the earlier root is served, then the one modified later; the other is reported
+as shadowed, and stays available as `name@source` or by its path.
+"""
 
 from __future__ import annotations
 

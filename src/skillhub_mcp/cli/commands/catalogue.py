@@ -1,4 +1,4 @@
-"""`skillhub catalogue`: the list of all skills that a model is given, within a budget."""
+"""`skillhub catalogue`: the list of skills given to a model, within a budget."""
 
 from __future__ import annotations
 

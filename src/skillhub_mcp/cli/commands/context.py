@@ -1,4 +1,4 @@
-"""`skillhub context`: the agent-context tools at the command line: the skills of .agents/skills."""
+"""`skillhub context`: the agent-context tools on the command line, over `.agents/skills`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The agent-context tools (set `context`), on top of the hub's own scan.
+"""The agent-context tools (set `context`): `skill_search`, `skill_load`, `skills_list`, `context_inspect`.
+
+They show the skills of `.agents/skills` in the project and the user's home, in a format that agents with these tools
+already know, on top of the hub's own scan and policy.
 
 catalogue      one catalogue for each working directory
 inspection     the report of `context_inspect`

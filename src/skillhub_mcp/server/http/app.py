@@ -1,4 +1,4 @@
-"""The HTTP application: /mcp behind the Host and Origin guard, and /healthz, /readyz and /metrics before it."""
+"""The HTTP application: /mcp behind the Host and Origin guard, and /healthz, /readyz and /metrics outside it."""
 
 from __future__ import annotations
 

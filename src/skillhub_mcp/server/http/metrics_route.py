@@ -1,4 +1,4 @@
-"""The route /metrics: numbers alone, and on a server with authentication only for bearers of a token."""
+"""The route /metrics: numbers only, and on a server with authentication only for bearers of a token."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Limits of what one client may send over HTTP: requests a minute, wrong tokens a minute, and bytes in a request.
+"""Limits on what one client may send over HTTP: requests per minute, wrong tokens per minute, and bytes per request.
 
-Plain ASGI, because every request passes through it. The memory for clients is bounded, because anybody can be one.
+Plain ASGI, because every request passes through it. The memory for clients is bounded, because their
+number is not. Each worker process counts on its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graceful shutdown over HTTP: requests in flight are answered, and streams without an end of their own are ended.
+"""Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed.
 
 Such a stream is the GET of the 2025-11-25 protocol, or the answer to `subscriptions/listen` in the 2026-07-28 protocol:
 both wait for events, and would hold up a server that is stopping until its grace period is over.

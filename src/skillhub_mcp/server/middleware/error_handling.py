@@ -1,4 +1,4 @@
-"""Error handling: the one place that turns errors of requests into MCP.
+"""Error handling: catches the errors of all requests and answers with `error_responses`.
 
 Tools contain no `try`: what they raise arrives here as the cause of FastMCP's own error.
 """

@@ -1,4 +1,4 @@
-"""Tool hooks: the person's own commands, run before and after each tool call."""
+"""Middleware that runs the user's hooks around each tool call; `execution.hooks` reads and runs them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The server's instructions, which a client's model reads before its first call, within a budget of bytes.
 
-1. The rules of the tools come first. The lists that the sets `skill` and `context` promise and the card share the
-   rest; the card leaves out skills that a list has.
+1. The rules of the tools come first. The rest is shared by the card and the lists of the sets `skill` and
+   `context`; the card leaves out skills that a list has.
 2. Each client has its own text, written when it connects, of the skills that it may use. The text never changes
    afterwards, so that the client's prompt cache stays valid.
 3. A card that is late is left out: a client waits for it only a moment.

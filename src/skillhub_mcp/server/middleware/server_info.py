@@ -1,4 +1,4 @@
-"""The server's title, icon and website for people to see, sent once, when a client connects.
+"""The server's title, icon and website for display, sent once, when a client connects.
 
 The 2026-07-28 protocol repeats the server's name and version in every answer. The rest is only in the answer to
 `server/discover`.

@@ -1,8 +1,9 @@
 """Sessions: what each client was shown and agreed to, and which session a call belongs to.
 
 Over stdio the process is the session. Over HTTP it is the MCP session of the 2025-11-25 protocol. The 2026-07-28
-protocol has no sessions: a client that wants one passes the handle from an earlier answer, as an argument that only
-these clients see and that no tool receives. Handles cannot be guessed, and an unknown one starts a new session.
+protocol has no sessions: a client that wants one passes the handle from an earlier answer, as an extra argument
+that is shown only to such clients and removed before the tool runs. Handles cannot be guessed, and an unknown one
+starts a new session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The set `agents`: the AGENTS.md tools, which return the files for here, more for a path, and later changes."""
+"""The set `agents`: AGENTS.md for the working directory, for another path, and what changed since a session."""
 
 from __future__ import annotations
 

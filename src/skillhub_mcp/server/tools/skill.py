@@ -1,4 +1,4 @@
-"""The set `skill`: the Skill tool, which returns a skill's instructions as the latest text of a conversation."""
+"""The set `skill`: the Skill tool, which returns instructions as the most recent message of a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The request log: reports every request, its caller and its outcome to the hub's observer.
+"""Request events: reports every request, its caller and its outcome to the hub's observers.
 
 Only names that the server itself knows are reported: a tool or a method that a client made up is `unknown`.
 """
@@ -37,7 +37,7 @@ _SESSION_CHARACTERS = 12
 _SHOWN_URI = 300
 
 
-class RequestLogMiddleware(Middleware):
+class RequestEventsMiddleware(Middleware):
     """The outermost middleware. `caller` returns the name of the caller, if there is one; `tools` are those known."""
 
     def __init__(
