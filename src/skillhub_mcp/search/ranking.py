@@ -1,4 +1,4 @@
-"""Ranking: the final score of each hit from 0 to 1, their order, whether the best fits, and the cut of the tail. Pure."""
+"""Ranking: the final score of each hit from 0 to 1, their order, whether the best fits, and what is cut. Pure."""
 
 from __future__ import annotations
 
