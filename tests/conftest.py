@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def skills_dir(tmp_path: Path) -> Path:
     return directory
 
 
+def put_file(path: Path, content: str | bytes) -> None:
+    """Write a file in one step, so that a running server never finds it empty."""
+    data = content.encode() if isinstance(content, str) else content
+    if path.is_symlink():
+        path.write_bytes(data)
+        return
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as new:
+        new.write(data)
+    os.chmod(new.name, 0o644)
+    os.replace(new.name, path)
+
+
 @pytest.fixture
 def write_skill(skills_dir: Path) -> SkillWriter:
     """Write a skill below `skills_dir` and return its directory.
@@ -63,11 +76,11 @@ def write_skill(skills_dir: Path) -> SkillWriter:
             lines += [f'  skillhub.category: "{category}"'] if category else []
             lines += [f'  skillhub.tags: "{tags}"'] if tags else []
         header = frontmatter if frontmatter is not None else "\n".join([*lines, extra]).rstrip("\n")
-        (folder / "SKILL.md").write_text(f"---\n{header}\n---\n{body}", encoding="utf-8")
+        put_file(folder / "SKILL.md", f"---\n{header}\n---\n{body}")
         for path, content in (files or {}).items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content.encode() if isinstance(content, str) else content)
+            put_file(target, content)
         return folder
 
     return write

@@ -5,7 +5,7 @@
     ├── InvalidArgument         INVALID_ARGUMENT       an argument of a call is invalid
     ├── ToolNotFound            TOOL_NOT_FOUND         no tool with that name is offered
     ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
-    ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name
+    ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name (agent-context tools)
     ├── SkillDisabled           SKILL_DISABLED         the skill exists, but this server does not serve it
     ├── PermissionDenied        PERMISSION_DENIED      a rule or the user denies it
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked

@@ -1,9 +1,9 @@
 """The hub: search, load, read a file, run a command. A facade for the MCP tools, the shell and Python programs.
 
-Disclosure has three tiers, each at the cost of its own answer only: names and descriptions (`search`, `catalogue`),
-the instructions of one skill (`load`), and one of its files (`read_file`). What each method does is written elsewhere:
-search in `search.engine`, names and permission in `disclosure.lookup`, text and files in `disclosure.reader`, lists in
-`disclosure.listing`, commands in `execution`.
+A model is shown skills in three tiers, and pays tokens only for what it asks for: names and descriptions (`search`,
+`catalogue`), the instructions of one skill (`load`), and one of its files (`read_file`). What each method does is
+written elsewhere: search in `search.engine`, names and permission in `disclosure.lookup`, text and files in
+`disclosure.reader`, lists in `disclosure.listing`, commands in `execution`.
 """
 
 from __future__ import annotations

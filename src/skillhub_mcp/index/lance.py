@@ -3,9 +3,9 @@
 1. Readers open a version number, never "latest"; `index.lance_store` writes versions.
 2. LanceDB raises RuntimeError, OSError and ValueError for a damaged table. Here they become `IndexDamaged`, and the
    caller rebuilds.
-3. Candidates come from LanceDB's full-text index over the analysed terms of every field or, for a small library, from
-   `postings` built from its rows. `search.scoring` scores them, from the features of the same rows and the statistics
-   of their version.
+3. Candidates by text come from LanceDB's full-text index over the analysed terms of every field or, for a small
+   library, from `postings` built from its rows; `nearest` returns those whose vectors are near. `search.scoring`
+   scores them, from the features of the same rows and the statistics of their version.
 
 Only this module and `lance_store` use LanceDB and Arrow.
 """

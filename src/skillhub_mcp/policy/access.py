@@ -1,13 +1,14 @@
 """Access to skills: filters, choices and rules combined into one policy, read again when their files change.
 
-A caller may have a filter of their own, which narrows the server's. Only this module knows the caller, so nothing
-returns a skill without the filter. What an excluded skill answers:
+A caller may have a filter of their own, which narrows the server's. `server.callers` knows who calls; only this module
+applies their filter. What an excluded skill answers to a tool or a command (`errors` has the sentences;
+`publishing.publisher` answers that the URI is unknown in every case):
 
-the caller's filter hides it       SKILL_NOT_FOUND, as if it did not exist
-the server's filter excludes it    SKILL_DISABLED
-a person switched it off           SKILL_DISABLED
-a rule denies the action           PERMISSION_DENIED
-no rule allows it, and rules exist CONFIRMATION_REQUIRED, unless the user agrees
+the caller's filter hides it           SKILL_NOT_FOUND, as if it did not exist
+the server's filter excludes it        SKILL_DISABLED
+a person switched it off               SKILL_DISABLED
+a rule denies the action               PERMISSION_DENIED
+there are rules, and none allows it    CONFIRMATION_REQUIRED, unless the user agrees
 """
 
 from __future__ import annotations

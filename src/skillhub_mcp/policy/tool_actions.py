@@ -1,6 +1,6 @@
-"""Tools and what each does with a skill: loads it, reads its files, runs its commands, or concerns no single skill.
+"""The types for what a tool does with a skill: load it, read its files, run its commands, or nothing with a single one.
 
-The server declares its tools; the policy receives them as a value, because rules name tools. Pure.
+`mcp_tools` holds the table of tools; the policy receives it as a value, because rules name tools. Pure.
 """
 
 from __future__ import annotations

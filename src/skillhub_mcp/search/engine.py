@@ -1,7 +1,8 @@
 """The search engine: what a query returns to one caller, from the hub's live index.
 
-A search takes the caller's policy and the present view once, asks the `Searcher` for what fits among the skills that
-the caller may find, cuts the tail, and turns rows into skills. Answers are cached while view and policy stay the same.
+A search takes the caller's policy and the current view once, asks the `Searcher` for what fits among the skills that
+the caller may find, has `ranking` drop the weak hits at the end, and turns rows into skills. Answers are cached while
+view and policy stay the same.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Scoring: BM25F over the fields of each candidate, and the other components of its score. Pure.
 
-`rerankers` add the components up; `ranking` turns the sums into the scores from 0 to 1 that a client sees.
+`rerankers.fixed` weighs and adds the components, `rerankers.model` may change the order, and `ranking` turns the sums
+into the scores from 0 to 1 that a client sees.
 
 BM25F: Robertson, Zaragoza and Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM 2004). The body
 improves results only if `k1` is raised together with the weights of the fields, and its length strongly normalised.
 
-The weights were set by hand on the development queries and rounded; `skillhub eval run` repeats the measurement.
+The weights of the fields were set by hand on the development queries and rounded; `skillhub eval run` repeats the
+measurement.
 """
 
 from __future__ import annotations

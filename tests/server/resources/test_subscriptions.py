@@ -20,7 +20,7 @@ from fastmcp import FastMCP
 from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, put_file
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, listening, piped
 from tests.server.sessions import command, http_server
@@ -105,7 +105,7 @@ def test_each_change_of_a_file_is_sent_to_its_subscribers(
             assert capabilities.subscribe
             assert await text_of(client, GUIDE) == "One."
             # A file that the index does not hold, so that no list has changed.
-            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
             assert await subscriber.next() == GUIDE
             assert await text_of(client, GUIDE) == "Two."
             write_skill("csv", "Reads other tables.")
@@ -135,7 +135,7 @@ def test_after_unsubscribing_no_notification_comes(
             # What was never asked for, or no longer, is no error to end.
             await subscriber.subscribe(GUIDE, no_more=True)
             await subscriber.subscribe(OTHER, no_more=True)
-            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
             assert await other.next() == GUIDE
             write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
             assert await subscriber.next() == BODY
@@ -189,7 +189,7 @@ def test_unreadable_rules_are_logged_and_no_change_is_sent(
             write_skill("pdf", "Another.", files={"references/guide.md": "One."})
             await untold(caplog)
             rules.write_text('{"permissions": {}}', encoding="utf-8")
-            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
             assert await subscriber.next() == GUIDE
             assert subscriber.heard.empty()
 
@@ -261,7 +261,7 @@ def test_a_change_just_before_another_subscribes_is_sent_all_the_same(
 
     async def journey(url: str) -> None:
         async with subscribed(url, "legacy", GUIDE) as first:
-            (skills_dir / "pdf" / "references" / "guide.md").write_text("Two.", encoding="utf-8")
+            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
             async with subscribed(url, "auto", GUIDE):
                 # Files are scanned only for a request.
                 while first.heard.empty():
