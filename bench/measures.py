@@ -397,8 +397,9 @@ def serving(scratch: Path) -> list[Outcome]:
     asking = _indexed(scratch / "asking", 1_000, EMBEDDING_PROVIDER="local")
     ours, theirs, ratio = reply_times(asking, tasks(60), rounds=_ASKED, pause=_SECONDS_BETWEEN_CALLS)
     environment = _indexed(scratch / "plain", 1_000)
-    listing, their_listing = native_listing(environment)
     rate, before, after = load(environment, clients=32, requests=10_000)
+    # By a server whose entries an earlier one has made, as after every start but the first.
+    listing, their_listing = native_listing(environment)
     return [
         Outcome(
             "search_skills over HTTP as agents ask (1,000 skills, word vectors, a new question every two seconds), "
