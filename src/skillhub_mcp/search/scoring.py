@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import FIELDS, Terms, hash_phrase, hash_term, start_offsets
@@ -97,9 +99,10 @@ def score(
     # A clause without alternatives is as rare as a term that no skill has.
     rarity = np.full(len(query.clauses), statistics.rarity(""))
     rarity[table.answerable] = table.best_of_clauses(table.rarity)
-    # Summed in the order of the clauses, so that full coverage is exactly 1.
+    # Summed one after the other, in the order of the clauses, so that full coverage is exactly 1: `sum` compensates for
+    # rounding from Python 3.12 on.
     covered = (rarity[table.answerable][:, None] * table.best_of_clauses(table.covering)).sum(axis=0)
-    asked = sum(rarity.tolist())
+    asked = reduce(add, rarity.tolist(), 0.0)
     return Scores(
         words=by_clause.sum(axis=0),
         meaning=_spread(nearness) if nearness else np.zeros(candidates),
