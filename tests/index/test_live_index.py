@@ -141,34 +141,29 @@ def test_queries_keep_a_server_in_sync_where_nothing_can_be_watched(
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 
 
-def test_a_query_waits_for_no_sync_while_the_watcher_reports_nothing(
-    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def silent_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watcher that runs and never reports, and a last sync that is always too old."""
     monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
-    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
     monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 0.0)
     monkeypatch.setattr(live_index_module, "_IDLE_FACTOR", 0)
+
+
+@pytest.mark.usefixtures("silent_watcher")
+@pytest.mark.parametrize("polls", [False, True])
+def test_a_query_waits_for_no_sync_while_the_watcher_reports_nothing_and_a_poll_follows_it(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, polls: bool
+) -> None:
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1 if polls else 10_000.0)
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
         assert found(live, "walruses") == ["one"]
         eventually(lambda: live._watcher.healthy, wanted=True)
         write_skill("two", "About walruses too.")
-        assert found(live, "walruses") == ["one"]
-
-
-def test_a_query_is_followed_by_a_sync_where_the_watcher_reports_nothing(
-    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watchfiles, "watch", watch_in_vain)
-    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1)
-    monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 0.0)
-    monkeypatch.setattr(live_index_module, "_IDLE_FACTOR", 0)
-    write_skill("one", "About walruses.")
-    with live_index(db, skills_dir) as live:
-        assert found(live, "walruses") == ["one"]
-        eventually(lambda: live._watcher.healthy, wanted=True)
-        write_skill("two", "About walruses too.")
-        eventually(lambda: found(live, "walruses"), ["one", "two"])
+        if polls:
+            eventually(lambda: found(live, "walruses"), ["one", "two"])
+        else:
+            assert found(live, "walruses") == ["one"]
 
 
 def test_polling_keeps_a_server_in_sync_without_queries(
