@@ -26,6 +26,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
         for name in (setting.name, *setting.aliases):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    # Shell commands of tests need the system's programs, also where PATH has no more than python3 and pip.
+    monkeypatch.setenv("PATH", os.pathsep.join((os.environ["PATH"], os.defpath)))
 
 
 @pytest.fixture
