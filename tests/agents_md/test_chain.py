@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents_md.conftest import Write
 
-from skillhub_mcp.agents_md.chain import Chain, fair_shares, read_chain, truncate
+from skillhub_mcp.agents_md.chain import Chain, read_chain, truncate
 from skillhub_mcp.agents_md.reminders import agents_context
 
 
@@ -124,45 +124,51 @@ def test_files_are_counted_from_the_root_and_the_rest_is_named(repo: Path, write
 
 
 @pytest.mark.acceptance("S1-14")
-def test_one_budget_runs_over_all_files_and_the_nearest_is_not_starved(repo: Path, write: Write) -> None:
-    write("", "é" * 5_000)
-    write("a", "near " * 20)
-    chain = read(repo, "a", max_bytes=1_000)
-    assert texts(chain)[1] == ("near " * 20).strip()
-    assert len("".join(texts(chain)).encode()) <= 1_000
-    assert texts(chain)[0] == "é" * 450
-    assert said(chain) == ["is truncated to 900 of 10,000 bytes; read it for the rest"]
+def test_one_budget_runs_from_the_root_down_and_what_comes_after_it_is_named(repo: Path, write: Write) -> None:
+    write("", "root")
+    write("a", "nested")
+    write("a/b", "x")
+    write("a/b/c", " \n")
+    chain = read(repo, "a", "a/b", "a/b/c", max_bytes=7)
+    assert texts(chain) == ["root", "nes"]
+    assert [(os.path.relpath(note.path, repo), note.message) for note in chain.notes] == [
+        ("a/AGENTS.md", "is truncated to 3 of 6 bytes; read it for the rest"),
+        ("a/b/AGENTS.md", "is not shown: the limit is 7 bytes; read it yourself"),
+        ("a/b/c/AGENTS.md", "is empty"),
+    ]
+    assert f"{repo}/a/AGENTS.md" in chain.seen
+    assert f"{repo}/a/b/AGENTS.md" not in chain.seen
+    # Where the bytes end with a file, the next one is not shown at all.
+    assert texts(read(repo, "a", "a/b", max_bytes=10)) == ["root", "nested"]
     block = agents_context([(file.place.path, file.text) for file in chain.files], chain.notes)
-    assert f"<note>{repo}/AGENTS.md is truncated to 900 of 10,000 bytes; read it for the rest</note>" in block
+    assert f"<note>{repo}/a/b/AGENTS.md is not shown: the limit is 7 bytes; read it yourself</note>" in block
 
 
 @pytest.mark.acceptance("S1-14")
-@given(sizes=st.lists(st.integers(0, 5_000), max_size=8), budget=st.integers(0, 10_000))
-def test_shares_keep_the_budget_give_no_file_too_much_or_too_little(sizes: list[int], budget: int) -> None:
-    shares = fair_shares(sizes, budget)
-    assert sum(shares) <= budget
-    assert all(share <= size for share, size in zip(shares, sizes, strict=True))
-    assert all(share >= min(size, budget // len(sizes)) for share, size in zip(shares, sizes, strict=True))
-    if sum(sizes) <= budget:
-        assert shares == sizes
+def test_a_character_that_does_not_fit_ends_the_chain_and_no_smaller_file_takes_its_place(
+    repo: Path, write: Write
+) -> None:
+    write("", "root")
+    write("a", "あい")
+    write("a/b", "x")
+    for max_bytes, shown in ((6, ["root"]), (7, ["root", "あ"]), (9, ["root", "あ"]), (10, ["root", "あい"])):
+        chain = read(repo, "a", "a/b", max_bytes=max_bytes)
+        assert texts(chain) == shown
+        assert said(chain)[-1] == f"is not shown: the limit is {max_bytes} bytes; read it yourself"
+        assert len(chain.notes) == (1 if max_bytes == 10 else 2)
 
 
 @pytest.mark.acceptance("S1-14")
 @given(text=st.text(), max_bytes=st.integers(0, 40))
-def test_a_cut_is_a_beginning_of_whole_characters_within_its_bytes(text: str, max_bytes: int) -> None:
+def test_a_cut_is_the_longest_beginning_of_whole_characters_within_its_bytes(text: str, max_bytes: int) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
         return
     kept = truncate(text, max_bytes)
     assert text.startswith(kept)
-    assert len(kept.encode()) <= max_bytes or kept == text
-    assert (kept == text) == (len(text.encode()) <= max_bytes) or text.startswith(kept)
-
-
-def test_a_cut_ends_at_a_line_where_that_costs_little() -> None:
-    assert truncate("one\ntwo three four\nfive", 20) == "one\ntwo three four"
-    assert truncate("a\n" + "b" * 100, 50) == "a\n" + "b" * 48
+    assert len(kept.encode()) <= max_bytes
+    assert kept == text or len(text[: len(kept) + 1].encode()) > max_bytes
 
 
 def test_a_bom_and_carriage_returns_are_not_shown(repo: Path, write: Write) -> None:

@@ -484,10 +484,10 @@ def test_what_a_session_begins_with_keeps_its_bounds_and_says_what_is_missing(
 ) -> None:
     for number in range(20):
         write_skill(f"more-{number:02}", "Word " * 100, root=project / ".agents" / "skills")
-    (project / "AGENTS.md").write_bytes(b"caf\xe9 " + "é".encode() * 500)
+    (project / "AGENTS.md").write_bytes(b"caf\xe9 " + "é".encode() * 60)
     (project / "feature" / "deep").mkdir()
     (project / "feature" / "deep" / "AGENTS.md").write_text("Too deep to be counted.", encoding="utf-8")
-    config = '{"initial": {"maxFiles": 2, "maxBytes": 200}}'
+    config = '{"initial": {"maxFiles": 2, "maxBytes": 140}}'
     environment = {**environment, "SKILLHUB_CWD": str(project / "feature" / "deep"), "SKILLHUB_AGENTS_CONFIG": config}
 
     async def journey() -> None:
@@ -499,8 +499,9 @@ def test_what_a_session_begins_with_keeps_its_bounds_and_says_what_is_missing(
             assert skills.count("<skill>") == 9
             assert 'truncated="true"' in skills
             assert "13 more skills are not listed and 9 descriptions are shortened: call skill_search" in skills
-            assert "Use spaces in here." in agents
-            assert "caf\ufffd éé" in agents
+            # The root's 127 bytes as they are shown leave 13 of the 140.
+            assert f"caf\ufffd {'é' * 60}\n" in agents
+            assert "\nUse spaces in\n" in agents
             assert "Too deep" not in agents
             assert agents.count("<note>") == 3
             assert (await hub.call("agents_context")).text == agents
