@@ -8,10 +8,11 @@ from typing import Literal
 import pytest
 from tests.fakes.embedding_api import EmbeddingApi
 
-from skillhub_mcp.embedders import EmbedderOptions, make_embedder
+from skillhub_mcp.embedders import EmbedderOptions, TimeLimits, make_embedder
 from skillhub_mcp.embedders.remote import RemoteEmbedder
 
 KEY = "sk-secret-key-of-a-person"
+PATIENT = TimeLimits(total=20.0, outage=20.0)
 
 Provider = Literal["openai", "gemini"]
 MakeEmbedder = Callable[..., RemoteEmbedder]
@@ -41,16 +42,16 @@ def make(api: EmbeddingApi, provider: Provider) -> Iterator[MakeEmbedder]:
         *,
         api_key: str = KEY,
         base_url: str | None = None,
-        query_seconds: float = 20.0,
-        index_seconds: float = 20.0,
+        waiting: TimeLimits = PATIENT,
+        unhurried: TimeLimits = PATIENT,
     ) -> RemoteEmbedder:
         options = EmbedderOptions(
             provider=provider,
             model=None,
             api_key=api_key,
             base_url=base_url or api.url_for(provider),
-            query_seconds=query_seconds,
-            index_seconds=index_seconds,
+            waiting=waiting,
+            unhurried=unhurried,
         )
         made.append(make_embedder(options))
         return made[-1]

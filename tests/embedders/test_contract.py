@@ -10,10 +10,13 @@ import traceback
 
 import pytest
 from tests.embedders.conftest import KEY, MakeEmbedder, Provider
-from tests.fakes.embedding_api import DIMENSION, EmbeddingApi, gemini_answer, openai_answer
+from tests.fakes.embedding_api import DIMENSION, TROUBLES, EmbeddingApi, gemini_answer, openai_answer
 
+from skillhub_mcp.embedders import TimeLimits
 from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS
 from skillhub_mcp.errors import EmbeddingError
+
+SHORT = TimeLimits(total=0.5, outage=0.5)
 
 
 def test_documents_get_one_unit_vector_each_in_their_order(make: MakeEmbedder) -> None:
@@ -92,7 +95,7 @@ def test_a_key_that_http_cannot_send_fails_at_once_and_is_not_shown(
 def test_an_invalid_address_fails_at_once(make: MakeEmbedder, address: str) -> None:
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match="cannot be called with these settings"):
-        make(base_url=address, query_seconds=60.0).embed_query("x")
+        make(base_url=address, waiting=TimeLimits(60.0, 60.0)).embed_query("x")
     assert time.monotonic() - started < 30  # it was not tried until the deadline
 
 
@@ -111,7 +114,7 @@ def test_settings_of_other_programs_divert_nothing(
 def test_a_failure_that_lasts_ends_with_the_deadline(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.fail(*[503] * 1000)
     with pytest.raises(EmbeddingError, match="503"):
-        make(query_seconds=1.2).embed_query("x")
+        make(waiting=TimeLimits(20.0, 1.2)).embed_query("x")
     assert len(api.requests) < 20
 
 
@@ -125,22 +128,22 @@ def test_a_wait_beyond_the_deadline_is_not_started(make: MakeEmbedder, api: Embe
 def test_a_server_that_hangs_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.hang()
     with pytest.raises(EmbeddingError):
-        make(query_seconds=0.5).embed_query("x")
+        make(waiting=SHORT).embed_query("x")
     with pytest.raises(EmbeddingError):
-        make(index_seconds=0.5).embed_documents(["x"])
+        make(unhurried=SHORT).embed_documents(["x"])
 
 
 def test_an_answer_that_comes_byte_by_byte_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.drip()  # for 30 seconds, at no time silent for long
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match="in time"):
-        make(query_seconds=0.5).embed_query("x")
+        make(waiting=SHORT).embed_query("x")
     assert time.monotonic() - started < 15
 
 
 def test_a_server_that_is_not_there_is_an_embedding_error(make: MakeEmbedder) -> None:
     with pytest.raises(EmbeddingError, match="could not be reached"):
-        make(base_url="http://127.0.0.1:9", query_seconds=0.5).embed_query("x")
+        make(base_url="http://127.0.0.1:9", waiting=SHORT).embed_query("x")
 
 
 @pytest.mark.parametrize(
@@ -229,3 +232,29 @@ def test_making_an_embedder_imports_no_sdk() -> None:
         "assert not {'openai', 'google.genai', 'httpx', 'httpx2'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_every_trouble_is_an_embedding_error_within_its_time_at_a_query_and_at_indexing(
+    make: MakeEmbedder, api: EmbeddingApi, trouble: str
+) -> None:
+    embedder = make(waiting=SHORT, unhurried=SHORT)
+    TROUBLES[trouble](api)
+    started = time.monotonic()
+    for ask in (lambda: embedder.embed_query("x"), lambda: embedder.embed_documents(["x", "y"])):
+        with pytest.raises(EmbeddingError):
+            ask()
+    assert time.monotonic() - started < 15
+    api.recover()
+    assert len(make().embed_documents(["x", "y"])) == 2
+
+
+@pytest.mark.parametrize(("status", "requests"), [(401, 1), (403, 1), (429, 2), (500, 2)])
+def test_the_retries_of_the_sdk_do_not_multiply_ours(
+    make: MakeEmbedder, api: EmbeddingApi, status: int, requests: int
+) -> None:
+    # Ours are 0.25 to 0.5 and then 0.5 to 1 seconds apart; each of the SDKs retries twice or more by itself.
+    api.fail_always(status)
+    with pytest.raises(EmbeddingError, match=str(status)):
+        make(waiting=TimeLimits(total=0.7, outage=0.7)).embed_query("x")
+    assert len(api.requests) == requests

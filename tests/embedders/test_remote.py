@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.base import TimeLimits, Vector
 from skillhub_mcp.embedders.remote import (
     MAX_BATCH_BYTES,
     MAX_BATCH_TEXTS,
@@ -22,14 +22,15 @@ from skillhub_mcp.embedders.remote import (
     batches,
     sendable,
     status_failure,
+    unreachable,
 )
 from skillhub_mcp.errors import EmbeddingError
 
 
 class Scripted:
-    """A request that raises each of `failures` in turn, and then answers."""
+    """A request that raises each of `failures` in turn, where None is an answer, and then answers."""
 
-    def __init__(self, *failures: Exception) -> None:
+    def __init__(self, *failures: Exception | None) -> None:
         self._failures = list(failures)
         self.calls = 0
         self.closed = False
@@ -37,16 +38,30 @@ class Scripted:
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
         del purpose, timeout
         self.calls += 1
-        if self._failures:
-            raise self._failures.pop(0)
+        failure = self._failures.pop(0) if self._failures else None
+        if failure is not None:
+            raise failure
         return [[3.0, 4.0] for _ in texts]
 
     def close(self) -> None:
         self.closed = True
 
 
-def embedder_over(request: Scripted, waits: list[float], *, seconds: float = 1000.0) -> RemoteEmbedder:
-    return RemoteEmbedder("a:b", request, query_seconds=seconds, index_seconds=seconds, sleep=waits.append)
+PATIENT = TimeLimits(total=1000.0, outage=1000.0)
+
+
+def embedder_over(
+    request: Scripted, waits: list[float], *, waiting: TimeLimits = PATIENT, unhurried: TimeLimits = PATIENT
+) -> RemoteEmbedder:
+    """An embedder whose clock is moved by its own waits alone."""
+    return RemoteEmbedder(
+        "a:b",
+        request,
+        waiting=waiting,
+        unhurried=unhurried,
+        sleep=waits.append,
+        clock=lambda: sum(waits),
+    )
 
 
 def test_pauses_double_up_to_a_bound() -> None:
@@ -73,6 +88,36 @@ def test_a_final_failure_is_not_retried() -> None:
     with pytest.raises(EmbeddingError, match="The embedding provider a:b is gone"):
         embedder_over(request, waits).embed_query("x")
     assert (request.calls, waits) == (1, [])
+
+
+LIMITS = {"waiting": TimeLimits(total=5.0, outage=2.0), "unhurried": TimeLimits(total=60.0, outage=10.0)}
+
+
+@pytest.mark.parametrize("failure", [unreachable(OSError()), status_failure(500, retry_after=None)])
+@pytest.mark.parametrize(("waiting", "seconds"), [(True, 2.0), (False, 10.0)])
+def test_an_outage_ends_the_call_sooner_than_a_provider_that_is_slow(
+    failure: RequestFailed, waiting: bool, seconds: float
+) -> None:
+    waits: list[float] = []
+    with pytest.raises(EmbeddingError, match=failure.reason.replace("(", r"\(").replace(")", r"\)")):
+        embedder_over(Scripted(*[failure] * 50), waits, **LIMITS).embed_documents(["x"], waiting=waiting)
+    assert seconds / 4 <= sum(waits) < seconds
+
+
+def test_a_provider_that_asks_for_a_wait_is_no_outage() -> None:
+    waits: list[float] = []
+    embedder_over(Scripted(status_failure(429, retry_after="4")), waits, **LIMITS).embed_query("x")
+    assert waits == [4.0]
+    with pytest.raises(EmbeddingError, match="429"):
+        embedder_over(Scripted(*[status_failure(429, retry_after="4")] * 9), waits, **LIMITS).embed_query("x")
+    assert waits == [4.0] * 2
+
+
+def test_each_batch_has_the_time_limits_for_itself() -> None:
+    waits: list[float] = []
+    request = Scripted(*[status_failure(429, retry_after="4"), None] * 3)
+    vectors = embedder_over(request, waits, **LIMITS).embed_documents(["x"] * MAX_BATCH_TEXTS * 3, waiting=True)
+    assert (len(vectors), waits) == (300, [4.0] * 3)
 
 
 def test_a_bug_of_the_caller_is_not_reported_as_a_provider_failure() -> None:

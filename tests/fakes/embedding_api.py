@@ -9,6 +9,7 @@ import json
 import re
 import struct
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -40,7 +41,10 @@ class Recorded:
 @dataclass(slots=True)
 class _Trouble:
     statuses: list[tuple[int, str | None]] = field(default_factory=list)
+    lasting: tuple[int, str | None] = (200, None)
     answer: Any = None
+    page: bytes = b""
+    spoil: Callable[[list[list[float]]], list[list[float]]] | None = None
     hang: threading.Event | None = None
     drip: threading.Event | None = None
 
@@ -66,14 +70,10 @@ class EmbeddingApi:
                 if api._trouble.drip is not None:
                     self._drip(api._trouble.drip)
                     return
-                status, retry_after = api._trouble.statuses.pop(0) if api._trouble.statuses else (200, None)
-                if status == 200:
-                    answer = api._trouble.answer if api._trouble.answer is not None else _answer(self.path, body)
-                else:
-                    answer = {"error": {"message": f"trouble with {self.headers}", "code": status, "status": "X"}}
-                content = json.dumps(answer).encode()
+                status, retry_after = api._next_status()
+                content = api._content(status, self.path, body, self.headers)
                 self.send_response(status)
-                self.send_header("content-type", "application/json")
+                self.send_header("content-type", "text/html" if api._trouble.page else "application/json")
                 self.send_header("content-length", str(len(content)))
                 if retry_after is not None:
                     self.send_header("retry-after", retry_after)
@@ -95,23 +95,52 @@ class EmbeddingApi:
             def log_message(self, *_: object) -> None:
                 """Log nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._handler = Handler
+        self._listen(0)
+
+    def _next_status(self) -> tuple[int, str | None]:
+        return self._trouble.statuses.pop(0) if self._trouble.statuses else self._trouble.lasting
+
+    def _content(self, status: int, path: str, body: Any, headers: object) -> bytes:
+        trouble = self._trouble
+        if trouble.page:
+            return trouble.page
+        if status != 200:
+            answer: Any = {"error": {"message": f"trouble with {headers}", "code": status, "status": "X"}}
+        else:
+            answer = trouble.answer if trouble.answer is not None else _answer(path, body, trouble.spoil)
+        return json.dumps(answer).encode()
+
+    def _listen(self, port: int) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler)
         self._server.daemon_threads = True
+        self._thread: threading.Thread | None = None
+
+    def _serve(self) -> None:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._serve()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._let_go()
+        self._stop()
+
+    def _let_go(self) -> None:
         for waiting in (self._trouble.hang, self._trouble.drip):
             if waiting is not None:
                 waiting.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+
+    def _stop(self) -> None:
+        if self._thread is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+            self._thread = None
 
     @property
     def base_url(self) -> str:
@@ -126,6 +155,30 @@ class EmbeddingApi:
     def texts(self) -> list[str]:
         """All received texts, in order."""
         return [text for request in self.requests for text in _texts(request.body)]
+
+    def recover(self) -> None:
+        """Answer as it should again."""
+        self._let_go()
+        self._trouble = _Trouble()
+        if self._thread is None:
+            self._listen(self._server.server_port)
+            self._serve()
+
+    def refuse(self) -> None:
+        """Refuse connections: nothing listens at the address any more."""
+        self._stop()
+
+    def fail_always(self, status: int, *, retry_after: str | None = None) -> None:
+        """Answer every request with this status."""
+        self._trouble.lasting = (status, retry_after)
+
+    def answer_page(self, page: bytes) -> None:
+        """Answer every request with these bytes, as a proxy does that knows nothing of the protocol."""
+        self._trouble.page = page
+
+    def spoil(self, change: Callable[[list[list[float]]], list[list[float]]]) -> None:
+        """Answer with what `change` makes of the vectors."""
+        self._trouble.spoil = change
 
     def fail(self, *statuses: int, retry_after: str | None = None) -> None:
         """Answer the next requests with these statuses; 200 is a normal answer."""
@@ -194,13 +247,30 @@ def generated_answer(text: str) -> Any:
     return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
 
 
-def _answer(path: str, body: Any) -> Any:
+def _answer(path: str, body: Any, spoil: Callable[[list[list[float]]], list[list[float]]] | None) -> Any:
     if path.endswith("/chat/completions"):
         return chat_answer(fitting(_texts(body)[-1]))
     if path.endswith(":generateContent"):
         return generated_answer(fitting(_texts(body)[-1]))
     vectors = [embed(text) for text in _texts(body)]
+    if spoil is not None:
+        vectors = spoil(vectors)
     if path.endswith("/embeddings"):
         return openai_answer(vectors, as_base64=body.get("encoding_format") == "base64")
     assert path.endswith(":batchEmbedContents"), path
     return gemini_answer(vectors)
+
+
+# Each way in which a provider fails, until `recover`.
+TROUBLES: Mapping[str, Callable[[EmbeddingApi], None]] = {
+    "refused": EmbeddingApi.refuse,
+    "401": lambda api: api.fail_always(401),
+    "429": lambda api: api.fail_always(429, retry_after="1"),
+    "500": lambda api: api.fail_always(500),
+    "hanging": EmbeddingApi.hang,
+    "trickling": EmbeddingApi.drip,
+    "html": lambda api: api.answer_page(b"<html><body>Welcome to the proxy</body></html>"),
+    "not JSON": lambda api: api.answer_page(b'{"data": ['),
+    "too few": lambda api: api.spoil(lambda vectors: vectors[:-1]),
+    "not a number": lambda api: api.spoil(lambda vectors: [[float("nan")] * DIMENSION for _ in vectors]),
+}

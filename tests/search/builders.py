@@ -93,7 +93,8 @@ class WordEmbedder:
         self.queries: list[str] = []
         self.fails = False
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+    def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
+        del waiting
         self._refuse()
         self.texts += texts
         return [self._vector(text) for text in texts]

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.embedders.base import Embedder, EmbedderOptions, Vector
+from skillhub_mcp.embedders.base import Embedder, EmbedderOptions, TimeLimits, Vector
 
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.remote import RemoteEmbedder
 
-__all__ = ["Embedder", "EmbedderOptions", "Vector", "make_embedder"]
+__all__ = ["Embedder", "EmbedderOptions", "TimeLimits", "Vector", "make_embedder"]
 
 
 def make_embedder(options: EmbedderOptions) -> RemoteEmbedder:
@@ -36,6 +36,6 @@ def make_embedder(options: EmbedderOptions) -> RemoteEmbedder:
     return RemoteEmbedder(
         f"{options.provider}:{model}",
         request,
-        query_seconds=options.query_seconds,
-        index_seconds=options.index_seconds,
+        waiting=options.waiting,
+        unhurried=options.unhurried,
     )

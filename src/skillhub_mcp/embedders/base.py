@@ -20,24 +20,37 @@ class Embedder(Protocol):
     def is_local(self) -> bool:
         """Whether it runs on this machine and makes no request."""
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, in order. Without texts, makes no request."""
+    def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
+        """Return one vector per text, in order. Without texts, makes no request.
+
+        With `waiting`, a user is waiting: it fails as fast as `embed_query`.
+        """
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Fails fast, because a user is waiting."""
 
 
 @dataclass(frozen=True, slots=True)
-class EmbedderOptions:
-    """The provider of embeddings, and the time limits of a call.
+class TimeLimits:
+    """The time of one call with all its retries, in seconds.
 
-    `query_seconds` and `index_seconds` limit one call with all its retries. `model` and `base_url` of None mean the
-    provider's defaults.
+    A call takes at most `total`, and ends after `outage` where the provider refuses connections or answers 5xx.
+    """
+
+    total: float
+    outage: float
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderOptions:
+    """The provider of embeddings, and the time limits of a call while a user waits and while none does.
+
+    `model` and `base_url` of None mean the provider's defaults.
     """
 
     provider: Literal["openai", "gemini"]
     model: str | None
     api_key: str
     base_url: str | None
-    query_seconds: float = 5.0
-    index_seconds: float = 120.0
+    waiting: TimeLimits = TimeLimits(total=5.0, outage=2.0)
+    unhurried: TimeLimits = TimeLimits(total=60.0, outage=10.0)

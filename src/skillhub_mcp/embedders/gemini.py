@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from skillhub_mcp.embedders.base import Vector
-from skillhub_mcp.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure
+from skillhub_mcp.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure, unreachable
 from skillhub_mcp.embedders.transport import settings_failures, transport_failures
 
 DEFAULT_MODEL = "gemini-embedding-001"
@@ -99,7 +99,7 @@ def _translated_errors() -> Iterator[None]:
     except settings_failures() as error:
         raise settings_failure(error) from error
     except transport_failures() as error:
-        raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
+        raise unreachable(error) from error
     except (ValueError, TypeError, AttributeError) as error:
         # The SDK raises all of these for an answer that violates the protocol.
         raise RequestFailed(f"sent an invalid answer ({type(error).__name__})", retryable=False) from error

@@ -44,8 +44,9 @@ class LocalEmbedder:
     def __init__(self) -> None:
         self._loading = threading.Lock()
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+    def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
         """Return one vector per text, in order. Raises EmbeddingError if the package's files cannot be read."""
+        del waiting
         return self._means(texts)
 
     def embed_query(self, text: str) -> Vector:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from skillhub_mcp.embedders.base import Vector
-from skillhub_mcp.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure
+from skillhub_mcp.embedders.remote import Purpose, RequestFailed, settings_failure, status_failure, unreachable
 from skillhub_mcp.embedders.transport import settings_failures
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -78,7 +78,7 @@ def _translated_errors() -> Iterator[None]:
     except openai.APIConnectionError as error:
         if isinstance(error.__cause__, settings_failures()):
             raise settings_failure(error.__cause__) from error
-        raise RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True) from error
+        raise unreachable(error) from error
     except settings_failures() as error:
         raise settings_failure(error) from error
     except (openai.OpenAIError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:

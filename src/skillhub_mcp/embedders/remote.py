@@ -15,7 +15,7 @@ from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol, TypeVar
 
-from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.base import TimeLimits, Vector
 from skillhub_mcp.errors import EmbeddingError
 
 Purpose = Literal["document", "query"]
@@ -35,13 +35,17 @@ _SERVER_ERRORS = range(500, 600)
 
 
 class RequestFailed(Exception):
-    """One request failed. `retry_after` is how many seconds the provider asked to wait, if it did."""
+    """One request failed. `retry_after` is how many seconds the provider asked to wait, if it did.
 
-    def __init__(self, reason: str, *, retryable: bool, retry_after: float | None = None) -> None:
+    An `outage` is a provider that cannot be reached or fails itself: rarely over by the next retry.
+    """
+
+    def __init__(self, reason: str, *, retryable: bool, retry_after: float | None = None, outage: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
+        self.outage = outage
 
 
 class EmbeddingRequest(Protocol):
@@ -64,27 +68,29 @@ class RemoteEmbedder:
         identity: str,
         request: EmbeddingRequest,
         *,
-        query_seconds: float,
-        index_seconds: float,
+        waiting: TimeLimits,
+        unhurried: TimeLimits,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._identity = identity
         self._request = request
-        self._query_seconds = query_seconds
-        self._index_seconds = index_seconds
+        self._waiting = waiting
+        self._unhurried = unhurried
         self._sleep = sleep
+        self._clock = clock
 
     @property
     def identity(self) -> str:
         """Provider and model, as `provider:model`."""
         return self._identity
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, in order. Raises EmbeddingError."""
-        deadline = time.monotonic() + self._index_seconds
+    def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
+        """Return one vector per text, in order; the time limits count for each batch. Raises EmbeddingError."""
+        limits = self._waiting if waiting else self._unhurried
         vectors: list[Vector] = []
         for batch in batches(texts):
-            vectors += self._call(batch, "document", deadline)
+            vectors += self._call(batch, "document", limits)
         dimensions = {len(vector) for vector in vectors}
         if len(dimensions) > 1:
             raise self._failure("answered with vectors of different lengths")
@@ -92,25 +98,29 @@ class RemoteEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Raises EmbeddingError."""
-        return self._call([sendable(text)], "query", time.monotonic() + self._query_seconds)[0]
+        return self._call([sendable(text)], "query", self._waiting)[0]
 
     def close(self) -> None:
         """Close the open connections; the next call opens new ones."""
         self._request.close()
 
-    def _call(self, texts: Sequence[str], purpose: Purpose, deadline: float) -> list[Vector]:
+    def _call(self, texts: Sequence[str], purpose: Purpose, limits: TimeLimits) -> list[Vector]:
         pause = _FIRST_PAUSE_SECONDS
+        began = self._clock()
+        deadline = began + limits.total
         while True:
-            remaining = deadline - time.monotonic()
+            remaining = deadline - self._clock()
             if remaining <= 0:
                 raise self._failure("did not answer in time")
             try:
                 vectors = self._call_once(texts, purpose, remaining)
             except RequestFailed as failed:
+                if failed.outage:
+                    deadline = min(deadline, began + limits.outage)
                 jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, guards nothing
                 # Never less than the pause: a provider that keeps answering 0 seconds would be called without end.
                 wait = max(jittered, failed.retry_after or 0.0)
-                if not failed.retryable or time.monotonic() + wait >= deadline:
+                if not failed.retryable or self._clock() + wait >= deadline:
                     # Without its cause, which holds the provider's text and the headers: a log would contain the key.
                     raise self._failure(failed.reason) from None
             else:
@@ -195,10 +205,18 @@ def sendable(text: str) -> str:
 
 def status_failure(status: int, *, retry_after: str | None) -> RequestFailed:
     """Return the failure for an HTTP status. The provider's own text is left out: it may repeat the key."""
-    retryable = status in _RETRIED_STATUSES or status in _SERVER_ERRORS
+    outage = status in _SERVER_ERRORS
     return RequestFailed(
-        f"answered with HTTP status {status}", retryable=retryable, retry_after=_seconds_to_wait(retry_after)
+        f"answered with HTTP status {status}",
+        retryable=outage or status in _RETRIED_STATUSES,
+        retry_after=_seconds_to_wait(retry_after),
+        outage=outage,
     )
+
+
+def unreachable(error: Exception) -> RequestFailed:
+    """Return the failure of a request that got no answer."""
+    return RequestFailed(f"could not be reached ({type(error).__name__})", retryable=True, outage=True)
 
 
 def settings_failure(error: Exception) -> RequestFailed:
