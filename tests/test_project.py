@@ -107,15 +107,29 @@ def test_a_working_directory_behind_a_link_is_where_it_really_is(tmp_path: Path)
     assert find_project(str(tmp_path / "link")) == find_project(str(real))
 
 
-def test_codelias_own_settings_make_no_project_of_a_home_directory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("marker", DEFAULT_MARKERS)
+@pytest.mark.parametrize("place", [".", ".config", ".local/share", ".codelia"])
+def test_a_users_settings_make_no_project_of_their_home_nor_of_what_lies_below_them(
+    tmp_path: Path, marker: str, place: str
+) -> None:
     home = below(tmp_path, "home")
-    (home / ".codelia").mkdir()
-    cwd = below(home, "work", "a")
+    below(home, place, marker)
+    cwd = below(home, place, "editor", "plugins")
     assert find_project(str(cwd), home=str(home)).root == os.path.realpath(cwd)
-    # Any other marker does, and so does a .codelia in any other directory.
-    assert find_project(str(cwd), home=str(tmp_path)).root == os.path.realpath(home)
+    # Where they lie without being anybody's home, the same marker makes a project.
+    assert find_project(str(cwd), home=str(tmp_path / "other")).root == os.path.realpath(home / place)
+
+
+def test_a_project_in_the_home_or_among_the_settings_is_one(tmp_path: Path) -> None:
+    home = below(tmp_path, "home")
     (home / ".git").mkdir()
-    assert find_project(str(cwd), home=str(home)).root == os.path.realpath(home)
+    for place in ("work", ".dotfiles", ".config/editor"):
+        below(home, place, ".git")
+        cwd = below(home, place, "a", "b")
+        assert find_project(str(cwd), home=str(home)).root == os.path.realpath(home / place)
+    # The home directory is one where a session works in it, and where the root is given.
+    assert find_project(str(home), home=str(home)).root == os.path.realpath(home)
+    assert find_project(str(below(home, "notes")), root=str(home), home=str(home)).root == os.path.realpath(home)
 
 
 def test_a_home_directory_behind_a_link_is_known_as_home(tmp_path: Path) -> None:

@@ -8,8 +8,19 @@ from dataclasses import dataclass
 
 DEFAULT_MARKERS = (".codelia", ".git", ".jj")
 
-# In the home directory, `.codelia` contains the user's own settings and does not mark a project.
-_SETTINGS_DIRECTORY = ".codelia"
+# The home directory, and those below it in which programs keep a user's own settings and data. A marker there is the
+# settings of a program (`.codelia`) or a repository of settings (`.git`), and what lies below is no part of a project.
+_NO_PROJECTS = (
+    "",
+    ".codelia",
+    ".config",
+    ".cache",
+    ".local",
+    ".local/share",
+    ".local/state",
+    "Library",
+    "Library/Application Support",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,8 @@ def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_M
 
     `root`, if given, is the project's root; a relative one is relative to `cwd`. Otherwise the root is the nearest
     directory, `cwd` or above it, that contains one of `markers` as a file or a directory; without any, it is `cwd`
-    itself. An unreadable directory counts as one without markers.
+    itself. An unreadable directory counts as one without markers, and so do `home` and the directories of settings
+    directly below it.
     """
     here = os.path.realpath(cwd)
     found = os.path.realpath(os.path.join(here, os.path.expanduser(root))) if root else _marked(here, markers, home)
@@ -37,11 +49,11 @@ def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_M
 
 
 def _marked(here: str, markers: Sequence[str], home: str) -> str:
-    home = os.path.realpath(home) if home else ""
+    no_projects = {os.path.realpath(os.path.join(home, name)) for name in _NO_PROJECTS} if home else set()
     directory = here
     while True:
-        candidates = [marker for marker in markers if directory != home or marker != _SETTINGS_DIRECTORY]
-        if any(os.path.lexists(os.path.join(directory, marker)) for marker in candidates):
+        marked = any(os.path.lexists(os.path.join(directory, marker)) for marker in markers)
+        if marked and directory not in no_projects:
             return directory
         parent = os.path.dirname(directory)
         if parent == directory:

@@ -41,11 +41,15 @@ def test_the_root_is_the_override_else_the_nearest_marker_else_here(tmp_path: Pa
 @pytest.mark.acceptance("S1-9")
 def test_a_persons_own_settings_make_no_project_of_their_home(tmp_path: Path) -> None:
     home = tmp_path.resolve() / "home"
-    for directory in (".codelia", ".config/codelia", "work"):
+    for directory in (".codelia", ".config/.git", ".config/.codelia", ".config/editor", "work"):
         (home / directory).mkdir(parents=True)
-    for directory in ("work", ".config/codelia", ".codelia"):
+    for directory in ("", ".config"):
+        (home / directory / "AGENTS.md").write_text("Of no project.", encoding="utf-8")
+    for directory in ("work", ".config/editor", ".codelia"):
         place = str(home / directory)
-        assert AgentsResolver(place, home=str(home)).project.root == place
+        one = AgentsResolver(place, home=str(home))
+        assert one.project.root == place
+        assert one.initial().text == ""
 
 
 @pytest.mark.acceptance("S1-10")
