@@ -11,6 +11,7 @@
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked
     ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices is invalid; nothing is served
     │   └── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
+    ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices or tokens cannot be changed
     ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
@@ -31,6 +32,7 @@ Details are also attributes (`SkillNotFound.near`), not just part of the message
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -217,6 +219,28 @@ class TokensUnreadable(PolicyUnreadable):
 
     code = "TOKENS_UNREADABLE"
     fix = "fix it, or create a new one with `skillhub token new`; every request is refused until then"
+
+
+class PolicyUnwritable(SkillHubError):
+    """A file of rules, choices or tokens cannot be changed. `path` is what prevents it, for logs and the shell."""
+
+    code = "POLICY_UNWRITABLE"
+    _fixes: ClassVar[Mapping[int, str]] = {
+        errno.EACCES: "its directory must be writable for you",
+        errno.EPERM: "its directory must be writable for you",
+        errno.EROFS: "its file system is mounted read-only; name a file elsewhere",
+        errno.EISDIR: "a directory has the place of the file; name a file in it",
+        errno.ENOTDIR: "a part of its path is a file; name a file in a directory",
+        errno.ENOSPC: "free some space, or name a file on another disk",
+        errno.EDQUOT: "free some space, or name a file on another disk",
+    }
+
+    def __init__(self, what: str, *, path: str, reason: str, number: int | None = None) -> None:
+        super().__init__(
+            f"{what} cannot be written: {reason}", hint=self._fixes.get(number or 0, "nothing was changed; try again")
+        )
+        self.what = what
+        self.path = path
 
 
 class RateLimited(SkillHubError):

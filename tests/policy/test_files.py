@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+from tests.index.test_bad_databases import mounted
 
-from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, remove_rule, rules_file
@@ -139,5 +144,77 @@ def test_no_change_is_lost_when_many_change_at_once(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(PolicyUnreadable, match="cannot be used"):
+    with pytest.raises(PolicyUnwritable, match="Not a directory"):
         change_choices(str(tmp_path / "file" / "choices.json"), lambda choices: choices)
+
+
+# Root is refused nothing, so this runs as nobody, who may not read every Python: a first run imports what is needed.
+AS_NOBODY = """
+import os, sys
+from skillhub_mcp.cli.main import run
+run(["token", "new", "first", "--file", sys.argv.pop(1)])
+if os.geteuid() == 0:
+    os.setegid(65534)
+    os.seteuid(65534)
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
+@pytest.mark.parametrize(
+    ("place", "culprit", "cause", "hint"),
+    [
+        ("closed/t.json", "closed", "Permission denied", "its directory must be writable for you"),
+        ("closed/below/t.json", "closed/below", "Permission denied", "its directory must be writable for you"),
+        ("open", "open", "Is a directory", "a directory has the place of the file; name a file in it"),
+        ("file/t.json", "file", "Not a directory", "a part of its path is a file; name a file in a directory"),
+    ],
+)
+def test_a_token_that_cannot_be_written_says_at_once_what_prevents_it(
+    tmp_path: Path, place: str, culprit: str, cause: str, hint: str
+) -> None:
+    for parent in (tmp_path, *list(tmp_path.parents)[:2]):
+        parent.chmod(0o755)
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed").chmod(0o555)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    arguments = [sys.executable, "-c", AS_NOBODY, str(tmp_path / "first.json")]
+    done = subprocess.run(
+        [*arguments, "token", "new", "ci", "--file", str(tmp_path / place)],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        # Waiting for a lock that nobody holds takes ten seconds.
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        f"\nerror: The file of tokens cannot be written: {cause} ({tmp_path / culprit})\n\nhint: {hint}\n"
+    )
+    assert {file.name for file in tmp_path.rglob("*")} == {
+        *("open", "closed", "file"),
+        *("first.json", "first.json.lock"),
+    }
+
+
+def test_a_full_disk_is_named_and_the_file_stays_as_it_was(tmp_path: Path) -> None:
+    with mounted("-t", "tmpfs", "-o", "size=32k", "tmpfs", at=tmp_path / "small"):
+        small = tmp_path / "small" / "rules.json"
+        small.write_text('{"permissions": {}}', encoding="utf-8")
+        with contextlib.suppress(OSError), open(tmp_path / "small" / "rest", "wb", buffering=0) as rest:
+            while True:
+                rest.write(b"x" * 1024)
+        with pytest.raises(PolicyUnwritable, match="No space left on device") as caught:
+            add_rule(str(small), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+        assert caught.value.path == str(small)
+        assert (caught.value.hint or "").startswith("free some space")
+        assert small.read_text(encoding="utf-8") == '{"permissions": {}}'
+
+
+def test_a_lock_that_is_really_held_is_said_to_be_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillhub_mcp.policy.files._LOCK_SECONDS", 0.1)
+    path = str(tmp_path / "rules.json")
+    with FileLock(f"{path}.lock"), pytest.raises(PolicyUnwritable, match="another process has locked it"):
+        add_rule(path, "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)

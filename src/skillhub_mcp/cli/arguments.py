@@ -6,6 +6,7 @@ import argparse
 import difflib
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -68,6 +69,10 @@ class Parser(argparse.ArgumentParser):
                         command.refuse(typed)
                     raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint="remove one of the two")
         return args
+
+    def print_help(self, file: Any = None) -> None:
+        # argparse ignores that help cannot be written.
+        (sys.stdout if file is None else file).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         required = _REQUIRED.fullmatch(message)

@@ -44,11 +44,12 @@ from skillhub_mcp.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    drop,
     prepare_streams,
     print_error,
-    printable,
+    print_note,
 )
-from skillhub_mcp.errors import InvalidArgument, InvalidSetting, PolicyUnreadable, SkillHubError
+from skillhub_mcp.errors import InvalidArgument, InvalidSetting, PolicyUnreadable, PolicyUnwritable, SkillHubError
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -98,27 +99,39 @@ def make_parser() -> Parser:
 def run(argv: Sequence[str]) -> int:
     """Run the command line and return its exit code: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted."""
     prepare_streams()
+    code = _reported(argv)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            # What is left of a command that failed, and of its log, is lost where it cannot be written.
+            stream.flush()
+        except OSError:
+            drop(stream)
+    return code
+
+
+def _reported(argv: Sequence[str]) -> int:
     try:
         code = _run(argv)
         # Buffered output is written here, where a failure to write can still be reported.
         sys.stdout.flush()
     except SkillHubError as error:
-        path = error.path if isinstance(error, PolicyUnreadable) else None
+        path = error.path if isinstance(error, PolicyUnreadable | PolicyUnwritable) else None
         print_error(error, as_json="--json" in argv, path=path)
         return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting | PolicyUnreadable) else EXIT_FAILED
-    except BrokenPipeError:
-        # The reader of the output closed it, as `head` does: this is no failure, and nothing more can be printed.
-        _drop_output()
-        return EXIT_OK
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the outermost handler: any other exception is a bug and reported as one
-        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
-            _drop_output()
-            print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        unwritable = _unwritable_output(error)
+        if unwritable is not None:
+            drop(sys.stdout)
+            if isinstance(unwritable, BrokenPipeError):
+                # The reader of the output closed it, as `head` does: this is no failure.
+                return EXIT_OK
+            print_note(f"error: the output cannot be written: {unwritable.strerror}")
             return EXIT_FAILED
-        bug = f"error: this is a bug in skillhub; please report it with this traceback\n\n{traceback.format_exc()}"
-        print(printable(bug), file=sys.stderr)
+        print_note(
+            f"error: this is a bug in skillhub; please report it with this traceback\n\n{traceback.format_exc()}"
+        )
         return EXIT_BUG
     else:
         return code
@@ -137,6 +150,19 @@ def _run(argv: Sequence[str]) -> int:
     return int(getattr(args, "run", serve.run)(args, setting_options(args)))
 
 
-def _drop_output() -> None:
-    """Redirect stdout to the null device, so that Python's flush at exit succeeds."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _unwritable_output(error: BaseException) -> OSError | None:
+    """Return the failure to write to stdout that `error` is, or that a server's tasks failed with; None for others."""
+    parts = getattr(error, "exceptions", None)
+    if parts is not None:
+        found = [_unwritable_output(part) for part in parts]
+        return found[0] if all(found) else None
+    if not isinstance(error, OSError) or error.filename is not None:
+        return None
+    if isinstance(error, BrokenPipeError) or error.errno in _NO_ROOM:
+        return error
+    try:
+        os.write(sys.stdout.fileno(), b"")
+    except OSError as failure:
+        # The same failure again: stdout was closed, or its terminal is gone.
+        return error if failure.errno == error.errno else None
+    return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,33 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u20
 
 
 def prepare_streams() -> None:
-    """Make every character printable: as UTF-8 where the locale is plain ASCII, else escaped where needed."""
+    """Open the standard streams that were closed, and make every character printable.
+
+    A character is printed as UTF-8 where the locale is plain ASCII, and escaped where its encoding lacks it.
+    """
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             only_ascii = codecs.lookup(stream.encoding).name == "ascii"
             stream.reconfigure(encoding="utf-8" if only_ascii else None, errors="backslashreplace")
+
+
+def _open_closed_streams() -> None:
+    """Replace closed streams, in the order of their descriptors, so that no other file takes the place of one.
+
+    What is written to a closed stdout must fail, as it would have: its replacement cannot be written to.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - it stays open as long as the program runs
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def drop(stream: Any) -> None:
+    """Redirect `stream` to the null device, so that Python's flush at exit succeeds."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def printable(text: str) -> str:
@@ -55,8 +78,11 @@ def print_text(text: str) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note that is not part of the result, on stderr."""
-    print(printable(text), file=sys.stderr)
+    """Print a note that is not part of the result, on stderr. Where nobody can read it, it is lost."""
+    try:
+        print(printable(text), file=sys.stderr)
+    except OSError:
+        drop(sys.stderr)
 
 
 def print_json(value: object) -> None:
@@ -72,11 +98,11 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
     if as_json:
         place = {} if path is None else {"path": path}
         failure = {"code": error.code, "message": error.message, **error.facts, **place, "hint": error.hint}
-        print(_json({"error": failure}, sys.stderr), file=sys.stderr)
+        print_note(_json({"error": failure}, sys.stderr))
         return
-    print(f"error: {printable(error.message)}{'' if path is None else f' ({printable(path)})'}", file=sys.stderr)
+    print_note(f"error: {error.message}{'' if path is None else f' ({path})'}")
     if error.hint:
-        print(f"\nhint: {printable(error.hint)}", file=sys.stderr)
+        print_note(f"\nhint: {error.hint}")
 
 
 def write_file(path: str, text: str, *, option: str = "--output") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.errors import PolicyUnreadable, TokensUnreadable
+from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable, TokensUnreadable
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.rules import BadRules, PermissionRule, Rules, parse_rules
@@ -109,7 +110,7 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
 def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
     """Change the tokens under a lock and return them. Only its owner can read the file.
 
-    Raises PolicyUnreadable, and BadTokens if `change` does.
+    Raises PolicyUnreadable, PolicyUnwritable, and BadTokens if `change` does.
     """
     with _locked(path, _TOKENS):
         changed = change(tokens_file(path, required=False).read() or Tokens())
@@ -118,7 +119,7 @@ def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
 
 
 def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
-    """Change the choices under a lock and return them. Raises PolicyUnreadable."""
+    """Change the choices under a lock and return them. Raises PolicyUnreadable and PolicyUnwritable."""
     with _locked(path, "Your choices.json"):
         changed = change(choices_file(path).read() or Choices())
         _write(path, choices_text(changed))
@@ -126,7 +127,10 @@ def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
 
 
 def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
-    """Add a rule to the file's list `verdict` and leave the rest unchanged. Raises PolicyUnreadable."""
+    """Add a rule to the file's list `verdict` and leave the rest unchanged.
+
+    Raises PolicyUnreadable and PolicyUnwritable.
+    """
 
     def add(rules: list[object]) -> list[object]:
         return rules if rule.as_json() in rules else [*rules, rule.as_json()]
@@ -135,7 +139,10 @@ def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools:
 
 
 def remove_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
-    """Remove a rule from the file's list `verdict` and leave the rest unchanged. Raises PolicyUnreadable."""
+    """Remove a rule from the file's list `verdict` and leave the rest unchanged.
+
+    Raises PolicyUnreadable and PolicyUnwritable.
+    """
 
     def remove(rules: list[object]) -> list[object]:
         return [other for other in rules if other != rule.as_json()]
@@ -161,14 +168,38 @@ def _change_rules(
 def _locked(path: str, what: str) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
+    _check_writable(path, what)
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
             yield
     except Timeout as error:
-        raise PolicyUnreadable(what, path=path, reason="another process has locked it") from error
+        raise PolicyUnwritable(what, path=path, reason="another process has locked it") from error
     except OSError as error:
-        raise PolicyUnreadable(what, path=path, reason=error.strerror or str(error)) from error
+        raise _unwritable(error, what, path) from error
+
+
+def _check_writable(path: str, what: str) -> None:
+    """Make the file's directory if there is none. Raises PolicyUnwritable where the file could not be created.
+
+    Waiting for the lock would not tell: where it cannot be created, the library takes it for another process's.
+    """
+    directory = os.path.dirname(path)
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        raise _unwritable(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)), what, directory) from error
+    except OSError as error:
+        raise _unwritable(error, what, error.filename) from error
+    if os.path.isdir(path):
+        raise _unwritable(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)), what, path)
+    try:
+        os.close(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
+    except OSError as error:
+        raise _unwritable(error, what, directory) from error
+
+
+def _unwritable(error: OSError, what: str, path: str) -> PolicyUnwritable:
+    return PolicyUnwritable(what, path=path, reason=error.strerror or str(error), number=error.errno)
 
 
 def _write(path: str, text: str) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
 from skillhub_mcp.errors import PolicyUnreadable
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, _ = _make_server(settings, reindex=args.reindex)
     if sys.stdin.isatty():
-        print(
-            "Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo",
-            file=sys.stderr,
-        )
+        print_note("Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo")
     server.run(transport="stdio", show_banner=False)
     return EXIT_OK
 
