@@ -8,7 +8,9 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -160,6 +162,15 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that everybody may enter. Each new session of pytest closes the one that `tmp_path` is in."""
+    with tempfile.TemporaryDirectory() as made:
+        directory = Path(made).resolve()
+        directory.chmod(0o755)
+        yield directory
+
+
 @pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
 @pytest.mark.parametrize(
     ("place", "culprit", "cause", "hint"),
@@ -171,18 +182,16 @@ sys.exit(run(sys.argv[1:]))
     ],
 )
 def test_a_token_that_cannot_be_written_says_at_once_what_prevents_it(
-    tmp_path: Path, place: str, culprit: str, cause: str, hint: str
+    open_directory: Path, place: str, culprit: str, cause: str, hint: str
 ) -> None:
-    for parent in (tmp_path, *list(tmp_path.parents)[:2]):
-        parent.chmod(0o755)
-    (tmp_path / "open").mkdir(mode=0o777)
-    (tmp_path / "closed").mkdir()
-    (tmp_path / "closed").chmod(0o555)
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    arguments = [sys.executable, "-c", AS_NOBODY, str(tmp_path / "first.json")]
+    (open_directory / "open").mkdir(mode=0o777)
+    (open_directory / "closed").mkdir()
+    (open_directory / "closed").chmod(0o555)
+    (open_directory / "file").write_text("", encoding="utf-8")
+    arguments = [sys.executable, "-c", AS_NOBODY, str(open_directory / "first.json")]
     done = subprocess.run(
-        [*arguments, "token", "new", "ci", "--file", str(tmp_path / place)],
-        env={**os.environ, "HOME": str(tmp_path)},
+        [*arguments, "token", "new", "ci", "--file", str(open_directory / place)],
+        env={**os.environ, "HOME": str(open_directory)},
         capture_output=True,
         text=True,
         check=False,
@@ -191,9 +200,9 @@ def test_a_token_that_cannot_be_written_says_at_once_what_prevents_it(
     )
     assert done.returncode == 1
     assert done.stderr.endswith(
-        f"\nerror: The file of tokens cannot be written: {cause} ({tmp_path / culprit})\n\nhint: {hint}\n"
+        f"\nerror: The file of tokens cannot be written: {cause} ({open_directory / culprit})\n\nhint: {hint}\n"
     )
-    assert {file.name for file in tmp_path.rglob("*")} == {
+    assert {file.name for file in open_directory.rglob("*")} == {
         *("open", "closed", "file"),
         *("first.json", "first.json.lock"),
     }
