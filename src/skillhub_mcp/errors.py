@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 _SHOWN_URI_CHARACTERS = 200
 
@@ -106,12 +106,12 @@ class ToolNotFound(SkillHubError):
 
 
 class SkillNotFound(SkillHubError):
-    """No skill has that name; `near` holds the most similar names."""
+    """No skill has that name; `near` holds the most similar names, or those that took its place. `reason` says why."""
 
     code = "SKILL_NOT_FOUND"
 
-    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
-        super().__init__(f"No skill is named {name!r}", hint=hint)
+    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str | None = None, reason: str = "") -> None:
+        super().__init__(f"No skill is named {name!r}" + (f": {reason}" if reason else ""), hint=hint)
         self.name = name
         self.near = tuple(near)
 
@@ -121,14 +121,16 @@ class SkillNotFound(SkillHubError):
 
 
 class AmbiguousSkill(SkillHubError):
-    """Several skills have the name, and the agent-context tools prefer none; `candidates` are their paths."""
+    """Several skills have the name, and the agent-context tools prefer none.
+
+    `candidates` are their paths, or their ids for a client that gets no paths; `kind` says which.
+    """
 
     code = "AMBIGUOUS_SKILL"
 
-    def __init__(self, name: str, *, candidates: Sequence[str]) -> None:
-        super().__init__(
-            f"{len(candidates)} skills are named {name!r}", hint="give one of their paths: " + ", ".join(candidates)
-        )
+    def __init__(self, name: str, *, candidates: Sequence[str], kind: Literal["paths", "ids"] = "paths") -> None:
+        given = "give one of their paths" if kind == "paths" else "give one of their ids as path"
+        super().__init__(f"{len(candidates)} skills are named {name!r}", hint=f"{given}: {', '.join(candidates)}")
         self.name = name
         self.candidates = tuple(candidates)
 

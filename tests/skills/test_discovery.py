@@ -101,6 +101,17 @@ def test_one_real_directory_is_found_once_and_by_its_own_name(tmp_path: Path) ->
     assert found.name == "m-real"
 
 
+def test_a_link_of_another_name_in_an_earlier_root_leaves_a_skill_its_own_name(tmp_path: Path) -> None:
+    plant(tmp_path / "later" / "real")
+    plant(tmp_path / "later" / "other")
+    (tmp_path / "earlier").mkdir()
+    for link in ("a-link", "b-link"):
+        (tmp_path / "earlier" / link).symlink_to(tmp_path / "later" / "real")
+    found = walk_roots(make_roots([str(tmp_path / "earlier"), str(tmp_path / "later")])).found
+    earlier, later = (os.path.realpath(tmp_path / root) for root in ("earlier", "later"))
+    assert [(file.name, file.root) for file in found] == [("other", later), ("real", earlier)]
+
+
 def test_a_cycle_of_links_ends(tmp_path: Path) -> None:
     plant(tmp_path / "a" / "skill")
     (tmp_path / "a" / "up").symlink_to("..")

@@ -1,7 +1,8 @@
 """Discovery of SKILL.md files below the roots: a walk over directory entries that opens no file.
 
 The rules: a skill ends the descent; hidden directories, node_modules and __pycache__ are skipped; symbolic links to
-directories are followed, cycles end, and a real directory is found once, however many links lead to it.
+directories are followed, cycles end, and a real directory is found once, however many links lead to it: under the root
+that leads to it first, and under its own name where any way to it has that name.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -200,6 +201,11 @@ class _Walker:
         )
 
     def _walk(self, directory: str, root: str, name: str, depth: int) -> Iterator[FoundSkillFile]:
+        found = self._found.get(directory)
+        if found is not None and name == os.path.basename(directory):
+            # A link under another name came first: it must not take the skill's own name from it.
+            self._found[directory] = replace(found, name=name)
+            return
         # A second path to a directory is walked only if it is shorter: then the walk may reach deeper than before.
         if self._seen.get(directory, MAX_DEPTH + 1) <= depth:
             return

@@ -34,13 +34,17 @@ _HALF_WRITTEN_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CachedSkillFile:
-    """The result of reading one SKILL.md: its stamp, and a skill or the diagnostics that say why there is none."""
+    """The result of reading one SKILL.md: its stamp, and a skill or the diagnostics that say why there is none.
+
+    `name` is the name that its directory or the link to it had; empty if that is not known.
+    """
 
     root: str
     stamp: FileStamp
     skill: Skill | None
     diagnostics: tuple[Diagnostic, ...]
     shape: HeaderShape = NO_SHAPE
+    name: str = ""
 
 
 ScanCache = Mapping[str, CachedSkillFile]
@@ -161,6 +165,8 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
 
 def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
     stamp = known.stamp
+    if known.name not in ("", found.name):
+        return False
     if (stamp.mtime_ns, stamp.size, known.root) != (found.mtime_ns, found.size, found.root):
         return False
     tick = _FINE_TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
@@ -189,7 +195,7 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:
     stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at)
     header = content[: header_end(content, whole=True)] if whole else content
     parsed = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
-    return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape)
+    return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape, found.name)
 
 
 def _unread(found: FoundSkillFile, read_at: int, reason: Diagnostic) -> CachedSkillFile:

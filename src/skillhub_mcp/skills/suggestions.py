@@ -27,20 +27,22 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
     return [by_folded[name] for name in close]
 
 
-def not_found(wanted: str, names: Iterable[str], *, search_tool: str) -> SkillNotFound:
+def not_found(wanted: str, names: Iterable[str], *, search_tool: str, reason: str = "") -> SkillNotFound:
     """Return the error for a name that is not among `names`. Its hint gives the nearest names and the first in order.
 
-    `search_tool` is the tool that finds the names for which the hint has no room.
+    `search_tool` is the tool that finds the names for which the hint has no room, if there is one. `reason` says why
+    the skill is not there, where that is known.
     """
     available = sorted(set(names))
     near = near_names(wanted, available)
     guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
     if near and set(near) == set(available):
-        return SkillNotFound(wanted, near=near, hint=guess.strip())
+        return SkillNotFound(wanted, near=near, hint=guess.strip(), reason=reason)
     more = len(available) - _LISTED_NAMES
     listed = ", ".join(available[:_LISTED_NAMES]) or "(none)"
-    rest = f" and {more:,} more, which {search_tool} finds" if more > 0 else ""
-    return SkillNotFound(wanted, near=near, hint=f"{guess}{'A' if guess else 'a'}vailable skills: {listed}{rest}")
+    rest = (f" and {more:,} more" + (f", which {search_tool} finds" if search_tool else "")) if more > 0 else ""
+    hint = f"{guess}{'A' if guess else 'a'}vailable skills: {listed}{rest}"
+    return SkillNotFound(wanted, near=near, hint=hint, reason=reason)
 
 
 def _letter_pairs(text: str) -> set[str]:

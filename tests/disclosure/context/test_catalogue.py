@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.disclosure.context.conftest import Add
 
+from skillhub_mcp.disclosure.context import catalogue as catalogue_module
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import find_project
@@ -179,6 +180,29 @@ def test_one_file_that_two_ways_lead_to_is_listed_once(
     assert (names(listing), listing.errors) == ([("repo", "one")], ())
 
 
+@pytest.mark.acceptance("S0-24")
+def test_a_link_of_another_name_in_the_project_does_not_take_the_users_skill_away(
+    catalogues: Catalogues, add: Add, project: Path, home: Path
+) -> None:
+    directory = add(home, "one")
+    skills = project / ".agents" / "skills"
+    skills.mkdir(parents=True)
+    (skills / "nickname").symlink_to(directory)
+    (skills / "zz-nickname").symlink_to(directory)
+    listing = catalogues.listing()
+    assert (names(listing), listing.errors) == ([("repo", "one")], ())
+    # The only way to a skill decides what its directory is called, also where that changes later.
+    elsewhere = add(project / "elsewhere", "two")
+    (skills / "nickname").unlink()
+    (skills / "nickname").symlink_to(elsewhere)
+    listing = catalogues.listing()
+    assert names(listing) == [("repo", "one")]
+    assert [error.path for error in listing.errors] == [str(elsewhere.resolve() / "SKILL.md")]
+    (skills / "two").symlink_to(elsewhere)
+    listing = catalogues.listing()
+    assert (sorted(names(listing)), listing.errors) == ([("repo", "one"), ("repo", "two")], ())
+
+
 @pytest.mark.acceptance("S0-25")
 def test_two_files_of_one_name_are_both_listed(catalogues: Catalogues, add: Add, project: Path, home: Path) -> None:
     add(project, "one", "The project's.")
@@ -187,15 +211,55 @@ def test_two_files_of_one_name_are_both_listed(catalogues: Catalogues, add: Add,
 
 
 @pytest.mark.acceptance("S0-76")
-def test_a_catalogue_stays_until_a_reload_is_forced(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_a_catalogue_follows_the_files_and_stays_the_same_value_while_nothing_changes(
+    catalogues: Catalogues, add: Add, project: Path
+) -> None:
     gone = add(project, "gone")
+    # A file of this very moment is read again: its time may not tell what is still written to it.
+    os.utime(gone / "SKILL.md", ns=(1_700_000_000_000_000_001,) * 2)
     before = catalogues.listing()
+    assert catalogues.listing() is before
     add(project, "new")
     shutil.rmtree(gone)
-    assert catalogues.listing() is before
-    assert names(catalogues.listing(force_reload=True)) == [("repo", "new")]
     assert names(catalogues.listing()) == [("repo", "new")]
     assert names(before) == [("repo", "gone")]
+
+
+@pytest.mark.acceptance("S0-76")
+def test_a_look_that_is_dear_is_made_again_after_two_seconds_or_when_it_is_forced(
+    add: Add, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue_module, "_CHEAP_SCAN_SECONDS", -1.0)
+    monkeypatch.setattr(catalogue_module, "_IDLE_FACTOR", 1e12)
+    now = 0.0
+    own = Catalogues(
+        lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(9, 9), clock=lambda: now
+    )
+    assert names(own.listing()) == []
+    add(project, "first")
+    now = 1.9
+    assert names(own.listing()) == []
+    now = 2.1
+    assert names(own.listing()) == [("repo", "first")]
+    add(project, "second")
+    assert names(own.listing()) == [("repo", "first")]
+    assert names(own.listing(force_reload=True)) == [("repo", "first"), ("repo", "second")]
+
+
+def test_a_link_that_is_switched_and_a_marker_that_appears_are_followed(
+    catalogues: Catalogues, add: Add, project: Path, tmp_path: Path
+) -> None:
+    for version in ("v1", "v2"):
+        add(tmp_path / version, f"of-{version}")
+    (project / ".agents").symlink_to(tmp_path / "v1" / ".agents")
+    assert names(catalogues.listing()) == [("repo", "of-v1")]
+    (project / ".agents").unlink()
+    (project / ".agents").symlink_to(tmp_path / "v2" / ".agents")
+    assert names(catalogues.listing()) == [("repo", "of-v2")]
+    (project / "inner").mkdir()
+    assert names(catalogues.listing(str(project / "inner"))) == [("repo", "of-v2")]
+    (project / "inner" / ".git").mkdir()
+    assert names(catalogues.listing(str(project / "inner"))) == []
 
 
 @pytest.mark.acceptance("S0-77")

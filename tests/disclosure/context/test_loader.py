@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.disclosure.context.conftest import Add
 
-from skillhub_mcp.disclosure.context.catalogue import Catalogues
+from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, skill_id
 from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillNotFound, SkillUnreadable
+from skillhub_mcp.project import find_project
+from skillhub_mcp.skills.model import Skill
 
 
 @pytest.mark.acceptance("S0-47", "S0-48", "S0-49")
@@ -130,3 +133,121 @@ def test_cycles_end_linked_skills_are_followed_and_a_linked_file_stays_inside(
     (error,) = listing.errors
     assert error.path.endswith("/leaving/SKILL.md")
     assert "leads out of the skill" in error.message
+
+
+def rename(directory: Path, name: str, *, in_the_file: bool = True) -> Path:
+    moved = directory.rename(directory.with_name(name))
+    if in_the_file:
+        file = moved / "SKILL.md"
+        file.write_text(file.read_text(encoding="utf-8").replace(directory.name, name), encoding="utf-8")
+    return moved
+
+
+def refusal(
+    catalogues: Catalogues, name: str | None = None, *, path: str | None = None, with_paths: bool = True
+) -> SkillNotFound:
+    with pytest.raises(SkillNotFound) as caught:
+        catalogues.select(lambda listing: select_skill(listing, name=name, path=path, with_paths=with_paths))
+    return caught.value
+
+
+def test_a_renamed_skill_says_what_took_its_place_by_name_and_by_path(
+    catalogues: Catalogues, project: Path, add: Add
+) -> None:
+    directory = add(project, "old", "Writes letters.").resolve()
+    add(project, "alike", "Writes letters.")
+    other = add(project, "other", "Paints walls.").resolve()
+    catalogues.listing()
+    new, repainted = rename(directory, "new"), rename(other, "wall")
+    for name, path in (("old", None), (None, f"{directory}/SKILL.md"), (None, str(directory))):
+        error = refusal(catalogues, name, path=path)
+        assert error.near == ("new",)
+        assert error.message.endswith(f": it is gone, and 'new' ({new}/SKILL.md) took its place")
+    error = refusal(catalogues, name="other", with_paths=False)
+    assert error.near == ("wall",)
+    assert error.message.endswith(f"it is gone, and 'wall' (id {skill_id(f'{repainted}/SKILL.md')}) took its place")
+    assert str(project) not in error.message + str(error.hint)
+
+
+def test_a_skill_that_moved_or_was_removed_says_so(catalogues: Catalogues, project: Path, home: Path, add: Add) -> None:
+    directory, removed = add(project, "one").resolve(), add(project, "two", "Something else.")
+    catalogues.listing()
+    (home / ".agents" / "skills").mkdir(parents=True)
+    moved = directory.rename(home / ".agents" / "skills" / "one")
+    shutil.rmtree(removed)
+    assert refusal(catalogues, path=str(directory)).message.endswith(
+        f"'one' ({moved.resolve()}/SKILL.md) took its place"
+    )
+    assert select_skill(catalogues.listing(), name="one", path=None).scope == "user"
+    gone = refusal(catalogues, name="two")
+    assert gone.message == "No skill is named 'two': it was there before, and is gone"
+    assert "one" in str(gone.hint)
+    add(project, "two")
+    assert catalogues.select(lambda listing: select_skill(listing, name="two", path=None))[1].scope == "repo"
+    assert "before" not in refusal(catalogues, name="three").message
+
+
+def test_a_directory_that_was_renamed_without_its_name_says_why_it_is_refused(
+    catalogues: Catalogues, project: Path, add: Add
+) -> None:
+    directory = add(project, "old").resolve()
+    catalogues.listing()
+    moved = rename(directory, "new", in_the_file=False)
+    for name in ("old", "new"):
+        assert f"{moved}/SKILL.md is refused: " in refusal(catalogues, name=name).message
+    told = refusal(catalogues, name="old", with_paths=False).message
+    assert "new/SKILL.md is refused" in told
+    assert str(project) not in told
+
+
+def test_what_a_caller_may_not_see_is_not_told_when_it_is_gone(project: Path, home: Path, add: Add) -> None:
+    directory = add(project, "old")
+    add(project, "refused", frontmatter="name: refused")
+    own = Catalogues(
+        lambda _: find_project(str(project)),
+        home=str(home),
+        limits=CatalogueLimits(9, 999),
+        is_allowed=lambda skill: skill.name != "old",
+        reports_errors=lambda: False,
+    )
+    own.listing()
+    rename(directory, "new")
+    assert refusal(own, name="old").message == "No skill is named 'old'"
+    assert refusal(own, name="refused").message == "No skill is named 'refused'"
+
+
+def test_of_the_skills_that_vanished_the_last_are_remembered_in_a_large_catalogue(
+    catalogues: Catalogues, project: Path, add: Add
+) -> None:
+    for number in range(300):
+        add(project, f"s{number}", f"Number {number}.")
+    first = add(project, "z-first", "The first.")
+    catalogues.listing()
+    shutil.rmtree(first)
+    catalogues.listing()
+    assert len(catalogues.listing().vanished) == 1
+    assert "was there before" in refusal(catalogues, name="z-first").message
+
+
+def test_a_namesake_that_is_switched_off_leaves_the_name_to_the_other(project: Path, home: Path, add: Add) -> None:
+    kept, off = add(project, "one").resolve(), add(home, "one").resolve()
+
+    def catalogues_without(*disabled: Path) -> Catalogues:
+        def is_enabled(skill: Skill) -> bool:
+            return Path(skill.directory) not in disabled
+
+        return Catalogues(
+            lambda _: find_project(str(project)),
+            home=str(home),
+            limits=CatalogueLimits(9, 999),
+            enabled_in=lambda _: is_enabled,
+        )
+
+    listing = catalogues_without(off).listing()
+    assert select_skill(listing, name="one", path=None).dir == str(kept)
+    assert select_skill(listing, name=None, path=str(off)).dir == str(off)
+    assert select_skill(catalogues_without(kept).listing(), name="one", path=None).dir == str(off)
+    # Not ambiguous: whichever is meant, the answer is that it is switched off.
+    assert select_skill(catalogues_without(kept, off).listing(), name="one", path=None).name == "one"
+    with pytest.raises(AmbiguousSkill):
+        select_skill(catalogues_without().listing(), name="one", path=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.server.connections import listening
+from tests.server.connections import WAYS, Caller, Said, caller, listening, reached
 from tests.server.sessions import Answer, call, in_process, over_stdio
 
 Environment = dict[str, str]
@@ -56,6 +57,10 @@ def ask(environment: Environment, tool: str, **arguments: Any) -> Answer:
 
 def names(answer: Answer) -> list[str]:
     return [skill["name"] for skill in answer.json["skills"]]
+
+
+def names_of(said: Said) -> set[str]:
+    return {skill["name"] for skill in said.json["skills"]}
 
 
 async def tools(client: Client[Any]) -> set[str]:
@@ -106,23 +111,82 @@ def test_the_list_has_every_skill_and_every_error(
     assert answer.blocks == 1
 
 
-@pytest.mark.acceptance("S0-76", "S0-77")
-def test_a_list_is_kept_until_a_reload_is_forced_and_each_directory_has_its_own(
-    environment: Environment, add: Callable[..., Path], project: Path
-) -> None:
-    gone = add(project, "gone")
+@pytest.mark.acceptance("S0-77")
+def test_each_directory_has_its_own_list(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+    add(project, "everywhere")
     add(project / "x", "for-x")
 
     async def journey(client: Client[Any]) -> list[list[str]]:
-        seen = [names(await call(client, "skills_list"))]
-        add(project, "new")
-        shutil.rmtree(gone)
-        seen.append(names(await call(client, "skills_list")))
-        seen.append(names(await call(client, "skills_list", force_reload=True)))
-        seen.append(sorted(names(await call(client, "skills_list", cwd=str(project / "x")))))
-        return seen
+        here = await call(client, "skills_list", force_reload=True)
+        below = await call(client, "skills_list", cwd=str(project / "x"))
+        return [names(here), sorted(names(below))]
 
-    assert talk(environment, journey) == [["gone"], ["gone"], ["new"], ["for-x", "new"]]
+    assert talk(environment, journey) == [["everywhere"], ["everywhere", "for-x"]]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.acceptance("S0-76")
+def test_the_tools_follow_the_files_and_say_what_became_of_a_skill(
+    way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    old = add(project, "old", "Writes letters.")
+    gone = add(project, "gone", "Paints walls.")
+    environment = {**environment, "SKILLHUB_EXPOSE_PATHS": "1"}
+
+    async def journey(hub: Caller) -> None:
+        async def seen() -> set[str]:
+            listed = names_of(await hub.call("skills_list"))
+            found = names_of(await hub.call("skill_search", query="writes letters paints walls"))
+            told = set(re.findall(r"<name>(.*)</name>", await hub.prompt("session_context")))
+            assert listed == found == told
+            return listed
+
+        assert await seen() == {"old", "gone"}
+        assert "Writes letters." in (await hub.call("skill_load", name="old")).text
+        new = old.rename(old.with_name("new"))
+        (new / "SKILL.md").write_text(
+            "---\nname: new\ndescription: Writes letters.\n---\nAs before.\n", encoding="utf-8"
+        )
+        shutil.rmtree(gone)
+        add(project, "added", "Writes novels.")
+        for _ in range(100):
+            # On a slow disk the files are not looked at for every call.
+            if "added" in names_of(await hub.call("skill_search", query="novels")):
+                break
+            await asyncio.sleep(0.1)
+        assert await seen() == {"new", "added"}
+        assert "Writes novels." in (await hub.call("skill_load", name="added")).text
+        for chosen in ({"name": "old"}, {"path": f"{old}/SKILL.md"}):
+            refused = await hub.call("skill_load", **chosen)
+            assert refused.code == "SKILL_NOT_FOUND"
+            assert f"'new' ({new}/SKILL.md) took its place" in refused.text
+        refused = await hub.call("skill_load", name="gone")
+        assert "it was there before, and is gone" in refused.text
+        assert "As before." in (await hub.call("skill_load", name="new")).text
+
+    async def go() -> None:
+        async with reached(way, environment) as hub:
+            await journey(hub)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_what_one_client_over_http_looked_at_is_no_older_for_another(
+    mode: str, environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    add(project, "one")
+
+    async def go(url: str) -> None:
+        async with caller(url, mode) as first, caller(url, mode) as second:
+            assert names_of(await first.call("skills_list")) == {"one"}
+            add(project, "two")
+            # A skill that is not known is looked for in the files, however short ago they were looked at.
+            assert (await second.call("skill_load", name="two")).code is None
+            assert names_of(await first.call("skill_search", query="two")) == {"two"}
+
+    with listening(environment) as url:
+        asyncio.run(go(url))
 
 
 @pytest.mark.acceptance("S0-27", "S0-29", "S0-30", "S0-31", "S0-35")

@@ -1,25 +1,33 @@
-"""The agent-context tools' catalogues: one for each working directory, cached until a reload is forced."""
+"""The agent-context tools' catalogues: one for each working directory, which follows the files."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.roots import Source, agent_context_roots
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots
+from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
+from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _MAX_CATALOGUES = 32
+_MAX_VANISHED = 256
+# A scan this cheap is made for every call. One that costs more takes at most about a tenth of one processor, and a
+# change is seen after two seconds at the latest.
+_CHEAP_SCAN_SECONDS = 0.05
+_IDLE_FACTOR = 10
+_MAX_AGE_SECONDS = 2.0
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
@@ -32,11 +40,22 @@ class CatalogueLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Vanished:
+    """A skill that was there before and is no longer; `at` is the number of the look that missed it."""
+
+    skill: SkillMetadata
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """All skills of one working directory, repo before user and then by path, and all errors.
 
     `hidden` are the paths of skills with `disable-model-invocation`, which no list and no search shows to a model;
     `disabled` are the paths of skills that the user disabled or a rule denies. `by_path` has each skill as scanned.
+    `vanished` are skills that were there before, the last to vanish last, and `since` has the number of the look that
+    first found each skill, by path. `refused` has the error of a SKILL.md that was refused, by its name and by its
+    directory's.
     """
 
     cwd: str
@@ -46,6 +65,9 @@ class Listing:
     hidden: frozenset[str]
     disabled: frozenset[str]
     by_path: Mapping[str, Skill]
+    vanished: tuple[Vanished, ...] = ()
+    since: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[str, SkillLoadError] = field(default_factory=dict)
 
     @property
     def shown(self) -> tuple[SkillMetadata, ...]:
@@ -54,20 +76,33 @@ class Listing:
         return tuple(skill for skill in self.skills if skill.path not in left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _CacheEntry:
-    registry: Registry
-    is_enabled: Callable[[Skill], bool]
-    listing: Listing
+@dataclass(slots=True)
+class _Look:
+    """What the last look at the files of one working directory found, and what earlier ones found that is gone.
+
+    `since` has the number of the look that first found each skill, and `vanished` that of the one that missed it.
+    """
+
+    project: Project
+    roots: tuple[SkillRoot, ...]
+    snapshot: Snapshot
+    memory: ScanCache
+    looked_at: float
+    number: int
+    since: Mapping[str, int]
+    vanished: LRUCache[str, tuple[Skill, Source, int]]
+    listing: tuple[Callable[[Skill], bool], Listing] | None = None
 
 
 class Catalogues:
     """The catalogues of the last 32 working directories that were used. Safe to use from several threads.
 
+    Each call looks at the files again, unless that takes long and was done a moment ago.
+
     `find_project` returns the project of a directory; an empty directory is the default. `home` has the user's skills.
     Skills that `is_allowed` rejects are treated as if they did not exist. `enabled_in` returns, for a project's root,
     the predicate for enabled skills; an equal predicate means that neither the enabled nor the allowed skills have
-    changed. `reports_errors` is whether errors are reported to the present client.
+    changed. `reports_errors` is whether errors are reported to the present client. `clock` returns seconds.
     """
 
     def __init__(
@@ -79,6 +114,7 @@ class Catalogues:
         is_allowed: Callable[[Skill], bool] = lambda _: True,
         enabled_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _always_enabled,
         reports_errors: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find_project = find_project
         self._is_allowed = is_allowed
@@ -86,33 +122,72 @@ class Catalogues:
         self._reports_errors = reports_errors
         self._home = home
         self._limits = limits
+        self._clock = clock
         self._lock = threading.Lock()
-        self._cache: LRUCache[str, _CacheEntry] = LRUCache(_MAX_CATALOGUES)
+        self._looks: LRUCache[str, _Look] = LRUCache(_MAX_CATALOGUES)
 
     def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
-        """Return the skills for `cwd`; without `force_reload` as they were at the last scan.
+        """Return the skills for `cwd`; with `force_reload`, as they are at this moment, whatever it costs to look.
 
-        Raises InvalidArgument for a `cwd` that is not a directory.
+        The same value as before while nothing has changed. Raises InvalidArgument for a `cwd` that is no directory.
         """
         if cwd is not None and not os.path.isdir(os.path.expanduser(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         project = self._find_project(os.path.expanduser(cwd or ""))
         is_enabled = self._enabled_in(project.root)
         with self._lock:
-            cached = self._cache.get(project.cwd)
-            if cached is not None and cached.is_enabled == is_enabled and not force_reload:
-                return cached.listing
-            if cached is None:
-                registry = Registry(agent_context_roots(project, home=self._home), admission=AGENT_CONTEXT)
-            else:
-                registry = cached.registry
-                if force_reload:
-                    registry.refresh_index()
-            listing = _listing(project, registry.snapshot, self._is_allowed, is_enabled)
-            if not self._reports_errors():
-                listing = replace(listing, errors=())
-            self._cache.put(project.cwd, _CacheEntry(registry, is_enabled, listing))
-            return listing
+            look = self._look(project, force=force_reload)
+            if look.listing is None or look.listing[0] != is_enabled:
+                listing = _listing(project, look, self._is_allowed, is_enabled)
+                if not self._reports_errors():
+                    listing = replace(listing, errors=(), refused={})
+                look.listing = (is_enabled, listing)
+            return look.listing[1]
+
+    def select(self, select: Callable[[Listing], SkillMetadata]) -> tuple[Listing, SkillMetadata]:
+        """Return the default catalogue and the skill that `select` chooses from it.
+
+        Where there is none, or its file is gone, the files are looked at again: it may have been written, renamed or
+        removed a moment ago. Raises what `select` raises.
+        """
+        listing = self.listing()
+        with contextlib.suppress(SkillNotFound):
+            skill = select(listing)
+            if os.path.lexists(skill.path):
+                return listing, skill
+        listing = self.listing(force_reload=True)
+        return listing, select(listing)
+
+    def _look(self, project: Project, *, force: bool) -> _Look:
+        """Return what a look at the files finds. The caller holds the lock."""
+        roots = agent_context_roots(project, home=self._home)
+        before = self._looks.get(project.cwd)
+        same = before is not None and (before.project, before.roots) == (project, roots)
+        if before is not None and same and not force and not self._is_due(before):
+            return before
+        memory: ScanCache = {} if before is None else before.memory
+        scanned = scan(roots, memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER)
+        number = 0 if before is None else before.number + 1
+        known: Mapping[str, int] = {} if before is None else before.since
+        look = _Look(
+            project,
+            roots,
+            scanned.snapshot,
+            scanned.memory,
+            self._clock(),
+            number,
+            since={skill.directory: known.get(skill.directory, number) for skill in scanned.snapshot.everything},
+            vanished=LRUCache(_MAX_VANISHED) if before is None else _vanished(before, scanned.snapshot, number),
+            listing=before.listing if before is not None and same and scanned.snapshot == before.snapshot else None,
+        )
+        self._looks.put(project.cwd, look)
+        return look
+
+    def _is_due(self, look: _Look) -> bool:
+        seconds = look.snapshot.report.seconds
+        if seconds <= _CHEAP_SCAN_SECONDS:
+            return True
+        return self._clock() - look.looked_at >= min(seconds * _IDLE_FACTOR, _MAX_AGE_SECONDS)
 
     def initial(self, cwd: str | None = None, *, with_paths: bool = True) -> Rendered:
         """Return the catalogue for the start of a session in `cwd`, within the limits. Raises InvalidArgument."""
@@ -165,9 +240,27 @@ def _always_enabled(_: Skill) -> bool:
     return True
 
 
+def _vanished(before: _Look, now: Snapshot, number: int) -> LRUCache[str, tuple[Skill, Source, int]]:
+    """Return the skills of earlier looks that are not there now, by directory."""
+    gone = before.vanished
+    for skill in before.snapshot.everything:
+        if not _is_there(skill, now):
+            gone.put(skill.directory, (skill, before.snapshot.source(skill), number))
+    for skill, *_ in gone.values():
+        if _is_there(skill, now):
+            gone.pop(skill.directory)
+    return gone
+
+
+def _is_there(skill: Skill, snapshot: Snapshot) -> bool:
+    found = snapshot.by_directory(skill.directory)
+    return found is not None and found.name == skill.name
+
+
 def _listing(
-    project: Project, snapshot: Snapshot, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
+    project: Project, look: _Look, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
 ) -> Listing:
+    snapshot = look.snapshot
     skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in snapshot.everything if is_allowed(skill)]
     skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
     return Listing(
@@ -178,6 +271,11 @@ def _listing(
         hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
         disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
         by_path={metadata.path: skill for metadata, skill in skills},
+        vanished=tuple(
+            Vanished(_metadata(skill, source), at) for skill, source, at in look.vanished.values() if is_allowed(skill)
+        ),
+        since={os.path.join(directory, SKILL_FILE): number for directory, number in look.since.items()},
+        refused=dict(_refused(look)),
     )
 
 
@@ -196,10 +294,22 @@ def _metadata(skill: Skill, source: Source) -> SkillMetadata:
 
 def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
     for refused in snapshot.report.refused:
-        reason = refused.reason
-        line = f" (line {reason.line})" if reason.line else ""
-        yield SkillLoadError(
-            path=os.path.join(refused.directory, SKILL_FILE), message=f"{reason.message}{line}; {reason.hint}"
-        )
+        yield _refusal(refused)
     for problem in snapshot.report.problems:
         yield SkillLoadError(path=problem.path, message=problem.reason)
+
+
+def _refused(look: _Look) -> Iterable[tuple[str, SkillLoadError]]:
+    for refused in look.snapshot.report.refused:
+        skill = look.memory[refused.directory].skill
+        yield os.path.basename(refused.directory), _refusal(refused)
+        if skill is not None:
+            yield skill.name, _refusal(refused)
+
+
+def _refusal(refused: Refused) -> SkillLoadError:
+    reason = refused.reason
+    line = f" (line {reason.line})" if reason.line else ""
+    return SkillLoadError(
+        path=os.path.join(refused.directory, SKILL_FILE), message=f"{reason.message}{line}; {reason.hint}"
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillhub_mcp.disclosure.context.catalogue import Listing
+from skillhub_mcp.disclosure.context.catalogue import Listing, Vanished
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.disclosure.sanitization import escaped, quoted
@@ -21,6 +21,7 @@ from skillhub_mcp.skills.suggestions import not_found
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
+_MAX_HEIRS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +34,29 @@ class LoadedContext:
 
 
 def select_skill(listing: Listing, *, name: str | None, path: str | None, with_paths: bool = True) -> SkillMetadata:
-    """Return the skill at `path` or, without one, the only skill of that name.
+    """Return the skill at `path` or, without one, the only skill of that name that is switched on.
 
     A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
-    accepted as well. Only skills of the catalogue are selected. Raises InvalidArgument where neither is given,
-    SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their ids.
+    accepted as well. Only skills of the catalogue are selected; one that is switched off, if no other has the name.
+    Raises InvalidArgument where neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or
+    without `with_paths` with their ids.
     """
     if path:
-        return _select_by_path(listing, path)
+        return _select_by_path(listing, path, with_paths=with_paths)
     wanted = (name or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint="find one with skill_search")
-    matches = [skill for skill in listing.skills if skill.name == wanted]
+    named = [skill for skill in listing.skills if skill.name == wanted]
+    matches = [skill for skill in named if skill.path not in listing.disabled] or named[:1]
     if len(matches) > 1:
-        raise AmbiguousSkill(wanted, candidates=[skill.path if with_paths else skill.id for skill in matches])
+        raise AmbiguousSkill(
+            wanted,
+            candidates=[skill.path if with_paths else skill.id for skill in matches],
+            kind="paths" if with_paths else "ids",
+        )
     if not matches:
-        raise _not_found(wanted, listing.shown)
+        gone = [one for one in listing.vanished if one.skill.name == wanted]
+        raise _not_found(wanted, listing, gone, with_paths=with_paths)
     return matches[0]
 
 
@@ -115,14 +123,55 @@ def _listed_files(skill: SkillMetadata, *, with_paths: bool) -> list[str]:
     return ["<skill_files>", *lines, "</skill_files>"] if lines else []
 
 
-def _select_by_path(listing: Listing, path: str) -> SkillMetadata:
+def _select_by_path(listing: Listing, path: str, *, with_paths: bool) -> SkillMetadata:
     normalized = os.path.normpath(os.path.join(listing.cwd, os.path.expanduser(path)))
     candidates = {normalized, os.path.realpath(normalized)}
+
+    def matches(skill: SkillMetadata) -> bool:
+        return skill.path in candidates or skill.dir in candidates or skill.id == path
+
     for skill in listing.skills:
-        if skill.path in candidates or skill.dir in candidates or skill.id == path:
+        if matches(skill):
             return skill
-    raise _not_found(path, listing.shown)
+    gone = [one for one in listing.vanished if matches(one.skill)]
+    raise _not_found(path, listing, gone, with_paths=with_paths)
 
 
-def _not_found(wanted: str, skills: Sequence[SkillMetadata]) -> SkillNotFound:
-    return not_found(wanted, [skill.name for skill in skills], search_tool="skill_search")
+def _not_found(wanted: str, listing: Listing, gone: Sequence[Vanished], *, with_paths: bool) -> SkillNotFound:
+    """Return the error for what is not in the catalogue; `gone` are the skills that it may have meant."""
+    for one in reversed(gone):
+        heirs = _heirs(one, listing)
+        if heirs:
+            named = ", ".join(f"{heir.name!r} ({heir.path if with_paths else f'id {heir.id}'})" for heir in heirs)
+            return SkillNotFound(
+                wanted, near=[heir.name for heir in heirs], reason=f"it is gone, and {named} took its place"
+            )
+    reasons = ["it was there before, and is gone"] if gone else []
+    names = {wanted, *(one.skill.name for one in gone)}
+    refused = {error.path: error for name in sorted(names) if (error := listing.refused.get(name)) is not None}
+    reasons += [
+        f"{error.path if with_paths else short_path(error.path)} is refused: {error.message}"
+        for error in refused.values()
+    ]
+    shown = [skill.name for skill in listing.shown]
+    return not_found(wanted, shown, search_tool="skill_search", reason="; ".join(reasons))
+
+
+def _heirs(gone: Vanished, listing: Listing) -> Sequence[SkillMetadata]:
+    """Return what took the place of a skill: in its directory, else of its name, else new and described alike."""
+    was, shown = gone.skill, listing.shown
+    heirs = (
+        [skill for skill in shown if skill.dir == was.dir]
+        or [skill for skill in shown if skill.name == was.name]
+        or [
+            skill
+            for skill in shown
+            if skill.description == was.description and listing.since.get(skill.path, 0) >= gone.at
+        ]
+    )
+    return heirs[:_MAX_HEIRS]
+
+
+def short_path(path: str) -> str:
+    """Return the end of a path, which identifies the skill without its place on this machine."""
+    return os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))

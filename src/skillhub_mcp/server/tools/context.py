@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -13,7 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.context.catalogue import Catalogues
 from skillhub_mcp.disclosure.context.inspection import inspect_context
-from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill
+from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill, short_path
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, scope_source
 from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 from skillhub_mcp.errors import InvalidArgument
@@ -52,7 +51,7 @@ class ContextTools:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
         listing = self.catalogues.listing(cwd, force_reload=force_reload)
         errors = [
-            {"path": error.path if self.with_paths else _short_path(error.path), "message": error.message}
+            {"path": error.path if self.with_paths else short_path(error.path), "message": error.message}
             for error in listing.errors
         ]
         skills = [self._fields(skill) for skill in listing.shown]
@@ -76,10 +75,11 @@ class ContextTools:
         path: Path | SkipJsonSchema[None] = None,
         force: bool = False,
     ) -> ToolResult:
-        listing = self.catalogues.listing()
         session = self.sessions.current()
         with observe(self.observer, UseEvent(action="load", skill=path or name or "")) as use:
-            skill = select_skill(listing, name=name, path=path, with_paths=self.with_paths)
+            listing, skill = self.catalogues.select(
+                lambda listing: select_skill(listing, name=name, path=path, with_paths=self.with_paths)
+            )
             # Several skills may have the name: the path tells which one it is.
             use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
             self.access.now(listing.root).check(listing.by_path[skill.path], Action.LOAD, session.granted)
@@ -107,8 +107,3 @@ class ContextTools:
 
     def _fields(self, skill: SkillMetadata) -> dict[str, object]:
         return skill.model_dump(exclude=None if self.with_paths else {"path", "dir"})
-
-
-def _short_path(path: str) -> str:
-    """Return the end of a path, which identifies the skill without its place on this machine."""
-    return os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))
