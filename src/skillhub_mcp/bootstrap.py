@@ -38,7 +38,7 @@ from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import Searcher, SearchMode
-from skillhub_mcp.settings import HttpSettings, Settings
+from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, HttpSettings, Settings
 from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
@@ -65,6 +65,7 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
         project=project_of(settings),
         home=os.path.expanduser("~"),
         hub=settings.skills.dirs,
+        hub_given=settings.skills.dirs != (os.path.expanduser(DEFAULT_SKILLS_DIR),),
         builtin=builtin_directory(),
     )
 

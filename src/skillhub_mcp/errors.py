@@ -106,14 +106,26 @@ class ToolNotFound(SkillHubError):
 
 
 class SkillNotFound(SkillHubError):
-    """No skill has that name; `near` holds the most similar names, or those that took its place. `reason` says why."""
+    """No skill has that name; `near` holds the most similar names, or those that took its place. `reason` says why.
+
+    `path` is the file that the reason is about, for logs and the command line.
+    """
 
     code = "SKILL_NOT_FOUND"
 
-    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str | None = None, reason: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        near: Sequence[str] = (),
+        hint: str | None = None,
+        reason: str = "",
+        path: str | None = None,
+    ) -> None:
         super().__init__(f"No skill is named {name!r}" + (f": {reason}" if reason else ""), hint=hint)
         self.name = name
         self.near = tuple(near)
+        self.path = path
 
     @property
     def facts(self) -> Mapping[str, object]:

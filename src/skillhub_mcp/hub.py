@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list_skills, mentionable_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -136,6 +137,21 @@ class SkillHub:
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name. See `list_skills`."""
         return list_skills(self._live.snapshot(), self._access.now())
+
+    def why_nothing(
+        self,
+        *,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        source: Source | None = None,
+        core: bool = False,
+        for_models: bool = True,
+    ) -> Absence:
+        """Return why a list or a search with that filter has nothing to show. See `disclosure.absence`."""
+        snapshot, policy = self._live.snapshot(), self._access.now()
+        return why_nothing(
+            snapshot, policy, category=category, tags=tags, source=source, core=core, for_models=for_models
+        )
 
     def catalogue(self) -> tuple[CatalogueEntry, ...]:
         """Return the skills that a model may choose, by name, as a catalogue has them."""

@@ -24,6 +24,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["text", "json"]
 Card = Literal["off", "names", "full"]
 
+DEFAULT_SKILLS_DIR = "~/.skillhub/skills"
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
@@ -374,7 +375,7 @@ _SKILLS = (
     _setting(
         "SKILLS_DIR",
         "dirs",
-        "~/.skillhub/skills",
+        DEFAULT_SKILLS_DIR,
         "Directories that hold skills, separated as in PATH; of two skills with one name, the earlier directory's wins",
         _directories,
     ),

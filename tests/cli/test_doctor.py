@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
@@ -44,7 +46,8 @@ def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_fix(
     done = skillhub("doctor")
     assert done.code == 1
     assert (
-        f"1 problem:\n  {silent}/SKILL.md:3\n      refused: there is no description (description-missing)" in done.out
+        f"1 problem:\n  {silent}/SKILL.md:3\n      is refused: there is no description (description-missing)"
+        in done.out
     )
 
 
@@ -64,7 +67,7 @@ def test_a_skill_that_no_host_can_be_given_natively_is_a_problem_with_its_reason
 def test_an_empty_skills_directory_is_told_with_what_to_do(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("doctor")
     assert done.code == 1
-    assert f"{skills_dir}\n      no skill was found; put a folder with a SKILL.md there" in done.out
+    assert f"{skills_dir}\n      has no skill; put a folder with a SKILL.md there" in done.out
 
 
 def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
@@ -100,3 +103,38 @@ def test_json_has_every_skill_and_where_it_is_published(skillhub: Skillhub, writ
     assert [one["changes"] for one in found["published"] if one["name"] == "listing"] == [
         ["allowed-tools: a string instead of a list"]
     ]
+
+
+def test_a_default_directory_that_nobody_named_may_be_missing(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    write_skill("mine", root=project / ".agents" / "skills")
+    monkeypatch.chdir(project)
+    settings = {"SKILLS_DIR": "", "HOME": str(tmp_path / "home")}
+    done = skillhub("doctor", **settings)
+    assert (done.code, "No problems found." in done.out) == (0, True)
+    # Where no place has a skill, the place to put one is named, whether or not it is there.
+    elsewhere = skillhub("doctor", SKILLHUB_CWD=str(tmp_path), SKILLHUB_PROJECT_ROOT=str(tmp_path), **settings)
+    assert (elsewhere.code, elsewhere.out.count("problem")) == (1, 1)
+    assert f"{tmp_path}/home/.skillhub/skills\n      has no skill; put a folder with a SKILL.md there" in elsewhere.out
+
+
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skills(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path, kind: str
+) -> None:
+    write_skill("painter")
+    other = tmp_path / kind
+    if kind == "file":
+        other.touch()
+    done = skillhub("doctor", SKILLS_DIR=f"{skills_dir}{os.pathsep}{other}")
+    what = {"missing": "does not exist; create it", "file": "is a file, not a directory; name a directory"}[kind]
+    assert (done.code, f"1 problem:\n  {other}\n      {what}" in done.out) == (1, True)
+
+
+def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("painter")
+    done = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="piantre")
+    assert (done.code, "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill" in done.out) == (1, True)

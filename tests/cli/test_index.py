@@ -172,9 +172,7 @@ def test_a_missing_state_and_another_schema_rebuild(
 
 
 @pytest.mark.acceptance("S2-50")
-def test_another_provider_or_model_is_indexed_once(
-    skillhub: Skillhub, write_skill: SkillWriter, api: EmbeddingApi
-) -> None:
+def test_another_provider_or_model_rebuilds(skillhub: Skillhub, write_skill: SkillWriter, api: EmbeddingApi) -> None:
     write_skill("one")
     skillhub("index")
     environment = {
@@ -182,12 +180,12 @@ def test_another_provider_or_model_is_indexed_once(
         "OPENAI_API_KEY": "k",
         "EMBEDDING_BASE_URL": api.url_for("openai"),
     }
-    for model in ("a", "b"):
+    for model, reason in (("a", "the embeddings changed from none to "), ("b", "the embeddings changed from ")):
         facts = skillhub("index", "--json", EMBEDDING_MODEL=model, **environment).json["index"]
         assert facts["rebuilt"] is True
-        assert facts["reason"] == f"there is no index for openai:{model} yet"
+        assert facts["reason"].startswith(reason)
         assert skillhub("index", "--json", EMBEDDING_MODEL=model, **environment).json["index"] == UNCHANGED
-    assert skillhub("index", "--json").json["index"] == UNCHANGED
+    assert skillhub("index", "--json").json["index"]["rebuilt"] is True
 
 
 @pytest.mark.acceptance("S2-51")
@@ -290,8 +288,42 @@ def test_a_database_that_cannot_be_written_fails_and_claims_nothing(
     assert told.err.startswith(f"error: {done.error['message']}\n\nhint: ")
 
 
+def test_a_first_index_that_cannot_be_written_names_the_cause_and_speaks_of_no_damage(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("one")
+    (tmp_path / "file").write_text("not a directory", encoding="utf-8")
+    for database in (tmp_path / "file", tmp_path / "file" / "db"):
+        done = skillhub("index", "--json", "--db-path", database)
+        assert done.error["message"] == (
+            f"The index at {database} cannot be written: {tmp_path}/file is a file, not a directory"
+        )
+        assert not [word for word in ("damaged", "overwritten", "rebuilt") if word in done.err]
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "not a directory"
+
+
+def test_index_and_registry_call_refusals_and_strict_refusals_alike(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("good")
+    write_skill("silent", frontmatter="name: silent")
+    write_skill("marked", "Has <b>markup</b>.")
+    write_skill("Odd Name")
+    assert "refused   1\n" in skillhub("index").out
+    report = skillhub("registry", "report").out
+    assert "refused    2, 1 of them by strict rules alone (--lenient includes them)\n" in report
+    assert "       1  registry-markup (strict)\n" in report
+    assert "       1  description-missing\n" in report
+    strict = skillhub("index", SKILLHUB_STRICT="1").out
+    assert "refused   2, 1 of them by strict rules alone (without SKILLHUB_STRICT they are served)" in strict
+    assert "Odd Name/SKILL.md is refused by a strict rule:" in strict
+    assert "silent/SKILL.md is refused:" in strict
+    # The lenient registry takes what has no description, and no strict rule refuses there.
+    assert "refused    0\n" in skillhub("registry", "report", "--lenient").out
+
+
 def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("index", "--skills-dir", tmp_path / "nowhere")
     assert done.code == 0
-    assert f"{tmp_path}/nowhere: No such file or directory" in done.out
+    assert f"{tmp_path}/nowhere does not exist; create it, or correct SKILLS_DIR" in done.out
     assert "No SKILL.md was found." in done.out

@@ -67,7 +67,9 @@ def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
     done = skillhub("list", SKILLS_DIR=both)
     assert done.out == f"one  First.\n{lost}  Second.  (shadowed by {skills_dir / 'one'})\n"
     assert skillhub("show", str(lost), "--json", SKILLS_DIR=both).json["description"] == "Second."
-    assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == "No matching skills (1 served).\n"
+    assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == (
+        "No skills:\n  source user\n      has no skill that is served; leave the source out\n"
+    )
 
 
 @pytest.mark.acceptance("S3-30")
@@ -79,15 +81,68 @@ def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skill
     )
 
 
-def test_no_skill_of_a_category_is_not_taken_for_an_empty_library(skillhub: Skillhub, three: None) -> None:
-    assert skillhub("list", "--category", "nope").out == "No matching skills (3 served).\n"
-
-
-def test_an_empty_library_says_what_to_do(skillhub: Skillhub) -> None:
-    for command in (["list"], ["search", "x"]):
+def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, skills_dir: Path) -> None:
+    skills_dir.mkdir(exist_ok=True)
+    for command in (["list"], ["search", "x"], ["pick"]):
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith("No skills found. Add a directory with a SKILL.md to the skills directory")
+        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill; put a folder with a SKILL.md there\n"
+
+
+@pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick"], ["search"]])
+def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_failure(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, command: list[str]
+) -> None:
+    nowhere, file, refused = tmp_path / "nowhere", tmp_path / "file", tmp_path / "refused"
+    file.touch()
+    write_skill("one", frontmatter="name: one", root=refused)
+    (write_skill("two", root=refused) / "SKILL.md").write_text("no frontmatter", encoding="utf-8")
+    write_skill("alpha", root=tmp_path / "good")
+
+    def told(where: Path, **settings: str) -> str:
+        done = skillhub(*command, SKILLS_DIR=str(where), **settings)
+        assert done.code == 1
+        problems = skillhub(*command, "--json", SKILLS_DIR=str(where), **settings).json["problems"]
+        assert all(problem["about"] in done.out and problem["mend"] in done.out for problem in problems)
+        return done.out
+
+    assert f"{nowhere}\n      does not exist; create it, or correct SKILLS_DIR" in told(nowhere)
+    assert f"{file}\n      is a file, not a directory; name a directory in SKILLS_DIR" in told(file)
+    both = told(refused)
+    assert f"{refused}/one/SKILL.md\n      is refused: there is no description (description-missing); describe" in both
+    assert f"{refused}/two/SKILL.md:1\n      is refused: the file does not start with a line ---" in both
+    filtered = told(tmp_path / "good", SKILLHUB_ENABLED_SKILLS="alhpa")
+    assert "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill; correct it" in filtered
+
+
+def test_a_misspelt_category_or_tag_is_told_from_one_that_fits_nothing(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("a", category="docs", tags="pdf")
+    write_skill("b", category="data", tags="csv")
+    for command in (["list"], ["search", "x"]):
+        wrong = skillhub(*command, "--category", "doks")
+        assert (wrong.code, wrong.err) == (1, "")
+        assert "'doks'\n      is the category of no skill that is served; did you mean 'docs'?" in wrong.out
+        assert "categories: data, docs" in wrong.out
+    wrong = skillhub("search", "x", "--tag", "pfd")
+    assert (wrong.code, "did you mean 'pdf'? tags: csv, pdf" in wrong.out) == (1, True)
+    both = skillhub("search", "x", "--category", "docs", "--tag", "csv")
+    assert (both.code, "the filter\n      fits no skill as a whole" in both.out) == (0, True)
+
+
+def test_skills_that_were_switched_off_or_pinned_by_nobody_are_no_failure(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("a")
+    none = skillhub("list", "--core")
+    assert (none.code, "Core Skills\n      are none of those that are served" in none.out) == (0, True)
+    skillhub("disable", "a")
+    off = skillhub("list")
+    assert (off.code, off.out) == (
+        0,
+        "No skills:\n  1 skill\n      switched off; switch on with `skillhub enable NAME`\n",
+    )
 
 
 @pytest.mark.acceptance("S2-70", "S2-71", "S2-72")

@@ -163,7 +163,7 @@ def test_the_report_says_what_was_found_ignored_and_in_conflict(
     assert conflict["overridden"] == {"source": "hub", "path": str(lost), "version": "0.9"}
     assert conflict["reason"] == "the winner's root comes first"
     assert f"  one: hub {lost} shadowed by hub {skills_dir / 'one'}: the winner's root comes first\n" in text.out
-    assert f"  {broken}: the value of 'description' contains an angle bracket (registry-markup)\n" in text.out
+    assert f"  {broken}: the value of 'description' contains an angle bracket (registry-markup, strict)\n" in text.out
     assert report["digest"] in text.out
 
 

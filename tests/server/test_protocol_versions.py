@@ -12,8 +12,6 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, caller, listening, reached
 
-from skillhub_mcp.mcp_tools import SESSION_TOOLS
-
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
@@ -312,14 +310,15 @@ def test_instructions_stay_within_their_budget_and_say_when_there_are_no_skills(
 
 
 def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: dict[str, str]) -> None:
-    async def shown(way: tuple[str, str]) -> list[str]:
+    async def shown(way: tuple[str, str]) -> frozenset[str]:
         async with reached(way, environment) as hub:
-            return [tool.name for tool in await hub.look() if tool.name in hub.takes_handle]
+            return hub.takes_handle
 
-    assert set(asyncio.run(shown(("http", "auto")))) == {*SESSION_TOOLS} - {"run_skill_command"}
+    needed = asyncio.run(shown(("http", "auto")))
+    assert needed == {"skill_load", "context_inspect", "agents_context", "agents_resolve", "agents_resume_diff"}
     for way in WAYS:
         if way != ("http", "auto"):
-            assert asyncio.run(shown(way)) == []
+            assert asyncio.run(shown(way)) == frozenset()
 
 
 @ways

@@ -165,12 +165,12 @@ def test_a_missing_root_is_told_and_does_not_stop_the_others(tmp_path: Path) -> 
     plant(tmp_path / "there" / "skill")
     found = walk(tmp_path / "missing", tmp_path / "there")
     assert names(found, tmp_path) == ["there/skill"]
-    assert reasons(found, tmp_path) == {"missing": "No such file or directory"}
+    assert reasons(found, tmp_path) == {"missing": "does not exist"}
 
 
 def test_a_root_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    assert reasons(walk(tmp_path / "file"), tmp_path) == {"file": "Not a directory"}
+    assert reasons(walk(tmp_path / "file"), tmp_path) == {"file": "is a file, not a directory"}
 
 
 def test_a_skill_file_that_is_a_directory_is_told_and_ends_the_descent(tmp_path: Path) -> None:

@@ -121,6 +121,21 @@ def test_a_priority_decides_rather_than_the_order_of_writing(
     assert [entry.description for entry in index.skills] == ["From high."]
 
 
+@pytest.mark.acceptance("S3-2", "S3-18")
+def test_priorities_of_root_objects_alone_are_kept_and_decide(
+    tmp_path: Path, write_skill: SkillWriter, build: Builder
+) -> None:
+    places = {}
+    for name, priority in (("low", 9), ("high", 2)):
+        write_skill("same", f"From {name}.", root=tmp_path / name)
+        path = os.path.realpath(tmp_path / name)
+        places[name] = SkillRoot(path, path, Source.HUB, priority)
+    index = build(places["low"], places["high"])
+    assert [entry.description for entry in index.skills] == ["From high."]
+    assert [root.priority for root in index.report.roots] == [2, 9]
+    assert [root.priority for root in Registry([places["low"], places["high"]]).roots] == [2, 9]
+
+
 @pytest.mark.acceptance("S3-2")
 @pytest.mark.parametrize(
     "root",

@@ -264,7 +264,7 @@ def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write
     seen = look(skill.parent, missing)
     assert [(p.path, p.reason) for p in seen.snapshot.report.problems] == [
         (os.path.realpath(skill / "SKILL.md"), "is not a regular file"),
-        (os.path.realpath(missing), "No such file or directory"),
+        (os.path.realpath(missing), "does not exist"),
     ]
 
 

@@ -49,7 +49,14 @@ from skillhub_mcp.cli.output import (
     print_error,
     print_note,
 )
-from skillhub_mcp.errors import InvalidArgument, InvalidSetting, PolicyUnreadable, PolicyUnwritable, SkillHubError
+from skillhub_mcp.errors import (
+    InvalidArgument,
+    InvalidSetting,
+    PolicyUnreadable,
+    PolicyUnwritable,
+    SkillHubError,
+    SkillNotFound,
+)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -115,7 +122,7 @@ def _reported(argv: Sequence[str]) -> int:
         # Buffered output is written here, where a failure to write can still be reported.
         sys.stdout.flush()
     except SkillHubError as error:
-        path = error.path if isinstance(error, PolicyUnreadable | PolicyUnwritable) else None
+        path = error.path if isinstance(error, PolicyUnreadable | PolicyUnwritable | SkillNotFound) else None
         print_error(error, as_json="--json" in argv, path=path)
         return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting | PolicyUnreadable) else EXIT_FAILED
     except KeyboardInterrupt:

@@ -9,13 +9,18 @@ from contextlib import contextmanager
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import terminal_progress
+from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
+from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.problems import sentences
 
 
 @contextmanager
 def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
     """Yield a hub without background threads. Raises InvalidSetting.
+
+    Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself.
 
     Unless LOG_LEVEL is set, only warnings are logged, so that the log does not drown the result.
     """
@@ -25,5 +30,14 @@ def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
     hub = make_hub(settings, background=False, progress=terminal_progress())
     try:
         yield hub
+    except SkillNotFound as error:
+        raise _with_paths(error, hub) from error
     finally:
         hub.close()
+
+
+def _with_paths(error: SkillNotFound, hub: SkillHub) -> SkillNotFound:
+    if error.path is not None or hub.skills():
+        return error
+    causes = sentences(hub.why_nothing(for_models=False).causes)
+    return SkillNotFound(error.name, near=error.near, hint=f"{NOTHING_SERVED}. {causes}")

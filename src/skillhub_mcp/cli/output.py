@@ -12,19 +12,21 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skillhub_mcp.disclosure.absence import Absence
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.index.progress import ProgressCallback
+    from skillhub_mcp.skills.problems import Problem
 
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
-
-NO_SKILLS = "No skills found. Add a directory with a SKILL.md to the skills directory, which `skillhub config` shows."
+_SHOWN_PROBLEMS = 20
 
 # Characters that control a terminal or reorder text: C0 except tab and newline, DEL, C1, directional overrides and
 # isolates; and lone surrogates, which no encoding can represent.
@@ -85,6 +87,24 @@ def print_note(text: str) -> None:
         drop(sys.stderr)
 
 
+def print_absence(absence: Absence) -> None:
+    """Print on stdout why there is nothing to show, each cause with its mend."""
+    print_text("No skills:")
+    print_text(problem_lines(absence.causes))
+
+
+def problem_lines(problems: Sequence[Problem]) -> str:
+    """Return the first twenty problems, two lines each, and how many more there are."""
+    lines = [f"  {one.about}\n      {one.what}; {one.mend}" for one in problems[:_SHOWN_PROBLEMS]]
+    more = len(problems) - _SHOWN_PROBLEMS
+    return "\n".join([*lines, *([f"  … and {more:,} more; --json lists them all"] if more > 0 else [])])
+
+
+def problems_json(problems: Sequence[Problem]) -> list[dict[str, str]]:
+    """Return problems as JSON values."""
+    return [{"about": one.about, "what": one.what, "mend": one.mend} for one in problems]
+
+
 def print_json(value: object) -> None:
     """Print `value` as indented JSON on stdout."""
     print(_json(value, sys.stdout, indent=2))
@@ -103,6 +123,11 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
     print_note(f"error: {error.message}{'' if path is None else f' ({path})'}")
     if error.hint:
         print_note(f"\nhint: {error.hint}")
+
+
+def strict_refusals(count: int, remedy: str) -> str:
+    """Return how many of the refused skills only strict rules refuse, to follow their number; empty for none."""
+    return f", {count:,} of them by strict rules alone ({remedy})" if count else ""
 
 
 def write_file(path: str, text: str, *, option: str = "--output") -> None:

@@ -1,5 +1,6 @@
 """Disclosure: what people and models are shown of the skills, and how many tokens that costs.
 
+absence           why a list or a search has nothing to show
 available_skills  the registry's list of skills for a model
 card              the card: the part of the server's instructions that describes skills
 catalogue         all skills within a budget, in several formats
@@ -14,7 +15,6 @@ project_match     skills that fit the files at a project's root
 reader            the instructions and files of a skill, for a caller
 registry_json     the registry's index as JSON
 sanitization      untrusted text of skills: visible characters, one line, no markup
-shared_room       two lists of skills, or a list and the card, in one budget of bytes
 skill_loaded      the `<skill-loaded>` message
 token_estimate    estimates of tokens
 """

@@ -6,19 +6,25 @@ The hub's access to text, files and commands goes through `SkillLookup.find_allo
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Collection
 from typing import NamedTuple
 
+from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.problems import sentences
+from skillhub_mcp.skills.roots import SOURCES, Source
+from skillhub_mcp.skills.snapshot import Refused, Snapshot
 from skillhub_mcp.skills.suggestions import not_found
+
+NOTHING_SERVED = "available skills: (none)"
 
 
 class FoundByName(NamedTuple):
@@ -77,4 +83,32 @@ class SkillLookup:
 
 def _not_found(name: str, snapshot: Snapshot, policy: Policy) -> SkillNotFound:
     offered = [skill.name for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
+    # Callers with a filter get the same answer for every name: another would tell what is beyond it.
+    folder = None if policy.caller.limits else folder_named(snapshot, name)
+    if isinstance(folder, Refused):
+        reason = folder.reason
+        at = f" at line {reason.line}" if reason.line else ""
+        why = f"the SKILL.md of a folder of that name is refused{at}: {reason.message} ({reason.rule})"
+        path = os.path.join(folder.directory, SKILL_FILE)
+        return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
+    if isinstance(folder, Skill) and policy.offers(folder) and not os.path.isabs(handle := snapshot.handle(folder)):
+        hint = f"load it as {handle!r}"
+        return SkillNotFound(name, near=[handle], hint=hint, reason=f"the folder of that name holds {folder.name!r}")
+    if not offered and not policy.caller.limits:
+        causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
+        return SkillNotFound(name, hint=f"{NOTHING_SERVED}. {causes}")
     return not_found(name, offered, search_tool="search_skills")
+
+
+def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
+    """Return what a folder of that name, or at that path, holds instead of a skill of that name."""
+    before, _, source = name.rpartition("@")
+    plain = os.path.normpath(before if before and source in SOURCES else name)
+    plain = os.path.dirname(plain) if os.path.basename(plain) == SKILL_FILE else plain
+
+    def is_meant(directory: str) -> bool:
+        return directory == plain or fold_name(os.path.basename(directory)) == fold_name(plain)
+
+    refused = (one for one in snapshot.report.refused if is_meant(one.directory))
+    renamed = (skill for skill in snapshot.everything if is_meant(skill.directory))
+    return next(refused, None) or next(renamed, None)

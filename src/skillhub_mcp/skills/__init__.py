@@ -10,6 +10,7 @@ loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp
 names           comparison of names, the specification's form, safe aliases
 parser          frontmatter to a `Skill`
+problems        what is wrong with the skills that a scan found, and how to mend it
 registry        the registry: an index by name and source, with a report
 registry_index  the registry's values
 roots           the directories to search, in order of precedence, with their sources

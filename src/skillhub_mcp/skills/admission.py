@@ -76,3 +76,11 @@ REGISTRY_STRICT = Admission(_UNUSABLE | _NAMED | _REGISTRY, markup=False, max_he
 def registry_strict(*, max_header_lines: int, max_line_characters: int) -> Admission:
     """Return the strict registry's admission with other limits."""
     return replace(REGISTRY_STRICT, max_header_lines=max_header_lines, max_line_characters=max_line_characters)
+
+
+def is_strict(rule: str) -> bool:
+    """Whether only strict readers refuse a skill for violating `rule`: the hub serves it unless SKILLHUB_STRICT is set.
+
+    The registry is strict unless it is asked to be lenient.
+    """
+    return rule not in LENIENT.refusing

@@ -35,10 +35,11 @@ class FoundSkillFile:
 
 @dataclass(frozen=True, slots=True)
 class WalkProblem:
-    """A path that could not be read, and the reason."""
+    """A path that could not be read, the reason, and how to mend it."""
 
     path: str
     reason: str
+    mend: str = "make it readable, or remove it from the roots"
 
 
 class SkipReason(str, Enum):
@@ -182,15 +183,18 @@ class _Walker:
         self._left: int | None = None
 
     def walk(self, root: SkillRoot, directory: str, name: str, depth: int) -> None:
-        if root.source is not Source.HUB and not os.path.lexists(root.path):
-            # Most projects and homes have no skills; only a configured directory has to exist.
+        unusable = _unusable_root(root)
+        if unusable is not None:
+            self._problems[unusable] = None
+            return
+        if root.optional and not os.path.lexists(root.path):
             return
         self._left = root.max_directories
         for file in self._walk(directory, root.path, name, depth):
             self._found.setdefault(file.directory, file)
         if self._left is not None and self._left < 0:
             reason = f"has more than {root.max_directories:,} directories; the rest was not searched"
-            self._problems[_problem(root.path, reason)] = None
+            self._problems[_problem(root.path, reason, "put the skills into a directory of their own")] = None
 
     def result(self, covered: tuple[str, ...] | None = None) -> Walk:
         return Walk(
@@ -303,10 +307,27 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
     return os.path.realpath(entry.path) if entry.is_symlink() and entry.is_dir() else None
 
 
-def _problem(path: str, reason: str | OSError) -> WalkProblem:
+def _unusable_root(root: SkillRoot) -> WalkProblem | None:
+    """Return why a root that should be there cannot be walked, or None."""
+    try:
+        status = os.stat(root.path)
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            return _problem(root.path, error)
+        if root.optional and not os.path.lexists(os.path.expanduser(root.given)):
+            return None
+        other = "correct SKILLS_DIR" if root.source is Source.HUB else "remove the link that names it"
+        return _problem(root.path, "does not exist", f"create it, or {other}")
+    if stat.S_ISDIR(status.st_mode):
+        return None
+    other = "name a directory in SKILLS_DIR" if root.source is Source.HUB else "put a directory there, or nothing"
+    return _problem(root.path, "is a file, not a directory", other)
+
+
+def _problem(path: str, reason: str | OSError, mend: str | None = None) -> WalkProblem:
     if isinstance(reason, OSError):
         reason = reason.strerror or type(reason).__name__
-    return WalkProblem(_writable(path), reason)
+    return WalkProblem(_writable(path), reason) if mend is None else WalkProblem(_writable(path), reason, mend)
 
 
 def _writable(path: str) -> str:

@@ -87,26 +87,28 @@ class Registry:
 
 
 def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
-    """Return the roots in the given order, or sorted by priority if they have priorities.
+    """Return the roots sorted by priority, of one priority in the given order.
 
-    A root is a path, a `SkillRoot`, or a mapping of `path`, `source` and optionally `priority`, of which 1 is the
-    highest. Raises InvalidArgument for anything else.
+    `SkillRoot`s keep their priority; where there are others, each gets its position. A root is a path, a `SkillRoot`,
+    or a mapping of `path`, `source` and optionally `priority`, of which 1 is the highest. Raises InvalidArgument for
+    anything else.
     """
     if isinstance(roots, str | os.PathLike):
         # A str is a sequence of characters, each of which would be accepted as a path.
         raise InvalidArgument("roots", "is a single path, not a list of roots", hint=f"pass [{os.fspath(roots)!r}]")
-    read = [_root(root) for root in roots]
+    distinct: dict[str, SkillRoot] = {}
+    for root in sorted(map(_root, roots), key=lambda root: root.priority):
+        distinct.setdefault(root.path, root)
     if all(isinstance(root, SkillRoot) for root in roots):
-        return tuple(root for root in roots if isinstance(root, SkillRoot))
-    read.sort(key=lambda root: root[0])
-    return distinct_roots((source, path) for _, source, path in read)
+        return tuple(distinct.values())
+    return tuple(replace(root, priority=position) for position, root in enumerate(distinct.values(), 1))
 
 
-def _root(root: AnyRoot) -> tuple[int, Source, str]:
+def _root(root: AnyRoot) -> SkillRoot:
     if isinstance(root, SkillRoot):
-        return root.priority, root.source, root.path
+        return root
     if isinstance(root, str | os.PathLike):
-        return 1, Source.HUB, os.fspath(root)
+        return _only(Source.HUB, os.fspath(root), 1)
     if not isinstance(root, Mapping):
         raise InvalidArgument("roots", f"contains {root!r}, which is neither a path nor a root")
     path, priority = root.get("path"), root.get("priority", 1)
@@ -116,7 +118,12 @@ def _root(root: AnyRoot) -> tuple[int, Source, str]:
         raise InvalidArgument("roots", "contains a root without a path")
     if not isinstance(priority, int):
         raise InvalidArgument("roots", f"contains a priority that is not an integer: {priority!r}")
-    return priority, as_source(root.get("source", Source.HUB)), path
+    return _only(as_source(root.get("source", Source.HUB)), path, priority)
+
+
+def _only(source: Source, path: str, priority: int) -> SkillRoot:
+    (root,) = distinct_roots([(source, path)])
+    return replace(root, priority=priority)
 
 
 def as_source(written: object) -> Source:

@@ -35,7 +35,7 @@ class SkillRoot:
     """A directory that is searched for skills. `path` is canonical; `given` is the path as configured.
 
     `priority` is the root's position in its list, 1 being the highest. If `max_directories` is set, at most that many
-    directories are searched below it.
+    directories are searched below it. One that is `optional` may be missing without a report.
     """
 
     path: str
@@ -43,6 +43,7 @@ class SkillRoot:
     source: Source = Source.HUB
     priority: int = 1
     max_directories: int | None = None
+    optional: bool = False
 
 
 def make_roots(directories: Sequence[str], *, source: Source = Source.HUB) -> tuple[SkillRoot, ...]:
@@ -50,21 +51,35 @@ def make_roots(directories: Sequence[str], *, source: Source = Source.HUB) -> tu
     return distinct_roots((source, directory) for directory in directories)
 
 
-def distinct_roots(places: Iterable[tuple[Source, str]]) -> tuple[SkillRoot, ...]:
-    """Return the roots for pairs of source and directory in order; a real directory keeps its first source."""
+def distinct_roots(places: Iterable[tuple[Source, str]], *, hub_given: bool = True) -> tuple[SkillRoot, ...]:
+    """Return the roots for pairs of source and directory in order; a real directory keeps its first source.
+
+    Most projects and homes have no skills: only a directory of the hub is not optional, if it is `hub_given`.
+    """
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
         path = os.path.realpath(os.path.expanduser(given))
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
-        roots.setdefault(path, SkillRoot(path, given, source, len(roots) + 1, bound))
+        optional = source is not Source.HUB or not hub_given
+        roots.setdefault(path, SkillRoot(path, given, source, len(roots) + 1, bound, optional))
     return tuple(roots.values())
 
 
 def choose_roots(
-    places: Collection[str], *, project: Project, home: str, hub: Sequence[str], builtin: str
+    places: Collection[str],
+    *,
+    project: Project,
+    home: str,
+    hub: Sequence[str],
+    builtin: str,
+    hub_given: bool = True,
 ) -> tuple[SkillRoot, ...]:
-    """Return the roots for `places`, in order of priority: those nearest to the working directory first."""
-    return distinct_roots(_labelled(places, project=project, home=home, hub=hub, builtin=builtin))
+    """Return the roots for `places`, in order of priority: those nearest to the working directory first.
+
+    The directories `hub` have to exist if they were given by a person (`hub_given`).
+    """
+    found = _labelled(places, project=project, home=home, hub=hub, builtin=builtin)
+    return distinct_roots(found, hub_given=hub_given)
 
 
 def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:

@@ -38,7 +38,9 @@ def test_no_reply_holds_a_body_twice(hub_environment: Environment, write_skill: 
 @pytest.mark.acceptance("S2-24", "S2-6")
 def test_an_unknown_name_says_which_are_near_or_there(hub_environment: Environment, write_skill: SkillWriter) -> None:
     none = ask(hub_environment, "load_skill", skill_name="pdf-reader")
-    assert none.text == "SKILL_NOT_FOUND: No skill is named 'pdf-reader'. Available skills: (none)."
+    assert none.text == (
+        "SKILL_NOT_FOUND: No skill is named 'pdf-reader'. Available skills: (none). This hub has no skill."
+    )
     write_skill("pdf-reader")
     near = ask(hub_environment, "load_skill", skill_name="pdf-raeder")
     assert near.text == "SKILL_NOT_FOUND: No skill is named 'pdf-raeder'. Did you mean 'pdf-reader'?"

@@ -200,7 +200,7 @@ def test_every_script_is_searched(
 
 
 def test_no_fitting_skill_is_an_empty_list_with_a_note(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    assert "no skills yet" in ask(hub_environment, "search_skills", query="xyzzy").json["note"]
+    assert "has no skill; put a folder" in ask(hub_environment, "search_skills", query="xyzzy").json["note"]
     write_skill("pdf-reader", "Reads PDF files.")
     answer = ask(hub_environment, "search_skills", query="xyzzy")
     assert answer.json["skills"] == []

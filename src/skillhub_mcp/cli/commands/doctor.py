@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.bootstrap import choose_embedder, make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    one_line,
+    print_json,
+    print_text,
+    problem_lines,
+    problems_json,
+)
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import View
 from skillhub_mcp.publishing.publisher import Publication
 from skillhub_mcp.settings import Settings, read_settings
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
 from skillhub_mcp.skills.roots import SkillRoot
 
 if TYPE_CHECKING:
@@ -40,15 +48,6 @@ def add_parser(subparsers: Any) -> None:
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is affected, what is wrong with it, and how to fix it."""
-
-    about: str
-    what: str
-    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +81,17 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
 
     command = command_on_path()
     view = hub.refresh()
-    problems = [*setting_problems, *_command_problems(command), *_root_problems(view), *_skill_problems(view)]
+    report = view.snapshot.report
+    problems = [*setting_problems, *_command_problems(command), *root_problems(report), *refusal_problems(report)]
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
     published: list[Publication] = []
     publisher = make_publisher(settings, hub)
     try:
         published = list(publisher.publications())
+        if not hub.skills():
+            # What it says of directories and refusals is there already.
+            problems += [cause for cause in hub.why_nothing(for_models=False).causes if cause not in problems]
     except PolicyUnreadable as error:
         problems.append(Problem(error.path, error.message, error.hint or "fix the file"))
     finally:
@@ -119,28 +122,6 @@ def _command_problems(command: InstalledCommand | None) -> list[Problem]:
     ]
 
 
-def _root_problems(view: View) -> list[Problem]:
-    report = view.snapshot.report
-    problems = [
-        Problem(one.path, one.reason, "make it readable, or remove it from the roots") for one in report.problems
-    ]
-    if not view.snapshot.everything and not report.refused and not problems:
-        where = report.roots[0].given if report.roots else "SKILLS_DIR"
-        problems.append(Problem(where, "no skill was found", "put a folder with a SKILL.md there"))
-    return problems
-
-
-def _skill_problems(view: View) -> list[Problem]:
-    return [
-        Problem(
-            os.path.join(refused.directory, SKILL_FILE) + (f":{refused.reason.line}" if refused.reason.line else ""),
-            f"refused: {refused.reason.message} ({refused.reason.rule})",
-            refused.reason.hint or "fix the file",
-        )
-        for refused in view.snapshot.report.refused
-    ]
-
-
 def _findings_json(found: _Findings) -> dict[str, object]:
     snapshot = found.view.snapshot
     return {
@@ -163,7 +144,7 @@ def _findings_json(found: _Findings) -> dict[str, object]:
             }
             for one in found.published
         ],
-        "problems": [{"about": one.about, "what": one.what, "mend": one.fix} for one in found.problems],
+        "problems": problems_json(found.problems),
     }
 
 
@@ -205,9 +186,7 @@ def _findings_text(found: _Findings) -> str:
         lines += _rest(len(adapted))
     if found.problems:
         lines.append(f"\n{len(found.problems):,} problem{'' if len(found.problems) == 1 else 's'}:")
-        for problem in found.problems[:_SHOWN]:
-            lines.append(f"  {problem.about}\n      {problem.what}; {problem.fix}")
-        lines += _rest(len(found.problems))
+        lines.append(problem_lines(found.problems))
     else:
         lines.append("\nNo problems found.")
     return "\n".join(lines)

@@ -12,10 +12,11 @@ from typing import Any
 from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.admission import is_strict
 
 
 def add_parser(subparsers: Any) -> None:
@@ -102,19 +103,21 @@ def index_report_json(view: View, seconds: float) -> dict[str, object]:
 def index_report_text(view: View, seconds: float) -> str:
     """Return the report as text."""
     report = view.snapshot.report
+    strict = sum(is_strict(refused.reason.rule) for refused in report.refused)
     faulty = sum(1 for skill in view.snapshot.skills if skill.diagnostics)
     lines = [
         f"found     {report.found:,}",
         f"served    {len(view.snapshot.skills):,}, {faulty:,} of them with diagnostics",
         f"shadowed  {len(report.shadowed):,} by another skill with the same name",
-        f"refused   {len(report.refused):,}",
+        f"refused   {len(report.refused):,}{strict_refusals(strict, 'without SKILLHUB_STRICT they are served')}",
         f"index     {_index_sentence(view)}",
         f"digest    {view.snapshot.digest}",
         f"time      {seconds:.2f} s",
     ]
-    lines += [f"\n{problem.path}: {problem.reason}" for problem in report.problems]
+    lines += [f"\n{problem.path} {problem.reason}; {problem.mend}" for problem in report.problems]
     for refused in report.refused:
-        lines.append(f"\n{refused.directory}/SKILL.md is refused:")
+        by_strict = " by a strict rule" if is_strict(refused.reason.rule) else ""
+        lines.append(f"\n{refused.directory}/SKILL.md is refused{by_strict}:")
         for d in refused.diagnostics:
             where = f"line {d.line}: " if d.line else ""
             lines.append(f"  {where}{d.message} ({d.rule}); {d.hint}")

@@ -8,11 +8,20 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, print_text
-from skillhub_mcp.hub import ListedSkill
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    one_line,
+    print_absence,
+    print_json,
+    print_text,
+    problems_json,
+)
+from skillhub_mcp.disclosure.absence import Absence
+from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.roots import SOURCES
+from skillhub_mcp.skills.roots import SOURCES, Source
 
 
 def add_parser(subparsers: Any) -> None:
@@ -28,19 +37,26 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the skills by name."""
+    """Print the skills by name, or why there are none. That is a failure where something is to be corrected."""
     with open_hub(options) as hub:
         listed = hub.listed()
-    chosen = [one for one in listed if _matches(one, args)]
+        chosen = [one for one in listed if _matches(one, args)]
+        absence = None if chosen else _absence(hub, args)
+    code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
     if args.json:
-        print_json({"skills": [_skill_json(one) for one in chosen]})
-        return EXIT_OK
+        problems = {} if absence is None else {"problems": problems_json(absence.causes)}
+        print_json({"skills": [_skill_json(one) for one in chosen]} | problems)
+        return code
     for one in chosen:
         print_text(f"{one.handle}  {one_line(one.skill.description, width=100)}{_notes(one)}")
-    if not chosen:
-        served = sum(one.shadowed_by is None for one in listed)
-        print_text(f"No matching skills ({served:,} served)." if served else NO_SKILLS)
-    return EXIT_OK
+    if absence is not None:
+        print_absence(absence)
+    return code
+
+
+def _absence(hub: SkillHub, args: argparse.Namespace) -> Absence:
+    source = Source(args.source) if args.source else None
+    return hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
 
 
 def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_absence, print_json, print_text, problems_json
 from skillhub_mcp.cli.picker_rows import NO_MATCH, SCOPES, PickerRow, count_text, filter_rows, picker_rows
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
@@ -43,9 +43,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     typed = decode_argument(" ".join(args.typed))
     with open_hub(options) as hub:
         rows = picker_rows(hub.listed())
-        if not rows and not args.json:
-            print_text(NO_SKILLS)
-            return EXIT_OK
+        if not rows:
+            absence = hub.why_nothing(for_models=False)
+            if args.json:
+                print_json({"skills": [], "count": 0, "total": 0, "problems": problems_json(absence.causes)})
+            else:
+                print_absence(absence)
+            return EXIT_FAILED if absence.mistake else EXIT_OK
         if not args.json and sys.stdout.isatty() and sys.stdin.isatty():
             chosen = _pick(hub, settings, rows, typed, args.scope)
             if chosen is not None:

@@ -11,13 +11,15 @@ from typing import Any
 from skillhub_mcp.bootstrap import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text, write_file
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text, strict_refusals, write_file
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.registry_index import IndexReport, RegistryIndex
 from skillhub_mcp.skills.roots import SOURCES
+from skillhub_mcp.skills.rules import RULES
 
 _SHOWN_PLACES = 20
 
@@ -127,15 +129,19 @@ def registry_report_text(report: IndexReport) -> str:
     """Return the report as text."""
     lines = []
     for root in report.roots:
-        state = f"{root.found:,} found" if root.exists else "does not exist"
+        state = f"{root.found:,} found" if root.exists else "is no directory"
         lines.append(f"{root.priority}. {root.source.value:<8} {root.path}: {state}")
-    ignored = sum(report.ignored_counts.values())
+    refused = {reason: count for reason, count in report.ignored_counts.items() if reason in RULES}
+    ignored = {reason: count for reason, count in report.ignored_counts.items() if reason not in RULES}
+    strict = sum(count for rule, count in refused.items() if is_strict(rule))
     lines += [
         f"found      {report.found:,}",
         f"valid      {report.valid:,}",
-        f"ignored    {ignored:,}",
-        *(f"  {count:>6,}  {reason}" for reason, count in report.ignored_counts.items()),
-        f"conflicts  {len(report.conflicts):,}",
+        f"refused    {sum(refused.values()):,}{strict_refusals(strict, '--lenient includes them')}",
+        *(f"  {count:>6,}  {rule}{' (strict)' if is_strict(rule) else ''}" for rule, count in refused.items()),
+        f"ignored    {sum(ignored.values()):,} places without a skill",
+        *(f"  {count:>6,}  {reason}" for reason, count in ignored.items()),
+        f"shadowed   {len(report.conflicts):,} by another skill with the same name",
         *(
             f"  {c.name}: {c.overridden.source.value} {c.overridden.path} shadowed by {c.winner.source.value} "
             f"{c.winner.path}: {c.reason}"
@@ -144,10 +150,17 @@ def registry_report_text(report: IndexReport) -> str:
         f"digest     {report.digest}",
         f"time       {report.seconds:.3f} s",
     ]
+    unread = [place for place in report.ignored if place.rule is None and place.reason not in report.ignored_counts]
+    if unread:
+        lines.append("\nnot read:")
+        lines += [f"  {place.path} {place.reason}" for place in unread[:_SHOWN_PLACES]]
     faulty = [place for place in report.ignored if place.rule]
     if faulty:
         lines.append("\nrefused:")
-        lines += [f"  {place.path}: {place.reason} ({place.rule})" for place in faulty[:_SHOWN_PLACES]]
+        lines += [
+            f"  {place.path}: {place.reason} ({place.rule}{', strict' if is_strict(place.rule or '') else ''})"
+            for place in faulty[:_SHOWN_PLACES]
+        ]
         if len(faulty) > _SHOWN_PLACES:
             lines.append(f"  and {len(faulty) - _SHOWN_PLACES:,} more: --json lists them")
     return "\n".join(lines)

@@ -9,7 +9,15 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, NO_SKILLS, one_line, print_json, print_text
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    one_line,
+    print_absence,
+    print_json,
+    print_text,
+    problems_json,
+)
 from skillhub_mcp.hub import SearchAnswer
 from skillhub_mcp.skills.roots import SOURCES, Source
 
@@ -33,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Search and print the hits, best first. Without hits the exit code is 0 too."""
+    """Search and print the hits, best first. To find nothing is a failure only where something is to be corrected."""
     source = Source(args.source) if args.source else None
     with open_hub(options) as hub:
         answer = hub.search(
@@ -44,11 +52,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             source=source,
             explain=args.explain,
         )
+        absence = None
+        if not answer.searched:
+            absence = hub.why_nothing(category=args.category, tags=args.tag, source=source)
     if args.json:
-        print_json(_answer_json(answer))
+        problems = {} if absence is None else {"problems": problems_json(absence.causes)}
+        print_json(_answer_json(answer) | problems)
+    elif absence is not None:
+        print_absence(absence)
     else:
         _print_hits(answer)
-    return EXIT_OK
+    return EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
 
 
 def _answer_json(answer: SearchAnswer) -> dict[str, object]:
@@ -78,7 +92,7 @@ def _answer_json(answer: SearchAnswer) -> dict[str, object]:
 
 def _print_hits(answer: SearchAnswer) -> None:
     if not answer.hits:
-        print_text(f"No matching skills (searched {answer.searched:,})." if answer.served else NO_SKILLS)
+        print_text(f"No matching skills (searched {answer.searched:,}).")
     elif not answer.confident:
         print_text(f"No good match (searched {answer.searched:,}). Nearest:")
     for hit in answer.hits:

@@ -25,6 +25,7 @@ from skillhub_mcp.server.tools.arguments import (
 )
 from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_json, search_result
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source
 
 _MAX_OFFSET = 2**53
@@ -64,7 +65,12 @@ class CoreTools:
             # It may wait for a provider of embeddings, whose requests have a timeout of their own.
             abandon_on_cancel=True,
         )
-        result = search_result(answer)
+        causes = ""
+        if not answer.searched:
+            own = Source(source) if source else None
+            absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
+            causes = sentences(absence.causes, with_paths=self.with_paths)
+        result = search_result(answer, causes=causes)
         return ToolResult(content=compact_json(result), structured_content=result)
 
     def load_skill(

@@ -15,7 +15,7 @@ from skillhub_mcp.skills.files import FileContent
 _SHOWN_DESCRIPTION = 1_024
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
-NO_SKILLS_NOTE = "This hub has no skills yet. Its owner adds one by putting a folder with a SKILL.md into SKILLS_DIR."
+NO_SKILLS_NOTE = "No skill: {causes}."
 NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
 NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
 LISTING_NOTE = "Empty query: {shown} of {there} skills by name. Search with a few words of the task."
@@ -64,19 +64,19 @@ class RunResult(BaseModel):
     truncated: Truncated
 
 
-def search_result(answer: SearchAnswer) -> dict[str, object]:
+def search_result(answer: SearchAnswer, *, causes: str = "") -> dict[str, object]:
     """Return a search's result, hits best first, without empty fields.
 
     A description beyond the Agent Skills specification's 1,024 characters is shortened. If no skill fits, `confident`
-    is false and `note` says what to do.
+    is false and `note` says what to do. `causes` say why no skill was searched, where none was.
     """
     skills = [_hit(hit) for hit in answer.hits]
     result: dict[str, object] = {"skills": skills}
+    nothing = NO_SKILLS_NOTE.format(causes=causes) if causes else NO_HITS_NOTE
     if answer.facets is not None:
-        result["note"] = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else NO_SKILLS_NOTE
+        result["note"] = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else nothing
         return result | ({"facets": asdict(answer.facets)} if skills else {})
     if not answer.confident:
-        nothing = NO_HITS_NOTE if answer.served else NO_SKILLS_NOTE
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
     if any(hit.contributions for hit in answer.hits):
         counts = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}

@@ -1,0 +1,136 @@
+"""Why a list or a search has nothing to show: each cause with its mend. Pure.
+
+A caller with a filter of their own learns nothing about the skills beyond it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.index.filter import Filter
+from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
+from skillhub_mcp.skills.suggestions import near_names
+
+_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """The causes, at least one. A `mistake` is something to correct: a setting, a file, or the filter that was given.
+
+    An empty library is none, and neither is what its owner chose.
+    """
+
+    causes: tuple[Problem, ...]
+    mistake: bool
+
+
+def why_nothing(
+    snapshot: Snapshot,
+    policy: Policy,
+    *,
+    category: str | None = None,
+    tags: Sequence[str] = (),
+    source: Source | None = None,
+    core: bool = False,
+    for_models: bool = True,
+) -> Absence:
+    """Return why none of the skills that this caller may have passes the filter.
+
+    Where no skill is served at all, these are the causes of that. With `core`, only Core Skills were wanted. With
+    `for_models`, skills that only people may invoke do not count.
+    """
+    served = [
+        skill
+        for skill in snapshot.skills
+        if policy.offers(skill) and not (for_models and skill.disable_model_invocation)
+    ]
+    if served:
+        of_source = snapshot.by_source(source) if source is not None else snapshot.skills
+        offered = [
+            skill for skill in of_source if policy.offers(skill) and not (for_models and skill.disable_model_invocation)
+        ]
+        if core and not any(skill.always_apply for skill in offered):
+            none = Problem("Core Skills", "are none of those that are served", "pin one with skillhub.alwaysApply")
+            return Absence((none,), mistake=False)
+        return _filtered_out(offered, Filter.create(category, tags), source)
+    if policy.caller.limits:
+        mend = "ask the server's operator which skills it covers"
+        return Absence((Problem("this access", "covers no skill that is here", mend),), mistake=True)
+    mistakes = (*root_problems(snapshot.report), *refusal_problems(snapshot.report), *_beyond_filter(snapshot, policy))
+    causes = (*mistakes, *_withheld(snapshot, policy, for_models=for_models))
+    return Absence(causes or _nothing_there(snapshot.report), mistake=bool(mistakes))
+
+
+def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> Absence:
+    """Return which parts of a filter no served skill passes, or that none passes all of them."""
+    causes: list[Problem] = []
+    if source is not None and not served:
+        missing = Problem(f"source {source.value}", "has no skill that is served", "leave the source out")
+        return Absence((missing,), mistake=False)
+    categories = {skill.category for skill in served if skill.category}
+    if where.category is not None and where.category not in map(fold_name, categories):
+        causes.append(_unknown("category", where.category, categories))
+    known_tags = {tag for skill in served for tag in skill.tags}
+    folded = {fold_name(tag) for tag in known_tags}
+    causes += [_unknown("tag", tag, known_tags) for tag in where.tags if tag not in folded]
+    whole = Problem("the filter", "fits no skill as a whole", "leave a part of it out")
+    return Absence(tuple(causes) or (whole,), mistake=bool(causes))
+
+
+def _unknown(kind: str, wanted: str, known: Iterable[str]) -> Problem:
+    plural = "categories" if kind == "category" else "tags"
+    names = sorted(known)
+    near = near_names(wanted, names)
+    guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
+    more = len(names) - _LISTED
+    listed = ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    what = f"is the {kind} of no skill that is served"
+    return Problem(repr(wanted), what, f"{guess}{plural}: {listed}" if names else f"no skill has a {kind}")
+
+
+def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
+    """Return that the server's filter excludes skills that are there."""
+    excluded = sum(policy.availability(skill) is Availability.FILTERED for skill in snapshot.skills)
+    if not excluded:
+        return []
+    what = f"excludes {_skills(excluded)}"
+    return [Problem(policy.visibility.setting, what, "correct it, or unset it to serve every skill")]
+
+
+def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[Problem]:
+    """Return what a person or an author withholds: choices, rules, and skills for people only."""
+    counts = Counter(policy.availability(skill) for skill in snapshot.skills)
+    off, denied = counts[Availability.OFF], counts[Availability.DENIED]
+    causes: list[Problem] = []
+    if off:
+        causes.append(Problem(_skills(off), "switched off", "switch on with `skillhub enable NAME`"))
+    if denied:
+        causes.append(Problem(_skills(denied), "denied by a rule", "see `skillhub permissions show`"))
+    people_only = counts[Availability.ON] if for_models else 0
+    if people_only:
+        what = "for people only (disable-model-invocation)"
+        causes.append(Problem(_skills(people_only), what, "they load by name"))
+    return causes
+
+
+def _nothing_there(report: ScanReport) -> tuple[Problem, ...]:
+    """Return that the roots hold no skill."""
+    # The directory that a person would put a skill into: their own, rather than the project's.
+    named = [root for root in report.roots if root.source is Source.HUB] or list(report.roots)
+    if not named:
+        return (Problem("SKILLHUB_ROOTS", "names no directory", "name one"),)
+    return tuple(
+        Problem(root.given, "has no skill", "put a folder with a SKILL.md there", remote="This hub") for root in named
+    )
+
+
+def _skills(count: int) -> str:
+    return f"{count:,} skill{'' if count == 1 else 's'}"
