@@ -68,9 +68,9 @@ def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, 
 
 
 def test_a_broken_rule_is_shown_with_its_line_and_what_mends_it(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("one", extra="author: me")
+    write_skill("one", extra="homepage: https://x.y")
     told = skillhub("show", "one").out
-    assert "error:         'author' is not a specified key (line 4); move it under metadata\n" in told
+    assert "error:         'homepage' is not a specified key (line 4); move it under metadata, unless a host" in told
 
 
 def test_a_name_that_is_nearly_right_is_guessed(skillhub: Skillhub, write_skill: SkillWriter) -> None:

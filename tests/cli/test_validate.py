@@ -26,7 +26,7 @@ def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
 
 
 def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("one", extra="version: 1.0")
+    write_skill("one", extra="homepage: x")
     assert skillhub("validate").out.startswith("SKILL.md") is False
     assert "key-unknown" in skillhub("validate").out
 
@@ -34,12 +34,12 @@ def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write
 def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
-    directory = write_skill("one", extra="version: 1.0")
+    directory = write_skill("one", extra="homepage: x")
     done = skillhub("validate", str(directory))
     assert (done.code, done.err) == (1, "")
     assert done.out == (
-        f"{directory}/SKILL.md:4: error key-unknown: 'version' is not a specified key\n"
-        "    move it under metadata\n"
+        f"{directory}/SKILL.md:4: error key-unknown: 'homepage' is not a specified key\n"
+        "    move it under metadata, unless a host of yours reads it where it is\n"
         "\n"
         "1 skill: 0 valid, 1 invalid; 1 error, 0 warnings, 0 notes\n"
     )
@@ -53,7 +53,7 @@ def test_what_fails_can_be_chosen(skillhub: Skillhub, write_skill: SkillWriter, 
 
 
 def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    directory = write_skill("one", "Paints walls.", extra="version: 1.0", files={"references/a.md": "x" * 40})
+    directory = write_skill("one", "Paints walls.", extra="homepage: x", files={"references/a.md": "x" * 40})
     done = skillhub("validate", str(directory), "--json")
     assert done.code == 1
     assert done.json == {
@@ -67,7 +67,7 @@ def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub,
                         "rule": "key-unknown",
                         "severity": "error",
                         "line": 4,
-                        "message": "'version' is not a specified key",
+                        "message": "'homepage' is not a specified key",
                     },
                     {
                         "rule": "file-unreferenced",
@@ -93,7 +93,7 @@ def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub,
 
 
 def test_sarif_is_printed_for_code_hosts(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    directory = write_skill("one", extra="version: 1.0")
+    directory = write_skill("one", extra="homepage: x")
     done = skillhub("validate", str(directory), "--sarif")
     assert done.code == 1
     (result,) = done.json["runs"][0]["results"]

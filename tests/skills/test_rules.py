@@ -83,6 +83,8 @@ EXAMPLES = {
         with_more("compatibility: " + "x" * 501), with_more("compatibility: " + "x" * 500), line=4
     ),
     "key-unknown": Example(with_more("version: 1"), with_more("metadata: {version: '1'}"), line=4),
+    "key-misspelt": Example(with_more("allowed_tools: Read"), with_more("allowed-tools: Read"), line=4),
+    "key-extension": Example(with_more("model: opus"), with_more("license: MIT"), line=4),
     "key-type": Example(with_more("license: {a: b}"), with_more("license: a b"), line=4),
     "metadata-nested": Example(
         with_more("metadata:\n  skillhub: {category: x}"), with_more("metadata:\n  skillhub.category: x"), line=4

@@ -64,6 +64,10 @@ FIXTURES: dict[str, Fixture] = {
             )
         },
     ),
+    "key-misspelt": Fixture(
+        {"SKILL.md": header("disable_model_invocation: true")}, {"SKILL.md": header("allowed-tools: Read")}
+    ),
+    "key-extension": Fixture({"SKILL.md": header("disable-model-invocation: true")}),
     "key-type": Fixture(
         {"SKILL.md": header("license:\n  a: b")}, {"SKILL.md": header("allowed-tools:\n  - Read\n  - Bash")}
     ),

@@ -171,3 +171,51 @@ def test_one_broken_skill_stops_no_other(write: Writer, tmp_path: Path) -> None:
 )
 def test_descriptions_say_when_in_many_languages(text: str, write: Writer) -> None:
     assert rules(verdict(write({"SKILL.md": header(description=text)}))) == set()
+
+
+SAID_TO_BE_THERE = [
+    "Read `references/guide.md` first.",
+    "Read references/guide.md first.",
+    "See `./references/guide.md` for details.",
+    "| Topic | `references/guide.md` | when it is due |",
+    "1. Run `python references/guide.md --check`",
+    "### references/guide.md",
+]
+
+
+@pytest.mark.parametrize("body", SAID_TO_BE_THERE)
+def test_a_file_that_prose_names_is_missed_though_its_directory_is_too(body: str, write: Writer) -> None:
+    directory = write({"SKILL.md": header(body=f"# How\n\n{body}\n")})
+    (finding,) = verdict(directory).findings
+    assert (finding.rule, finding.line) == ("reference-missing", 7)
+    assert finding.message == "'references/guide.md' is not in the skill"
+    write({"references/guide.md": "Guide.\n"})
+    assert rules(verdict(directory)) == set()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Keep scripts that are run often, e.g. `scripts/rotate.py`.",
+        "- **Example**: `scripts/rotate.py` for PDF rotation tasks",
+        "Create `scripts/build.js` with this content.",
+        "The generated script (`scripts/build.js`) uses only built-in modules.",
+        "Add a step to your `scripts/deploy.sh`.",
+        "Tests of the project are in scripts/test.sh.",
+        "```\nscripts/compute.py --all\n```",
+        "Put the picture into `assets/logo.png`.",
+        "Look at `src/main.py` and `docs/index.md`.",
+        "`packages/one/scripts/run.sh` and `https://example.com/scripts/run.sh` are elsewhere.",
+        "Write each chapter to `references/<topic>.md`, `references/*.md` or `scripts/{name}.py`.",
+    ],
+)
+def test_an_example_or_a_file_of_the_user_is_not_missed(body: str, write: Writer) -> None:
+    assert rules(verdict(write({"SKILL.md": header(body=f"# How\n\n{body}\n")}))) == set()
+
+
+def test_under_a_directory_of_the_skill_every_path_is_one_of_the_skill(write: Writer) -> None:
+    """With the directory there, an example or a block of code can only mean what is in it."""
+    directory = write(
+        {"SKILL.md": header(body="```\nscripts/b.py\n```\nFor example scripts/a.py.\n"), "scripts/a.py": ""}
+    )
+    assert [finding.message for finding in verdict(directory).findings] == ["'scripts/b.py' is not in the skill"]

@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from tests.validation.fixtures import WHEN, header
 
 from skillhub_mcp.skills.frontmatter import parse
+from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.validation import fixes
 from skillhub_mcp.validation.fixes import FIXABLE_RULES, fix
+from skillhub_mcp.validation.moved_keys import as_under_metadata
 
 MENDS: dict[str, tuple[str, bytes, bytes]] = {
     "frontmatter-late": ("one", ("\n \n" + header()).encode(), header().encode()),
@@ -23,6 +27,13 @@ MENDS: dict[str, tuple[str, bytes, bytes]] = {
         b"---\nname: one # its name\ndescription: 'Use when: it''s due'\nlicense: MIT\n---\nBody: as it is\n",
     ),
     "name-form": ("my-skill", header(name="My_Skill").encode(), header(name="my-skill").encode()),
+    "key-unknown": (
+        "one",
+        header("# As in releases.\nversion: 1.0  # see CHANGES\nlicense: MIT\ntags: [a, b c]").encode(),
+        header(
+            'metadata:\n  # As in releases.\n  version: "1.0"  # see CHANGES\n  tags: "a, b c"\nlicense: MIT'
+        ).encode(),
+    ),
     "metadata-nested": (
         "one",
         header(
@@ -76,8 +87,20 @@ def test_several_violations_are_fixed_at_once() -> None:
     ("name", "text"),
     [
         ("one", header(name="Quite Another!")),  # the intended name is unknown
-        ("one", header("version: 1.0")),  # a key may be meant for another program
+        ("one", header("models: [a]")),  # a key may be meant for another program
+        ("one", header("model: opus\ndisable-model-invocation: true")),  # a host reads it there only
+        ("one", header("desription: x")),  # the right spelling is not known
+        ("one", header("version: 1.0\nmetadata:\n  version: 2.0")),  # which of the two holds is not known
+        ("one", header("version: 1.0\nmetadata: {a: b}")),  # metadata would have to be rewritten
+        ("one", header("version: 1.0\nversion: 2.0")),
+        ("one", header("version:")),  # no text
+        ("one", header("author: {name: me}")),
+        ("one", header("author: [me, you]")),  # SkillHub would read an author where there was none
+        ("one", header("tags: ['a, b', c]")),  # the comma could be any of two things
+        ("one", header("tags:\n  - a # why\n  - b")),  # a remark would be lost
         ("one", "---\nname: one\ndescription: x\nIs this the body?\n"),  # the fence could stand in two places
+        ("one", "---\nname: one\n\ndescription: x\n\n# How\n"),
+        ("one", "---\nname: one\n# what it does\ndescription: x\n\n# How\n"),
         ("one", "# Only a heading\n"),
         ("one", header("metadata:\n  skillhub:\n    category: x # why\n")),  # a remark would be lost
         ("one", header("metadata:\n  skillhub:\n    other: {a: b}\n")),
@@ -89,6 +112,155 @@ def test_several_violations_are_fixed_at_once() -> None:
 def test_what_would_be_a_guess_is_left_alone(name: str, text: str) -> None:
     fixed = fix(text.encode(), name)
     assert (fixed.content, fixed.rules) == (text.encode(), ())
+
+
+@pytest.mark.parametrize(
+    ("written", "after"),
+    [
+        ("My Skill  # chosen by legal", "my-skill  # chosen by legal"),
+        ('"My Skill" # chosen by legal', "my-skill # chosen by legal"),
+        ("'My_Skill'", "my-skill"),
+        ("My # Skill", "my # Skill"),
+        ("My\n  Skill", "my-skill"),
+    ],
+)
+def test_a_remark_beside_the_name_stays(written: str, after: str) -> None:
+    name = "my" if after.startswith("my #") else "my-skill"
+    fixed = fix(header(name=written).encode(), name)
+    assert fixed.content == header(name=after).encode()
+    assert fixed.rules == ("name-form",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        # Below what metadata has, as far in as that, and before what follows it.
+        (
+            "version: 1.0\nmetadata:\n    a: b # c\n\n    d: e\n# about the license\nlicense: MIT",
+            'metadata:\n    a: b # c\n\n    d: e\n    version: "1.0"\n# about the license\nlicense: MIT',
+        ),
+        ("metadata:\nversion: v1", "metadata:\n  version: v1"),
+        ("author: >\n  A\n  B\nlicense: MIT", "metadata:\n  author: >\n    A\n    B\nlicense: MIT"),
+        ("version: '1.0' # a\nhomepage: https://x.y", "metadata:\n  version: '1.0' # a\n  homepage: https://x.y"),
+        ("tags:\n  - a\n  - C#\nlicense: MIT", None),
+        ("tags:\n- a\n- b", 'metadata:\n  tags: "a, b"'),
+        ("tags: [a, C#]  # two", 'metadata:\n  tags: "a, C#"  # two'),
+        ("tags: [a,\n  b] # two", 'metadata:\n  tags: "a, b" # two'),
+        # The first can be moved although the second cannot.
+        ("version: v1\nmodels: [a]", "metadata:\n  version: v1\nmodels: [a]"),
+        ("version: v1\nauthor: {name: me}", "metadata:\n  version: v1\nauthor: {name: me}"),
+        ("version: v1\nmodel: opus", "metadata:\n  version: v1\nmodel: opus"),
+    ],
+)
+def test_keys_that_only_describe_a_skill_move_under_metadata_with_their_remarks(lines: str, after: str | None) -> None:
+    for end in ("\n", "\r\n"):
+        before = header(lines).replace("\n", end).encode()
+        fixed = fix(before, "one")
+        assert fixed.content == (before if after is None else header(after).replace("\n", end).encode())
+        assert fixed.rules == (() if after is None else ("key-unknown",))
+
+
+def read(content: bytes) -> Skill:
+    skill = parse_skill(
+        content, directory="/s/one", root="/s", directory_name="one", stamp=FileStamp(0, 0, "", 0)
+    ).skill
+    assert skill is not None
+    return skill
+
+
+def test_what_was_moved_is_read_as_before() -> None:
+    before = header("version: 1.10\nauthor: 'me'\ntags: [a, b]\ncategory: x").encode()
+    old, new = read(before), read(fix(before, "one").content)
+    assert (new.version, new.author) == (old.version, old.author) == ("1.10", "me")
+    assert (new.tags, new.category) == (old.tags, old.category)
+    assert new.metadata == {"version": "1.10", "author": "me", "tags": "a, b", "category": "x"}
+    assert [one.rule for one in new.diagnostics] == []
+
+
+@pytest.mark.parametrize(
+    ("top", "after", "rules"),
+    [
+        ("name: My Skill\ndescription: Use when due.", "name: my-skill\ndescription: Use when due.", ("name-form",)),
+        ("name: one\ndescription: Use when: due", "name: one\ndescription: 'Use when: due'", ("yaml-repaired",)),
+        ("name: one\ndescription: x\nmodels: a", "name: one\ndescription: x\nmodels: a", ()),
+        ("name: one\nlicense: MIT", "name: one\nlicense: MIT", ()),
+    ],
+)
+def test_an_open_frontmatter_is_closed_whatever_else_is_wrong_with_it(
+    top: str, after: str, rules: tuple[str, ...]
+) -> None:
+    name = "my-skill" if "my-skill" in after else "one"
+    fixed = fix(f"---\n{top}\n\n# How\n\nNote: do it.\n".encode(), name)
+    assert fixed.content.decode() == f"---\n{after}\n---\n\n# How\n\nNote: do it.\n"
+    assert fixed.rules == ("frontmatter-unclosed", *rules)
+
+
+def test_blanks_before_an_open_frontmatter_go_too() -> None:
+    fixed = fix(b"\n\n---\nname: one\ndescription: Use when due.\n# How\n", "one")
+    assert fixed.content == b"---\nname: one\ndescription: Use when due.\n---\n# How\n"
+    assert fixed.rules == ("frontmatter-late", "frontmatter-unclosed")
+
+
+def test_only_the_rules_that_were_chosen_are_fixed() -> None:
+    before = "\n" + header("version: v1")
+    assert fix(before.encode(), "one", ["key-unknown"]).content == ("\n" + header("metadata:\n  version: v1")).encode()
+    assert fix(before.encode(), "one", ["name-form"]).rules == ()
+    # Nothing can be written in an encoding that may not be fixed.
+    latin = header("version: v1", description="Grüße").encode("cp1252")
+    assert fix(latin, "one", ["key-unknown"]).content == latin
+
+
+def change(monkeypatch: pytest.MonkeyPatch, before: str, after: str) -> None:
+    """Let the fix of `name-form` replace a text, besides what it does."""
+    right = fixes._FIXES["name-form"]
+    monkeypatch.setitem(
+        fixes._FIXES,
+        "name-form",
+        lambda subject: right(subject).replace(before, after),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("license: MIT", "license: BSD"),  # another value
+        ("license: MIT\n", ""),  # a value that is gone
+        ("runtime: 1", "runtime: 2"),  # a value that SkillHub does not read
+        ("Do it.", "Do that."),  # the body
+        ("---\n# How", "\n# How"),  # no end
+    ],
+)
+def test_a_fix_that_changes_another_value_or_the_body_is_not_kept(
+    before: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = header("runtime: 1\nlicense: MIT", name="My Skill").encode()
+    assert fix(wrong, "my-skill").rules == ("name-form",)
+    change(monkeypatch, before, after)
+    assert fix(wrong, "my-skill") == fixes.Fixed(wrong, ())
+
+
+def test_a_fix_after_which_the_skill_is_read_otherwise_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values are the same in another place, but a list there was no author, and a text here is one."""
+    before = header("author: [me, you]")
+    after = header('metadata:\n  author: "me, you"')
+    monkeypatch.setitem(fixes._FIXES, "key-unknown", lambda _: after)
+    assert (read(before.encode()).author, read(after.encode()).author) == (None, "me, you")
+    assert fix(before.encode(), "one") == fixes.Fixed(before.encode(), ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("license: MIT", "license: MIT\nlicense: MIT"),  # a key twice, with the same value
+        ("name: my-skill", "name: My Skill"),  # what was to be fixed is still there
+    ],
+)
+def test_a_fix_that_breaks_another_rule_or_leaves_its_own_broken_is_not_kept(
+    before: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = header("license: MIT", name="My Skill").encode()
+    change(monkeypatch, before, after)
+    assert fix(wrong, "my-skill") == fixes.Fixed(wrong, ())
 
 
 def test_a_byte_order_mark_stays() -> None:
@@ -105,19 +277,22 @@ _TEXT = st.text(
 )
 
 
-@given(description=_TEXT, more=_TEXT, name=_TEXT, body=_TEXT)
+@given(description=_TEXT, more=_TEXT, name=_TEXT, body=_TEXT, version=_TEXT)
 def test_whatever_is_written_fixing_keeps_every_value_and_settles(
-    description: str, more: str, name: str, body: str
+    description: str, more: str, name: str, body: str, version: str
 ) -> None:
-    before = f"---\nname: {name}\ndescription: {description}\nlicense: {more}\n---\n{body}".encode()
+    before = (
+        f"---\nname: {name}\ndescription: {description}\nversion: {version}\nlicense: {more}\n---\n{body}"
+    ).encode()
     fixed = fix(before, "one")
     if not fixed.rules:
         assert fixed.content == before
         return
     old, new = parse(before), parse(fixed.content)
     assert new.values is not None
-    for key in {*(old.values or {})} - {"name", "metadata"}:
-        assert new.values[key] == (old.values or {})[key]
+    assert old.values is None or as_under_metadata({**old.values, "name": ""}) == as_under_metadata(
+        {**new.values, "name": ""}
+    )
     assert new.body == old.body
     assert fix(fixed.content, "one").rules == ()
 

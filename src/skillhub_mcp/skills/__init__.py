@@ -6,6 +6,7 @@ discovery       finding SKILL.md files below the roots
 documents       the instructions of a skill, read on every call
 files/          reading and listing a skill's files
 frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
+keys            the frontmatter's top-level keys, and which hosts read them
 loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp
 names           comparison of names, the specification's form, safe aliases

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
+from skillhub_mcp.skills.keys import EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
 from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
-SPECIFIED_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 MAX_NAME = 256
 MAX_SPECIFIED_DESCRIPTION = 1_024
 MAX_SPECIFIED_COMPATIBILITY = 500
@@ -205,8 +205,20 @@ def _text(document: Document, key: str, found: list[Diagnostic]) -> str | None:
 
 def _unknown_keys(document: Document) -> Iterator[Diagnostic]:
     for key in document.values or {}:
-        if key not in SPECIFIED_KEYS:
-            yield violation("key-unknown", f"{key!r} is not a specified key", line=document.lines.get(key))
+        line = document.lines.get(key)
+        if key in SPECIFIED_KEYS:
+            continue
+        if key in EXTENSIONS:
+            *others, last = EXTENSIONS[key]
+            readers = f"{', '.join(others)} and {last}" if others else last
+            yield violation("key-extension", f"{key!r} is not in the specification; read by {readers}", line=line)
+        elif key in READ_IN_BOTH_PLACES:
+            message = f"{key!r} is not a specified key; SkillHub reads it under metadata too"
+            yield violation("key-unknown", message, line=line)
+        elif (meant := meant_key(key)) is not None:
+            yield violation("key-misspelt", f"{key!r} is not a known key; did you mean {meant!r}?", line=line)
+        else:
+            yield violation("key-unknown", f"{key!r} is not a specified key", line=line)
 
 
 def _metadata(document: Document, found: list[Diagnostic]) -> Mapping[str, Value]:

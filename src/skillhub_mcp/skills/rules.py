@@ -168,7 +168,20 @@ RULES: dict[str, SkillRule] = {
             "key-unknown",
             _ERROR,
             "top-level keys are name, description, license, compatibility, metadata and allowed-tools only",
-            "move it under metadata",
+            "move it under metadata, unless a host of yours reads it where it is",
+        ),
+        SkillRule(
+            "key-misspelt",
+            _ERROR,
+            "each key is spelt as its readers expect",
+            "correct the spelling; nothing reads the key as it is written",
+        ),
+        SkillRule(
+            "key-extension",
+            _NOTE,
+            "no top-level key is a host's extension of the specification",
+            "keep it for the hosts that it names, which read it nowhere else; others ignore it or refuse the skill",
+            strict_severity=_ERROR,
         ),
         SkillRule("key-type", _ERROR, "each key has the type that the specification defines", "use the specified type"),
         SkillRule(

@@ -1,9 +1,11 @@
 """Validation of skills. Independent of hubs, indexes and MCP.
 
-advice       checks beyond the specification
-apply_fixes  writing a fixed SKILL.md
-checker      the check of one skill
-fixes        fixes that need no guess
-sarif        findings as SARIF 2.1.0
-verdict      findings and token counts of one skill
+advice         checks beyond the specification
+apply_fixes    writing a fixed SKILL.md
+checker        the check of one skill
+fixes          fixes that need no guess
+header_layout  where keys and values stand in a frontmatter
+moved_keys     descriptive keys under `metadata`
+sarif          findings as SARIF 2.1.0
+verdict        findings and token counts of one skill
 """

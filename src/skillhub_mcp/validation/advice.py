@@ -1,7 +1,9 @@
 """Advice: checks beyond the specification. Pure; prefers a missed problem to a false alarm.
 
-A path counts as a reference if a Markdown link names it, or if the text names a file under a directory that the skill
-has. Any other path may be one of the user's own files.
+A path counts as a reference if a Markdown link names it; if the text names a file under a directory that the skill
+has; or if prose, in backticks or not, names a file under `references/` or `scripts/`, the specification's directories
+for what a skill reads and runs, unless the words before it make it an example or something to be created. Any other
+path may be one of the user's own files, as those under `assets/` often are.
 """
 
 from __future__ import annotations
@@ -22,6 +24,12 @@ _FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
 _LINK = re.compile(r"\]\(\s*<?([^)<>\s]+)>?(?:\s+[\"'(][^)]*)?\)")
 # With the skill's own directories in the middle.
 _MENTION = r"(?<![\w./\\:@$~{{<*-])(?:\./)?((?:{})/(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{{1,8}})(?![\w/*{{<-])"
+_OF_THE_SPECIFICATION = frozenset({"references", "scripts"})
+# Words before a path, on its line, after which it need not be a file of the skill.
+_SUPPOSED = re.compile(
+    r"\b(?:e\.g|examples?|for instance|such as|like|would|could|creat\w*|generat\w*|your|user'?s?|projects?|repo\w*)\b",
+    re.IGNORECASE,
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
 _PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
 # Words that say when, in the languages that descriptions are written in; a missed problem is the better mistake.
@@ -97,18 +105,26 @@ def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Ite
 
 def references(text: str, first_line: int, directories: Collection[str]) -> Iterator[Reference]:
     """Yield the files of the skill that a Markdown text references, links before mentions."""
+    fenced = _fenced(text)
     if "](" in text:
-        fenced = _fenced(text)
         for link in _LINK.finditer(text):
             path = _relative(unquote(link[1].partition("#")[0].partition("?")[0]))
             if path is not None and ("/" in path or "." in path) and not _is_within(link.start(), fenced):
                 yield Reference(path, first_line + text.count("\n", 0, link.start()))
-    top = {directory for directory in directories if "/" not in directory and f"{directory}/" in text}
+    own = {directory for directory in directories if "/" not in directory}
+    top = {directory for directory in own | _OF_THE_SPECIFICATION if f"{directory}/" in text}
     if top:
         for mention in re.finditer(_MENTION.format("|".join(map(re.escape, sorted(top)))), text):
             path = _relative(mention[1])
-            if path is not None:
-                yield Reference(path, first_line + text.count("\n", 0, mention.start()))
+            if path is None or (path.partition("/")[0] not in own and _is_supposed(text, mention.start(), fenced)):
+                continue
+            yield Reference(path, first_line + text.count("\n", 0, mention.start()))
+
+
+def _is_supposed(text: str, position: int, fenced: Sequence[tuple[int, int]]) -> bool:
+    """Whether the path at `position` may be an example, or a file of the user."""
+    before = text[text.rfind("\n", 0, position) + 1 : position]
+    return _is_within(position, fenced) or _SUPPOSED.search(before) is not None
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:

@@ -1,26 +1,32 @@
 """Fixes that need no guessing. Text in, text out; every other line stays as it is. No I/O.
 
-A fix is kept only if, when the result is read again, its violation is gone and no other value has changed.
+A fix is kept only if, when the result is read again, there is less of its violation and more of no other, and every
+other value, the body and the skill are what they were.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import yaml
 
 from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
-from skillhub_mcp.skills.model import FileStamp
+from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, SPECIFIED_KEYS
+from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.validation.verdict import findings
+from skillhub_mcp.validation.header_layout import Entry, layout
+from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, double_quoted, under_metadata
 
-_KEY_LINE = re.compile(r"[A-Za-z_][\w.-]*:(?:\s|$)")
+_KEY_LINE = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
 _PART_OF_A_VALUE = re.compile(r"[ \t]+\S|-[ \t]")
-_NAME_LINE = re.compile(r"^(name:[ \t]*)(.*?)([ \t]*\r?)$", re.MULTILINE)
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NO_STAMP = FileStamp(0, 0, "", 0)
 _OWN_KEYS = ("category", "tags", "alwaysApply")
+_KNOWN_KEYS = frozenset((*SPECIFIED_KEYS, *EXTENSIONS, *DESCRIPTIVE_KEYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +39,38 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A text that is being fixed: its document, the rules it violates, and its directory's name."""
+    """A text that is being fixed: what it is read as, its violations of each rule, and its directory's name."""
 
     text: str
     document: Document
-    rules: frozenset[str]
+    skill: Skill | None
+    violations: Counter[str]
     directory_name: str
 
+    def with_header(self, header: str) -> str:
+        """Return the text with another header."""
+        opening = len(self.text) - len(self.text.lstrip("\r\n \t"))
+        start = self.text.index("\n", opening) + 1
+        return self.text[:start] + header + self.text[start + len(self.document.header) :]
 
-def fix(content: bytes, directory_name: str) -> Fixed:
-    """Fix what can be fixed in a SKILL.md without guessing. Never raises on bad content."""
+
+def fix(content: bytes, directory_name: str, rules: Collection[str] | None = None) -> Fixed:
+    """Fix what can be fixed in a SKILL.md without guessing; only violations of `rules`, if given.
+
+    Never raises on bad content.
+    """
     text, found = decode(content)
-    if text is None:
+    encodings = [diagnostic.rule for diagnostic in found if rules is None or diagnostic.rule in rules]
+    if text is None or (found and not encodings):
+        # A file in another encoding cannot be written without converting it.
         return Fixed(content, ())
-    fixed: list[str] = []
+    fixed = list(encodings)
     subject = _subject(text, directory_name)
-    if found:
-        fixed += [diagnostic.rule for diagnostic in found]
     for rule, apply in _FIXES.items():
-        if rule not in subject.rules:
+        if rule not in subject.violations or (rules is not None and rule not in rules):
             continue
         after = _subject(apply(subject), directory_name)
-        if rule not in after.rules and after.rules <= subject.rules and _same_meaning(subject, after, rule):
+        if _is_better(subject, after, rule) and _same_meaning(subject, after, rule):
             fixed.append(rule)
             subject = after
     if not fixed:
@@ -65,24 +81,42 @@ def fix(content: bytes, directory_name: str) -> Fixed:
 
 def _subject(text: str, directory_name: str) -> _Subject:
     content = text.encode("utf-8", "surrogatepass")
-    document = parse(content)
     read = parse_skill(content, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
-    return _Subject(text, document, frozenset(one.rule for one in findings(read.diagnostics)), directory_name)
+    violations = Counter(one.rule for one in read.diagnostics)
+    return _Subject(text, parse(content), read.skill, violations, directory_name)
+
+
+def _is_better(before: _Subject, after: _Subject, rule: str) -> bool:
+    """Whether there is less of `rule` and no more of any other that could be seen before."""
+    if after.violations[rule] >= before.violations[rule]:
+        return False
+    # What stands between fences that were not there is seen for the first time.
+    return before.document.values is None or after.violations <= before.violations
 
 
 def _same_meaning(before: _Subject, after: _Subject, rule: str) -> bool:
-    """Whether what was readable still has the same values and body, apart from what `rule` concerns."""
-    if after.document.values is None:
-        return False
+    """Whether what was readable still has the same values, body and skill, apart from what `rule` concerns."""
     if before.document.values is None:
-        # Only the closing fence was missing, so there are no values to compare.
-        return True
+        # Only a fence is missing, so there are no values to compare.
+        return after.document.values is not None or before.document.body == after.document.body
+    if after.document.values is None or before.document.body != after.document.body:
+        return False
     old, new = dict(before.document.values), dict(after.document.values)
-    if rule in ("name-form", "name-directory"):
+    if rule == "name-form":
         old.pop("name", None), new.pop("name", None)
     if rule == "metadata-nested":
         old["metadata"], new["metadata"] = _flat(old.get("metadata")), _flat(new.get("metadata"))
-    return old == new and before.document.body == after.document.body
+    if rule == "key-unknown":
+        old, new = as_under_metadata(old), as_under_metadata(new)
+    return old == new and _compared(before.skill, rule) == _compared(after.skill, rule)
+
+
+def _compared(skill: Skill | None, rule: str) -> Skill | None:
+    """Return the skill without what a fix of `rule` may change, and without what is compared as values."""
+    if skill is None:
+        return None
+    compared = replace(skill, diagnostics=(), metadata={})
+    return replace(compared, name="") if rule == "name-form" else compared
 
 
 def _without_blanks_before(subject: _Subject) -> str:
@@ -90,36 +124,60 @@ def _without_blanks_before(subject: _Subject) -> str:
 
 
 def _with_closing_fence(subject: _Subject) -> str:
-    """Close the frontmatter before the first line that does not belong to it: a blank line or a heading."""
+    """Close the frontmatter before the first line that does not belong to it: a blank line or a heading.
+
+    Where a key that a frontmatter has follows behind such lines, the fence could stand in two places.
+    """
+    start = len(subject.text) - len(subject.text.lstrip("\r\n \t"))
+    before = subject.text[:start].count("\n") + 1
     lines = subject.text.split("\n")
-    ending = "\r" if lines[0].endswith("\r") else ""
-    for number, line in enumerate(lines[1:], 1):
-        plain = line.rstrip("\r")
-        if _KEY_LINE.match(plain) or _PART_OF_A_VALUE.match(plain):
-            continue
-        clear = number > 1 and (not plain.strip() or plain.startswith("# "))
-        return "\n".join([*lines[:number], f"---{ending}", *lines[number:]]) if clear else subject.text
-    return subject.text
+    ending = "\r" if lines[before - 1].endswith("\r") else ""
+    end = before
+    while end < len(lines) and _belongs_to_a_header(lines[end]):
+        end += 1
+    if end == before or end == len(lines) or not _ends_a_header(lines[end]):
+        return subject.text
+    for line in lines[end:]:
+        key = _KEY_LINE.match(line)
+        if key is not None and key[1] in _KNOWN_KEYS:
+            return subject.text
+        if not (_ends_a_header(line) or _belongs_to_a_header(line)):
+            break
+    return "\n".join([*lines[:end], f"---{ending}", *lines[end:]])
+
+
+def _belongs_to_a_header(line: str) -> bool:
+    plain = line.rstrip("\r")
+    return bool(_KEY_LINE.match(plain) or _PART_OF_A_VALUE.match(plain))
+
+
+def _ends_a_header(line: str) -> bool:
+    return not line.strip() or line.startswith("# ")
 
 
 def _quoted(subject: _Subject) -> str:
     """Quote the values that the parser cannot read as written."""
-    header = subject.document.header
-    return subject.text.replace(header, repaired(header), 1)
+    return subject.with_header(repaired(subject.document.header))
 
 
 def _with_conforming_name(subject: _Subject) -> str:
     """Replace the name by its safe alias if only case, blanks or underscores differ, or if the directory has it."""
     name = (subject.document.values or {}).get("name")
-    if not isinstance(name, str):
+    entry = next((entry for entry in _layout(subject) if entry.key == "name"), None)
+    if not isinstance(name, str) or entry is None:
         return subject.text
     alias = safe_alias(name)
     differs_in_form = _SEPARATORS.sub("-", name.strip()).strip("-").lower() == alias
     if not alias or not (differs_in_form or alias == subject.directory_name):
         return subject.text
     header = subject.document.header
-    fixed = _NAME_LINE.sub(lambda line: f"{line[1]}{alias}{line[3]}", header, count=1)
-    return subject.text.replace(header, fixed, 1)
+    return subject.with_header(header[: entry.value_start] + alias + header[entry.value_end :])
+
+
+def _with_descriptive_keys_moved(subject: _Subject) -> str:
+    """Move the keys that only describe the skill under `metadata`."""
+    header = subject.document.header
+    return subject.with_header(under_metadata(header, _layout(subject), subject.document.values or {}))
 
 
 def _with_flat_metadata(subject: _Subject) -> str:
@@ -142,9 +200,15 @@ def _with_flat_metadata(subject: _Subject) -> str:
     if any("#" in line for line in lines[start:end]):
         # Rewriting would lose the comment.
         return subject.text
-    flat = [f"{indent}skillhub.{key}: {_double_quoted(_as_text(value))}{ending}" for key, value in nested.items()]
-    fixed = "\n".join([*lines[:start], *flat, *lines[end:]])
-    return subject.text.replace(subject.document.header, fixed, 1)
+    flat = [f"{indent}skillhub.{key}: {double_quoted(as_text(value))}{ending}" for key, value in nested.items()]
+    return subject.with_header("\n".join([*lines[:start], *flat, *lines[end:]]))
+
+
+def _layout(subject: _Subject) -> Sequence[Entry]:
+    try:
+        return layout(subject.document.header)
+    except yaml.YAMLError:
+        return ()
 
 
 def _flat(metadata: Value) -> Value:
@@ -154,18 +218,7 @@ def _flat(metadata: Value) -> Value:
     nested = metadata.get("skillhub")
     rest: dict[str, Value] = {key: value for key, value in metadata.items() if key != "skillhub"}
     inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
-    return {**{f"skillhub.{key}": _as_text(value) for key, value in inner.items()}, **rest}
-
-
-def _as_text(value: Value) -> str:
-    if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
-    return "" if value is None else str(value)
-
-
-def _double_quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return {**{f"skillhub.{key}": as_text(value) for key, value in inner.items()}, **rest}
 
 
 _FIXES: Mapping[str, Callable[[_Subject], str]] = {
@@ -173,6 +226,7 @@ _FIXES: Mapping[str, Callable[[_Subject], str]] = {
     "frontmatter-unclosed": _with_closing_fence,
     "yaml-repaired": _quoted,
     "name-form": _with_conforming_name,
+    "key-unknown": _with_descriptive_keys_moved,
     "metadata-nested": _with_flat_metadata,
 }
 FIXABLE_RULES = ("file-encoding", *_FIXES)

@@ -1,0 +1,140 @@
+"""Moving the keys that only describe a skill, such as `version`, under `metadata`. Text in, text out. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import yaml
+
+from skillhub_mcp.skills.frontmatter import Value
+from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, READ_IN_BOTH_PLACES
+from skillhub_mcp.validation.header_layout import Entry
+
+_INDENT = "  "
+
+
+def under_metadata(header: str, entries: Sequence[Entry], values: Mapping[str, Value]) -> str:
+    """Return a header with its descriptive keys under `metadata`; `entries` are its layout.
+
+    Comments on the lines of a key, and directly above them, move with it. What cannot be moved stays: a key that is
+    there twice, a value that is neither text nor a list of texts, and everything if `metadata` is in flow style.
+    """
+    keys = Counter(entry.key for entry in entries)
+    metadata = next((entry for entry in entries if entry.key == "metadata"), None)
+    if metadata is not None and (metadata.is_flow or keys["metadata"] > 1 or not _can_take_keys(metadata)):
+        return header
+    taken = {entry.key for entry in metadata.entries} if metadata is not None else set()
+    lines = header.split("\n")
+    ending = "\r" if lines[0].endswith("\r") else ""
+    indent = _INDENT
+    if metadata is not None and metadata.entries:
+        first = metadata.entries[0].start
+        indent = header[header.rfind("\n", 0, first) + 1 : first]
+    moved: list[str] = []
+    left: set[int] = set()
+    for entry in entries:
+        if entry.key not in DESCRIPTIVE_KEYS or entry.key in taken or keys[entry.key] > 1:
+            continue
+        place = _lines_of(entry, header)
+        written = _as_metadata(entry, lines, place, header, values)
+        if written is None:
+            continue
+        comments = _comments_above(lines, place.start)
+        moved += [f"{indent}{line}" if line.strip() else line for line in (*lines[comments : place.start], *written)]
+        left.update(range(comments, place.stop))
+    if not moved:
+        return header
+    if metadata is None:
+        at = min(left)
+        moved.insert(0, f"metadata:{ending}")
+    else:
+        at = _lines_of(metadata, header).stop
+    kept = [(number, line) for number, line in enumerate(lines) if number not in left]
+    above = [line for number, line in kept if number < at]
+    below = [line for number, line in kept if number >= at]
+    return "\n".join([*above, *moved, *below])
+
+
+def _can_take_keys(metadata: Entry) -> bool:
+    return bool(metadata.entries) or metadata.value_start == metadata.value_end
+
+
+def _lines_of(entry: Entry, header: str) -> range:
+    """Return the numbers, from 0, of the lines that a key and its value are written on."""
+    return range(header.count("\n", 0, entry.start), header.count("\n", 0, entry.value_end) + 1)
+
+
+def _comments_above(lines: Sequence[str], first: int) -> int:
+    """Return the number of the first of the comment lines directly above a line, or the line's own."""
+    while first > 0 and lines[first - 1].startswith("#"):
+        first -= 1
+    return first
+
+
+def _as_metadata(
+    entry: Entry, lines: Sequence[str], place: range, header: str, values: Mapping[str, Value]
+) -> list[str] | None:
+    """Return the lines of an entry whose value is text, as the specification wants it under `metadata`; else None."""
+    value = values.get(entry.key)
+    written = header[entry.value_start : entry.value_end]
+    if header[: entry.start].rpartition("\n")[2]:
+        return None
+    if isinstance(value, list):
+        joined = _joined(value)
+        inside = "\n".join(lines[place.start : place.stop])
+        if joined is None or entry.key in READ_IN_BOTH_PLACES or ("#" in inside and not entry.is_flow):
+            # Joining would lose the comment, or change what SkillHub reads.
+            return None
+        if entry.is_flow and len(place) > 1 and "#" in written:
+            return None
+        text = double_quoted(joined)
+    elif isinstance(value, str):
+        if len(place) > 1:
+            return list(lines[place.start : place.stop])
+        text = written if _is_text_to_every_reader(written, value) else double_quoted(value)
+    else:
+        return None
+    rest = lines[place.stop - 1][entry.value_end - (header.rfind("\n", 0, entry.value_end) + 1) :]
+    return [f"{entry.key}: {text}{rest}"]
+
+
+def _joined(items: Sequence[Value]) -> str | None:
+    """Return a list of texts as one text, as `tags` are written under `metadata`; None where that would be unclear."""
+    texts = [item.strip() for item in items if isinstance(item, str)]
+    unclear = len(texts) < len(items) or any(not text or "," in text for text in texts)
+    return None if unclear or not texts else ", ".join(texts)
+
+
+def _is_text_to_every_reader(written: str, value: str) -> bool:
+    """Whether YAML's own rules read a value as text; they read `1.0`, `2024-01-01` and `no` as something else."""
+    if written != value:
+        return True
+    try:
+        return isinstance(yaml.safe_load(written), str)
+    except (yaml.YAMLError, ValueError):
+        return False
+
+
+def as_under_metadata(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return values with the descriptive keys under `metadata`, so that headers with either place can be compared."""
+    metadata = values.get("metadata")
+    inner: Mapping[str, Value] = metadata if isinstance(metadata, dict) else {}
+    rest: dict[str, Value] = {key: value for key, value in values.items() if key not in (*DESCRIPTIVE_KEYS, "metadata")}
+    outer = {key: as_text(value) for key, value in values.items() if key in DESCRIPTIVE_KEYS}
+    # The same key in both places is left there, so the two are not one.
+    both = {f"{key} at the top": value for key, value in outer.items() if key in inner}
+    return {**rest, **both, "metadata": {**outer, **inner}}
+
+
+def as_text(value: Value) -> str:
+    """Return a value of metadata as the specification wants it: a list as its items with commas between."""
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def double_quoted(text: str) -> str:
+    """Return a text as YAML in double quotes."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

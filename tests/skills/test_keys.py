@@ -1,0 +1,67 @@
+"""The frontmatter's keys: whose each is, and what is said of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
+from skillhub_mcp.skills.model import FileStamp
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.rules import RULES
+
+
+def told(key: str) -> tuple[str, str]:
+    """The rule and the message for a top-level key."""
+    content = f"---\nname: one\ndescription: Use when due.\n{key}: true\n---\n".encode()
+    read = parse_skill(content, directory="/one", root="/", directory_name="one", stamp=FileStamp(0, 0, "", 0))
+    (only,) = read.diagnostics
+    return only.rule, only.message
+
+
+@pytest.mark.parametrize("key", EXTENSIONS)
+def test_a_key_that_a_host_reads_is_told_with_its_readers_and_never_to_be_moved(key: str) -> None:
+    rule, message = told(key)
+    assert message.startswith(f"{key!r} is not in the specification; read by Claude Code")
+    assert all(reader in message for reader in EXTENSIONS[key])
+    assert "move" not in f"{message} {RULES[rule].fix}"
+
+
+@pytest.mark.parametrize("key", ["disable-model-invocation", "user-invocable", "argument-hint"])
+def test_what_skillhub_reads_is_told_as_read_by_it(key: str) -> None:
+    assert told(key)[1].endswith(" and SkillHub")
+
+
+@pytest.mark.parametrize("key", sorted(DESCRIPTIVE_KEYS))
+def test_a_key_that_only_describes_is_to_be_moved(key: str) -> None:
+    rule, message = told(key)
+    assert rule == "key-unknown"
+    assert message.endswith("SkillHub reads it under metadata too") == (key in READ_IN_BOTH_PLACES)
+    assert RULES[rule].fix.startswith("move it under metadata")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("disable_model_invocation", "disable-model-invocation"),
+        ("user-invokable", "user-invocable"),
+        ("allowedTools", "allowed-tools"),
+        ("Description", "description"),
+        ("descripton", "description"),
+        ("licence", "license"),
+        ("when-to-use", "when_to_use"),
+    ],
+)
+def test_a_misspelt_key_is_told_as_what_was_meant(written: str, meant: str) -> None:
+    assert meant_key(written) == meant
+    assert told(written) == ("key-misspelt", f"{written!r} is not a known key; did you mean {meant!r}?")
+
+
+@pytest.mark.parametrize("key", ["models", "tools", "agents", "capabilities", "languages", "package", "input", "mcp"])
+def test_a_key_of_another_host_is_not_taken_for_a_misspelt_one(key: str) -> None:
+    assert meant_key(key) is None
+    assert told(key) == ("key-unknown", f"{key!r} is not a specified key")
+
+
+def test_each_key_has_one_owner() -> None:
+    assert not {*SPECIFIED_KEYS} & EXTENSIONS.keys()
+    assert not DESCRIPTIVE_KEYS & {*SPECIFIED_KEYS, *EXTENSIONS}
