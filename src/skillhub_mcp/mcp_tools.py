@@ -26,5 +26,15 @@ TOOL_ACTIONS = ToolActions(
     ),
 )
 
-# The answers of these tools depend on what their session was shown before.
-SESSION_TOOLS = ("skill_load", "context_inspect", "agents_context", "agents_resolve", "agents_resume_diff")
+# The answers of these tools depend on what their session was shown before, or on what its user agreed to.
+SESSION_TOOLS = (
+    "load_skill",
+    "read_skill_file",
+    "skill_load",
+    "context_inspect",
+    "agents_context",
+    "agents_resolve",
+    "agents_resume_diff",
+    "Skill",
+    "run_skill_command",
+)

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.card import ALWAYS, DOMAINS, HEADING, MATCHING, OTHERS, CardContext, render_card
+from skillhub_mcp.disclosure.card import (
+    ALWAYS,
+    DOMAINS,
+    HEADING,
+    MATCHING,
+    OTHERS,
+    CardContext,
+    render_card,
+    whole_card,
+)
 from skillhub_mcp.skills.model import Skill
 
 DAY = date(2026, 11, 21)
@@ -57,15 +66,21 @@ def test_pinned_skills_come_first_then_those_of_the_project_then_those_that_fit_
     assert next(line for line in lines if line.startswith("- d1 (")).startswith("- d1 (30): ")
 
 
-@pytest.mark.parametrize(("room", "shown"), [(4_000, 30), (1_000, 4), (500, 2), (370, 1)])
-def test_the_map_has_each_domain_with_its_count_and_examples(room: int, shown: int) -> None:
-    lines = render_card(library(300), NOW, max_bytes=room).splitlines()
+@pytest.mark.parametrize("room", [4_000, 1_000, 999, 500, 370])
+def test_the_map_has_each_domain_with_its_count_and_as_many_examples_as_fit(room: int) -> None:
+    text = render_card(library(300), NOW, max_bytes=room)
+    lines = text.splitlines()
     assert lines[1] == DOMAINS
     assert len(lines) == 2 + 10
+    counts = []
     for line in lines[2:]:
         domain, _, names = line.removeprefix("- ").partition(" (30): ")
-        assert len(names.split(", ")) == shown
+        counts.append(len(names.split(", ")))
         assert {int(name.removeprefix("skill-")) % 10 for name in names.split(", ")} == {int(domain.removeprefix("d"))}
+    # All domains have as many, or the first ones one more, and no further name would fit.
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] - counts[-1] <= 1
+    assert counts[-1] == 30 or 0 <= room - len(text) < len(", skill-0000")
 
 
 def test_every_skill_comes_round_and_the_card_stays_the_same_all_day() -> None:
@@ -200,3 +215,16 @@ def test_whatever_skills_say_the_card_keeps_its_bytes_and_its_lines(
         assert line.startswith(("- ", ALWAYS, MATCHING, OTHERS, DOMAINS))
         assert "<" not in line
         assert line.isprintable()
+
+
+@given(st.lists(st.integers(20, 260), min_size=1, max_size=20), st.integers(100, 3_000))
+def test_no_skill_stays_without_a_description_that_would_fit(lengths: list[int], max_bytes: int) -> None:
+    skills = [skill(f"skill-{number:02}", "d" * length, always_apply=True) for number, length in enumerate(lengths)]
+    text = render_card(skills, NOW, max_bytes=max_bytes)
+    described = [line for line in text.splitlines() if ": d" in line]
+    if DOMAINS not in text and len(described) < len(skills):
+        line = f"\n{ALWAYS}\n- skill-{len(described):02}: {'d' * min(lengths[len(described)], 80)}"
+        assert len(text.encode()) + len(line) > max_bytes
+    shown = dict(line.removeprefix("- ").split(": ") for line in described)
+    in_full = all(len(shown.get(one.name, "")) >= min(len(one.description), 200) for one in skills)
+    assert whole_card(skills, NOW, max_bytes=max_bytes) == (text if in_full else None)

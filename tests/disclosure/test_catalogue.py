@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,7 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.seeds import seeds_example
 
-from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, fit, render_codelia, render_descriptions
+from skillhub_mcp.disclosure.catalogue import (
+    FORMATS,
+    MIN_DESCRIPTION,
+    Budget,
+    Catalogue,
+    CatalogueEntry,
+    fit,
+    render_codelia,
+    render_descriptions,
+)
+from skillhub_mcp.disclosure.sanitization import shortened, visible
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
@@ -103,8 +115,9 @@ def test_without_skills_nothing_or_that_there_are_none_is_said() -> None:
 
 @pytest.mark.acceptance("S0-41")
 def test_of_too_many_skills_the_less_important_are_left_out_and_counted() -> None:
-    entries = [entry("c", importance=2), entry("b", importance=0), entry("a", importance=1)]
+    entries = [entry("c", importance=2), entry("b", importance=1), entry("a", importance=0)]
     rendered = fit(entries, Budget(max_entries=2), render_codelia, search_tool="skill_search")
+    # In the order given, not in that of importance.
     assert [one.name for one in rendered.catalogue.entries] == ["b", "a"]
     assert (rendered.catalogue.left_out, rendered.catalogue.truncated) == (1, True)
     assert '<skills_catalog scope="initial" truncated="true">' in rendered.text
@@ -124,15 +137,55 @@ def test_descriptions_are_shortened_evenly_before_a_name_goes() -> None:
 
 
 @pytest.mark.acceptance("S0-43")
-def test_when_not_even_the_names_fit_the_rest_is_counted() -> None:
+def test_one_skill_too_many_costs_one_skill_and_no_descriptions() -> None:
+    entries = [entry(f"skill-{number:03}", "Does a thing, and does it well. " * 6) for number in range(170)]
+    holds_them_short = len(
+        render_descriptions(
+            Catalogue(tuple(replace(one, description=shortened(one.description, 60)) for one in entries), shortened=170)
+        ).encode()
+    )
+    short = fit(entries, Budget(max_bytes=holds_them_short), render_descriptions).catalogue
+    assert (len(short.entries), short.shortened, short.left_out) == (170, 170, 0)
+    less = fit(entries, Budget(max_bytes=holds_them_short - 1), render_descriptions)
+    left_out = less.catalogue.left_out
+    assert 1 <= left_out <= 2
+    assert f"({left_out} more skills are not listed and {170 - left_out} descriptions are shortened: call" in less.text
+    assert all(len(one.description) >= MIN_DESCRIPTION - 1 for one in less.catalogue.entries)
+
+
+@pytest.mark.acceptance("S0-43")
+def test_when_not_all_descriptions_fit_the_rest_is_counted() -> None:
     entries = [entry(f"skill-{number:03}", "d" * 50) for number in range(100)]
     rendered = fit(entries, Budget(max_bytes=500), render_descriptions)
     made = rendered.catalogue
     assert 0 < len(made.entries) < 100
-    assert made.left_out == 100 - len(made.entries)
-    assert f"{made.left_out} more skills are not listed" in rendered.text
+    assert {one.description for one in made.entries} == {"d" * 50}
+    assert (made.shortened, made.left_out) == (0, 100 - len(made.entries))
+    assert f"({made.left_out} more skills are not listed: call" in rendered.text
     nothing = fit(entries, Budget(max_bytes=5), render_descriptions)
     assert (nothing.text, nothing.catalogue.left_out) == ("", 100)
+
+
+def test_whole_descriptions_that_fit_are_not_shortened_for_the_room_of_a_note() -> None:
+    entries = [entry(f"skill-{number}", "d" * (MIN_DESCRIPTION + 1)) for number in range(3)]
+    whole = render_descriptions(Catalogue(tuple(entries)))
+    assert fit(entries, Budget(max_bytes=len(whole)), render_descriptions).text == whole
+
+
+def test_the_only_skill_that_fits_is_described_as_far_as_there_is_room() -> None:
+    entries = [entry("first", "Word " * 40), entry("second", "Word " * 40)]
+    made = fit(entries, Budget(max_bytes=150), render_descriptions).catalogue
+    assert [one.name for one in made.entries] == ["first"]
+    assert 2 <= len(made.entries[0].description) < MIN_DESCRIPTION
+    assert (made.shortened, made.left_out) == (1, 1)
+
+
+@pytest.mark.parametrize("word", ["навык", "épée", "कौशल", "ทักษะ", "技能", "🎨"])
+def test_names_in_any_script_stay_where_they_fit_a_budget_in_tokens(word: str) -> None:
+    entries = [entry(f"{word}-{number}" * 5, "") for number in range(40)]
+    whole = render_descriptions(Catalogue(tuple(entries)))
+    assert fit(entries, Budget(max_tokens=estimate_tokens(whole)), render_descriptions).text == whole
+    assert fit(entries, Budget(max_bytes=len(whole.encode())), render_descriptions).text == whole
 
 
 @pytest.mark.acceptance("S0-42", "S4-2")
@@ -143,29 +196,68 @@ def test_a_budget_in_tokens_is_kept_and_a_hundred_tokens_a_skill_are_enough_for_
     assert estimate_tokens(fit(entries, Budget(), render_descriptions).text) / 30 < 110
 
 
-texts = st.text(alphabet="ab é漢😀<&\n", max_size=60)
+texts = st.text(alphabet="ab é漢😀<&\n", max_size=60) | st.text(alphabet="ab é漢😀", min_size=60, max_size=200)
+libraries = st.lists(st.tuples(st.sampled_from(["a", "имя", "épée", "技能"]), texts, st.integers(0, 2)), max_size=12)
+
+
+def written(made: Sequence[tuple[str, str, int]]) -> list[CatalogueEntry]:
+    return [
+        entry(f"{name}-{number}", visible(text), importance=importance)
+        for number, (name, text, importance) in enumerate(made)
+    ]
+
+
+def most_important(entries: Sequence[CatalogueEntry], count: int, length: int) -> Catalogue:
+    """The `count` most important of `entries`, in their order, with descriptions of at most `length` characters."""
+    kept = sorted(range(len(entries)), key=lambda index: (entries[index].importance, index))[:count]
+    shown = [
+        replace(one, description=shortened(one.description, length)) for one in map(entries.__getitem__, sorted(kept))
+    ]
+    cut = sum(len(entries[index].description) > length for index in kept)
+    return Catalogue(tuple(shown), shortened=cut, left_out=len(entries) - count)
 
 
 @pytest.mark.acceptance("S0-42", "S0-45")
 @given(
-    made=st.lists(st.tuples(st.sampled_from("abcdefgh"), texts, st.integers(0, 2)), max_size=12),
-    max_bytes=st.integers(0, 1_500),
+    made=libraries,
+    max_bytes=st.integers(0, 3_000),
     max_entries=st.none() | st.integers(1, 12),
     name=st.sampled_from(sorted(FORMATS)),
 )
 def test_no_budget_is_ever_exceeded_and_the_same_input_gives_the_same_bytes(
     made: list[tuple[str, str, int]], max_bytes: int, max_entries: int | None, name: str
 ) -> None:
-    entries = [entry(one, text, importance=importance) for one, text, importance in made]
+    entries = written(made)
     budget = Budget(max_entries=max_entries, max_bytes=max_bytes)
     rendered = fit(entries, budget, FORMATS[name])
-    assert len(rendered.text.encode()) <= max_bytes or not entries
+    assert len(rendered.text.encode()) <= max_bytes
     assert rendered == fit(entries, budget, FORMATS[name])
     shown = rendered.catalogue.entries
     assert len(shown) + rendered.catalogue.left_out == len(entries)
     assert max_entries is None or len(shown) <= max_entries
-    order = [one.path for one in entries]
-    places = [one.path for one in shown]
-    assert [path for path in order if path in places][: len(places)] or not places
-    worst = max((one.importance for one in shown), default=(-1,))
-    assert sum(one.importance < worst for one in entries) <= len(shown)
+    assert [one.path for one in shown] == [one.path for one in most_important(entries, len(shown), 0).entries]
+    whole = {one.path: one.description for one in entries}
+    cut = [one for one in shown if one.description != whole[one.path]]
+    assert rendered.catalogue.shortened == len(cut)
+    assert all(one.description for one in cut)
+
+
+@given(made=libraries, max_bytes=st.integers(0, 3_000), name=st.sampled_from(sorted(FORMATS)))
+def test_nothing_is_missing_that_would_fit(made: list[tuple[str, str, int]], max_bytes: int, name: str) -> None:
+    entries = written(made)
+    budget, render = Budget(max_bytes=max_bytes), FORMATS[name]
+    found = fit(entries, budget, render).catalogue
+    count = len(found.entries)
+    if found.left_out:
+        # Neither short nor whole does the next one fit.
+        for length in (MIN_DESCRIPTION, 200) if count else (2, 200):
+            assert not budget.holds(render(most_important(entries, count + 1, length)))
+    if found.shortened:
+        longest = max(len(one.description) for one in found.entries)
+        lengths = [
+            length for length in range(2, 201) if most_important(entries, count, length).entries == found.entries
+        ]
+        assert lengths
+        assert longest <= lengths[-1]
+        assert not budget.holds(render(most_important(entries, count, lengths[-1] + 1)))
+        assert count == 1 or lengths[-1] >= MIN_DESCRIPTION

@@ -19,6 +19,7 @@ from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.skills.model import Skill
 
 PDF = make_skill(
@@ -35,7 +36,7 @@ LIBRARY = (PDF, REVIEW, CHART)
 def opened(db_path: Path, version: int) -> Any:
     import lancedb
 
-    table = lancedb.connect(str(db_path)).open_table(lance.TABLE)
+    table = lancedb.connect(str(db_path)).open_table(FIRST_TABLE)
     table.checkout(version)
     return table
 
@@ -449,9 +450,9 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
     # Two writers that were killed before they published: one after an update, one within a rebuild.
     store.update([row(REVIEW)], removed=[PDF.directory], dimension=None, published=published)
     store._connect().create_table(
-        lance.TABLE,
-        data=lance_store._batches([row(REVIEW, vector=[1.0] * 3)], lance_store._schema(3)),
-        schema=lance_store._schema(3),
+        FIRST_TABLE,
+        data=lance_store._batches([row(REVIEW, vector=[1.0] * 3)], lance_store._schema(3, "c0ffee")),
+        schema=lance_store._schema(3, "c0ffee"),
         mode="overwrite",
     )
     version = store.update([row(CHART)], removed=[], dimension=None, published=published)
@@ -463,7 +464,7 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
 def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     store.rebuild([row(PDF)], dimension=None)
-    table = store._connect().open_table(lance.TABLE)
+    table = store._connect().open_table(FIRST_TABLE)
     table.drop_index(f"{lance.TERMS}_idx")
     with pytest.raises(IndexDamaged, match="full-text index"):
         store.update([row(REVIEW)], removed=[], dimension=None, published=int(table.version))

@@ -15,6 +15,7 @@ import pytest
 from skillhub_mcp.index.state import (
     STATE_FORMAT,
     IndexState,
+    PublishedTable,
     RootState,
     load_state,
     root_digest,
@@ -53,7 +54,15 @@ def state_of(*entries: CachedSkillFile, missing: int = 0) -> IndexState:
     for root in dict.fromkeys(entry.root for entry in entries):
         own = {path: entry for path, entry in memory.items() if entry.root == root}
         roots[root] = RootState(root_digest(own, root), missing, own)
-    return IndexState(schema=1, embedding="openai:small", table_version=7, roots=roots)
+    return IndexState(
+        database="skills.lancedb",
+        embedder="openai:small",
+        schema=1,
+        embedding="openai:small",
+        table=PublishedTable("skills", "c0ffee"),
+        table_version=7,
+        roots=roots,
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +106,7 @@ def test_a_refused_file_is_saved_with_its_reasons(tmp_path: Path) -> None:
     entry = remembered("/library/bad")
     refused = CachedSkillFile(entry.root, entry.stamp, None, entry.diagnostics)
     roots = {ROOT: RootState("x", 0, {"/library/bad": refused})}
-    state = IndexState(schema=1, embedding="none", table_version=1, roots=roots)
+    state = replace(state_of(), roots=roots)
     save_state(str(tmp_path / "state.json"), state)
     assert load_state(str(tmp_path / "state.json")) == state
 
@@ -105,7 +114,11 @@ def test_a_refused_file_is_saved_with_its_reasons(tmp_path: Path) -> None:
 GOOD: dict[str, Any] = {
     "format": STATE_FORMAT,
     "schema": 1,
+    "database": "skills.lancedb",
+    "embedder": "none",
     "embedding": "none",
+    "table": "skills",
+    "table_id": "c0ffee",
     "table_version": 3,
     "roots": {
         ROOT: {
@@ -170,6 +183,11 @@ def test_the_state_that_the_broken_ones_are_made_of_can_be_read(tmp_path: Path) 
         without("schema"),
         without("schema", put="one"),
         without("schema", put=float("inf")),
+        without("database"),
+        without("embedder"),
+        without("table"),
+        without("table", put=5),
+        without("table_id"),
         without("table_version", put=[1]),
         without("table_version", put=float("inf")),
         without("roots", put=[]),
@@ -293,7 +311,7 @@ def test_a_directory_below_two_roots_is_in_the_state_of_both() -> None:
     roots = {
         root: RootState("h", 0, {"/library/team/a": entry}) for root, entry in ((ROOT, outer), ("/library/team", inner))
     }
-    state = IndexState(schema=1, embedding="none", table_version=1, roots=roots)
+    state = replace(state_of(), roots=roots)
     assert state.memory_of([ROOT]) == {"/library/team/a": outer}
     assert state.memory_of(["/library/team"]) == {"/library/team/a": inner}
     assert state.memory_of(["/library/team", ROOT]) == {"/library/team/a": inner}

@@ -61,11 +61,18 @@ def test_a_term_is_counted_once_a_skill_and_rarer_ones_weigh_more() -> None:
 def test_they_are_read_as_they_were_written(tmp_path: Path) -> None:
     known = counted([features(number, list(WORDS[:number])) for number in range(7)])
     path = str(tmp_path / "statistics.npz")
-    save_statistics(path, known)
-    assert same(load_statistics(path), known)
+    save_statistics(path, known, "c0ffee")
+    assert same(load_statistics(path, "c0ffee"), known)
     assert [file.name for file in tmp_path.iterdir()] == ["statistics.npz"]
-    save_statistics(path, StatisticsBuilder().build())
-    assert load_statistics(path).skills == 0
+    save_statistics(path, StatisticsBuilder().build(), "c0ffee")
+    assert load_statistics(path, "c0ffee").skills == 0
+
+
+def test_those_of_another_table_are_not_taken(tmp_path: Path) -> None:
+    path = str(tmp_path / "statistics.npz")
+    save_statistics(path, StatisticsBuilder().build(), "c0ffee")
+    with pytest.raises(ValueError, match="belongs to another table"):
+        load_statistics(path, "decaf")
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half"])
@@ -73,4 +80,4 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "statistics.npz"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"damaged|npz|pickle"):
-        load_statistics(str(path))
+        load_statistics(str(path), "c0ffee")

@@ -63,7 +63,7 @@ def test_the_skills_are_published_before_the_index_is_written(db: Path, skills_d
     write_skill("one")
     desk = Desk(db, skills_dir)
     published: list[tuple[int, bool]] = []
-    desk.index_sync.sync(None, on_snapshot=lambda snapshot: published.append((len(snapshot.skills), db.exists())))
+    desk.index_sync.sync(None, on_snapshot=lambda snapshot, _: published.append((len(snapshot.skills), db.exists())))
     assert published == [(1, False)]
 
 

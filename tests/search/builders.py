@@ -143,7 +143,7 @@ class Desk:
         self.view: View | None = None
 
     def refresh(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
-        self.view = self.index_sync.sync(self.view, depth, on_snapshot=lambda _: None)
+        self.view = self.index_sync.sync(self.view, depth, on_snapshot=lambda *_: None)
         return self.view
 
     def scan(self, *, reread: bool = False) -> Scan:
@@ -158,7 +158,7 @@ class Desk:
         return published
 
     def state(self) -> IndexState | None:
-        return load_state(state_path(self.db_path))
+        return self.indexer.state()
 
     def published(self) -> IndexState:
         state = self.state()

@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, caller, listening, reached
 
+from skillhub_mcp.mcp_tools import SESSION_TOOLS
+
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
@@ -310,15 +312,14 @@ def test_instructions_stay_within_their_budget_and_say_when_there_are_no_skills(
 
 
 def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: dict[str, str]) -> None:
-    async def shown(way: tuple[str, str]) -> frozenset[str]:
+    async def shown(way: tuple[str, str]) -> list[str]:
         async with reached(way, environment) as hub:
-            return hub.takes_handle
+            return [tool.name for tool in await hub.look() if tool.name in hub.takes_handle]
 
-    needed = asyncio.run(shown(("http", "auto")))
-    assert needed == {"skill_load", "context_inspect", "agents_context", "agents_resolve", "agents_resume_diff"}
+    assert set(asyncio.run(shown(("http", "auto")))) == {*SESSION_TOOLS} - {"run_skill_command"}
     for way in WAYS:
         if way != ("http", "auto"):
-            assert asyncio.run(shown(way)) == frozenset()
+            assert asyncio.run(shown(way)) == []
 
 
 @ways

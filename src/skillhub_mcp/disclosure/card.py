@@ -28,13 +28,15 @@ DOMAINS = "By domain; find them with search_skills:"
 
 # A description shorter than this no longer says when to use the skill; the bytes are better spent on other skills.
 _MIN_DESCRIPTION = 80
-_MAX_DESCRIPTION = 200
+MAX_DESCRIPTION = 200
+"""How many characters of a description are shown at most."""
 _MAX_NAME = 64
 _MAX_DOMAIN_NAME = 32
 # The share of the room that described skills may take where they and the domains do not both fit.
 _DESCRIBED_SHARE = 0.6
-# The numbers of examples per domain that are tried, largest first; every domain has the same number.
-_EXAMPLE_COUNTS = (128, 64, 32, 16, 8, 4, 2, 1)
+_MAX_EXAMPLES = 128
+# The fewest bytes that a skill takes: of 100,000 skills not all need be tried.
+_MIN_SKILL = 4
 # The fewest bytes that the line of a domain takes: of thousands of domains not all need be tried.
 _MIN_LINE = 10
 # How many of the domains without a line are still named.
@@ -70,7 +72,7 @@ def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int
 
     The card is empty where there are no skills or not even the heading fits.
     """
-    shown = {skill.directory: name for skill in skills if (name := _shown_name(skill))}
+    shown = _shown_names(skills)
     named = [skill for skill in skills if skill.directory in shown]
     heading = HEADING.format(count=f"{len(named):,}")
     room = max_bytes - _size(heading)
@@ -78,14 +80,12 @@ def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int
         return ""
     first = _described_first(named, context)
     chosen = {skill.directory for _, skill in first}
-    # A line takes at least four bytes: for 100,000 skills this does not even try.
-    if len(named) * 4 <= room:
-        remaining = [(OTHERS, skill) for skill in named if skill.directory not in chosen]
-        lines = [_line(section, skill, shown, context) for section, skill in [*first, *remaining]]
+    if len(named) * _MIN_SKILL <= room:
+        lines = _all_lines(named, shown, context)
         text, count = _fit_descriptions(lines, room, context)
         if count == len(lines):
             return heading + text
-    lines = [_line(section, skill, shown, context) for section, skill in first[: max(0, room // 4)]]
+    lines = [_line(section, skill, shown, context) for section, skill in first[: max(0, room // _MIN_SKILL)]]
     others = [skill for skill in named if skill.directory not in chosen]
     # What the domains do not need of their share goes to the descriptions, and what these leave to the domains.
     small_map = _domain_map(others, room - int(room * _DESCRIBED_SHARE), shown, context) if lines else ""
@@ -93,6 +93,34 @@ def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int
     done = {line.skill.directory for line in lines[:count]}
     rest = [skill for skill in named if skill.directory not in done]
     return heading + described + _domain_map(rest, room - _size(described), shown, context)
+
+
+def whole_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str | None:
+    """Return the card that describes all of `skills`, none shorter than a card does at most; None if it does not fit.
+
+    It is empty where there are no skills.
+    """
+    if len(skills) * _MIN_SKILL > max_bytes:
+        return None
+    shown = _shown_names(skills)
+    if not shown:
+        return ""
+    lines = _all_lines([skill for skill in skills if skill.directory in shown], shown, context)
+    render = _render_names if context.names_only else _render_list
+    text = HEADING.format(count=f"{len(shown):,}") + render(lines, MAX_DESCRIPTION)
+    return text if _size(text) <= max_bytes else None
+
+
+def _shown_names(skills: Sequence[Skill]) -> dict[str, str]:
+    """Return the names that can be shown, by directory."""
+    return {skill.directory: name for skill in skills if (name := _shown_name(skill))}
+
+
+def _all_lines(skills: Sequence[Skill], shown: dict[str, str], context: CardContext) -> list[_Line]:
+    first = _described_first(skills, context)
+    chosen = {skill.directory for _, skill in first}
+    others = [(OTHERS, skill) for skill in skills if skill.directory not in chosen]
+    return [_line(section, skill, shown, context) for section, skill in [*first, *others]]
 
 
 def _described_first(skills: Sequence[Skill], context: CardContext) -> list[tuple[str, Skill]]:
@@ -118,7 +146,7 @@ def _shown_name(skill: Skill) -> str:
 
 def _line(heading: str, skill: Skill, shown: dict[str, str], context: CardContext) -> _Line:
     # A description may be very long; the slice is far more than is shown.
-    text = "" if context.names_only else visible(skill.description[: 4 * _MAX_DESCRIPTION])
+    text = "" if context.names_only else visible(skill.description[: 4 * MAX_DESCRIPTION])
     return _Line(heading, skill, shown[skill.directory], text)
 
 
@@ -126,7 +154,7 @@ def _fit_descriptions(lines: Sequence[_Line], room: int, context: CardContext) -
     """Return as many of `lines` as fit, all truncated to one length, and their number."""
     render = _render_names if context.names_only else _render_list
     count = largest_fitting(len(lines), lambda count: _size(render(lines[:count], _MIN_DESCRIPTION)) <= room) or 0
-    length = largest_fitting(_MAX_DESCRIPTION, lambda length: _size(render(lines[:count], length)) <= room)
+    length = largest_fitting(MAX_DESCRIPTION, lambda length: _size(render(lines[:count], length)) <= room)
     return render(lines[:count], length or 0), count
 
 
@@ -155,19 +183,26 @@ def _domain_map(skills: Sequence[Skill], room: int, shown: dict[str, str], conte
     heading = f"\n{DOMAINS}"
     domains = group_by_domain(skills)
 
-    def line(domain: Domain, count: int) -> str:
-        examples = pick_examples(domain.skills, count, context.day, used=context.used_skills)
-        names = ", ".join(shown[skill.directory] for skill in examples)
-        return f"\n- {_domain_name(domain)} ({len(domain.skills):,}): {names}"
+    most = _MAX_EXAMPLES if len(domains) * _MIN_LINE <= room else 1
+    examples = [pick_examples(domain.skills, most, context.day, used=context.used_skills) for domain in domains]
 
-    lines: list[str] = []
-    for count in _EXAMPLE_COUNTS:
-        if count > 1 and len(domains) * _MIN_LINE > room:
-            continue
-        lines = [line(domain, count) for domain in domains]
-        if _size(heading) + sum(map(_size, lines)) <= room:
-            return heading + "".join(lines)
+    def lines_with(count: int) -> list[str]:
+        """Return the lines with `count` examples in all, as many for each domain, or one more for the first ones."""
+        each, more = divmod(count, len(domains))
+        return [
+            f"\n- {_domain_name(domain)} ({len(domain.skills):,}): "
+            + ", ".join(shown[skill.directory] for skill in examples[number][: each + (number < more)])
+            for number, domain in enumerate(domains)
+        ]
 
+    def fits(more: int) -> bool:
+        return _size(heading) + sum(map(_size, lines_with(len(domains) + more))) <= room
+
+    more = largest_fitting((most - 1) * len(domains), fits)
+    if more is not None:
+        return heading + "".join(lines_with(len(domains) + more))
+
+    lines = lines_with(len(domains))
     order = rotate(range(len(domains)), context.day)
 
     def render(kept: int) -> str:

@@ -1,7 +1,8 @@
 """The catalogue of all skills within a budget: one value, several text formats. Pure.
 
-1. Descriptions are shortened, all to one length, before any skill is left out.
-2. Skills are omitted starting with the least important, and the number omitted is shown.
+1. Descriptions are shortened first, all to one length, but to no fewer than about 60 characters: a name without a
+   description does not say when to use the skill.
+2. Then skills are omitted, starting with the least important, and the number omitted is shown.
 3. The same skills and the same budget give the same bytes.
 """
 
@@ -20,6 +21,11 @@ from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 CatalogueScope = Literal["repo", "user"]
 
 NO_SKILLS = "(no skills available)"
+
+MIN_DESCRIPTION = 60
+"""To how many characters a description is shortened at most while there is another skill that can be left out."""
+# One character and an ellipsis: what is left of a description is never nothing.
+_SHORTEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +191,8 @@ def fit(
     safe = [replace(entry, name=shown_name(entry.name), description=visible(entry.description)) for entry in entries]
     # The sort is stable: of equally important entries the earlier ones are kept.
     order = sorted(range(len(safe)), key=lambda index: safe[index].importance)
-    max_count = _upper_bound((safe[index].name for index in order), budget)
+    most = _upper_bound((safe[index] for index in order), budget)
+    longest = max((len(safe[index].description) for index in order[:most]), default=0)
 
     def rendered(count: int, length: int) -> Rendered:
         kept = [_shortened(safe[index], length) for index in sorted(order[:count])]
@@ -198,33 +205,45 @@ def fit(
         )
         return Rendered(render(catalogue), catalogue)
 
-    longest = max((len(safe[index].description) for index in order[:max_count]), default=0)
-    # Full descriptions first, then the greatest length that fits; only then are skills left out.
-    length = largest_fitting(longest, lambda length: budget.holds(rendered(max_count, length).text))
+    def fits(count: int, length: int) -> bool:
+        # Whole descriptions may fit where shorter ones do not: these need a note.
+        return budget.holds(rendered(count, length).text) or budget.holds(rendered(count, longest).text)
+
+    def longest_fitting(count: int, shortest: int) -> int | None:
+        """Return the greatest length of descriptions at which `count` entries fit, or None."""
+        more = largest_fitting(max(0, longest - shortest), lambda more: fits(count, shortest + more))
+        return None if more is None else shortest + more
+
+    count = largest_fitting(most, lambda count: fits(count, MIN_DESCRIPTION)) or 0
+    length = longest_fitting(count, MIN_DESCRIPTION) if count else None
+    if length is None and most:
+        # Not one skill fits with that many characters: a shorter description is better than no skill.
+        count, length = 1, longest_fitting(1, _SHORTEST)
     if length is not None:
-        return rendered(max_count, length)
-    count = largest_fitting(max_count, lambda count: budget.holds(rendered(count, 0).text))
-    if count is None:
-        return Rendered("", replace(rendered(0, 0).catalogue, left_out=len(safe)))
-    return rendered(count, 0)
+        return rendered(count, length)
+    nothing = rendered(0, 0)
+    return nothing if budget.holds(nothing.text) else replace(nothing, text="")
 
 
-def _upper_bound(names: Iterable[str], budget: Budget) -> int:
-    """Return how many of the names could fit at most, so that of 100,000 far too many need not be rendered."""
+def _upper_bound(entries: Iterable[CatalogueEntry], budget: Budget) -> int:
+    """Return how many of the entries could fit at most, so that of 100,000 far too many need not be rendered."""
     count = size = 0
-    for name in names:
-        size += len(name.encode("utf-8", "replace")) + 1
+    for entry in entries:
+        shown = f"{entry.name}{shortened(entry.description, MIN_DESCRIPTION)}"
+        size += len(shown.encode("utf-8", "replace")) + 1
         # A token is at most four characters, and a character at most four bytes.
         exceeded = (budget.max_bytes is not None and size > budget.max_bytes) or (
             budget.max_tokens is not None and size > budget.max_tokens * 16
         )
-        if exceeded or count == budget.max_entries:
+        # The first may be shortened further.
+        if (exceeded and count) or count == budget.max_entries:
             break
         count += 1
     return count
 
 
 def _shortened(entry: CatalogueEntry, length: int) -> tuple[CatalogueEntry, bool]:
+    """Return the entry with at most `length` characters of description, and whether it was cut."""
     if len(entry.description) <= length:
         return entry, False
     return replace(entry, description=shortened(entry.description, length)), True

@@ -3,6 +3,7 @@
 candidate    a row that a search may return, before it is scored
 features     the terms, phrases and lengths of a skill, as stored in its row
 filter       narrowing a search by category and tags
+identity     whose an index is: the state file and the table of a database and an embedder
 indexer      the one writer: lock, changed rows, embeddings, commit
 lance        LanceDB, reading: one finished version of the table
 lance_store  LanceDB, writing: new versions of the table

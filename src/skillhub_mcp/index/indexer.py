@@ -20,19 +20,24 @@ from typing import Any
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, SkillUnreadable
+from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.rows import IndexRow
 from skillhub_mcp.index.state import (
+    FIRST_TABLE,
     NO_EMBEDDING,
+    STATE_FORMAT,
     IndexState,
+    PublishedTable,
     RootState,
     StateStamp,
+    TableVersion,
     load_state,
     root_digest,
     save_state,
-    state_path,
+    state_stamp,
 )
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.model import Skill
@@ -44,6 +49,7 @@ log = logging.getLogger(__name__)
 LOCK_FILE = "index.lock"
 _EMBEDDED_AT_ONCE = 256
 _LOCK_STEP_SECONDS = 0.2
+_UNUSED_SECONDS = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class SyncReport:
 class _Written:
     """A table version that is ready to be published. `touched` are the rows changed or removed since the last one."""
 
+    table: str
     version: int
     embedding: str
     without_vectors: frozenset[str]
@@ -104,7 +111,7 @@ class Indexer:
         self._lock_timeout = lock_timeout
         self._embedder_breaker = CircuitBreaker(cooldown_seconds)
         self._progress = progress
-        self._store = LanceStore(db_path)
+        self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
         self._memory_state: IndexState | None = None
         self._cancelled = threading.Event()
 
@@ -117,15 +124,53 @@ class Indexer:
     def _own_embedding(self) -> str:
         return NO_EMBEDDING if self._embedder is None else self._embedder.identity
 
+    @property
+    def identity(self) -> IndexIdentity:
+        """Whose the index is: its database, and its embedder. A link in the path may point elsewhere the next time."""
+        return IndexIdentity.of(self.db_path, self._own_embedding)
+
     def state(self) -> IndexState | None:
-        """Return the published state, or None. Loads no database."""
-        return self._memory_state if self._in_memory else load_state(state_path(self.db_path))
+        """Return the published state, or None: also where a newer version of SkillHub wrote it. Loads no database."""
+        if self._in_memory:
+            return self._memory_state
+        files = self.identity.find()
+        state = None if files is None else load_state(files.state_path)
+        return None if state is None or state.schema > SCHEMA_VERSION else state
+
+    def refusal(self) -> IndexUnavailable | None:
+        """Return why the index is neither read nor written: a newer version of SkillHub wrote it."""
+        found = None if self._in_memory else self.identity.newer()
+        if found is None:
+            return None
+        newer = f"format {found.format}" if found.format > STATE_FORMAT else f"schema {found.schema}"
+        known = STATE_FORMAT if found.format > STATE_FORMAT else SCHEMA_VERSION
+        return IndexUnavailable(
+            f"The index at {self.db_path} was written by a newer SkillHub ({newer}; this one reads up to {known})",
+            hint="update skillhub, or set DB_PATH to another path; the newer index is left as it is",
+        )
+
+    def state_stamp(self) -> StateStamp | None:
+        """Return the stamp of this index's state file, or None if it has none. Parses nothing but its head."""
+        files = None if self._in_memory else self.identity.find()
+        return None if files is None else state_stamp(files.state_path)
+
+    def stand_in(self) -> IndexState | None:
+        """Return the state of an index of the same database for another embedder that covers the same roots, or None.
+
+        Opened without its vectors, it answers by text until this index is there. Loads no database.
+        """
+        for path, head in () if self._in_memory else self.identity.others():
+            state = load_state(path) if head.schema == SCHEMA_VERSION else None
+            if state is not None and all(root in state.roots for root in self._roots):
+                return state
+        return None
 
     def reason_to_sync(self, state: IndexState | None, scan: Scan) -> str | None:
         """Return why the published index must be synced with `scan`, or None if it is in sync."""
         if state is None:
-            return "there is no index yet"
-        if not self._store.exists:
+            other = None if self._in_memory else next(self.identity.others(), None)
+            return "there is no index yet" if other is None else f"there is no index for {self.identity.embedder} yet"
+        if not self._store_of(state.table.name).exists:
             return "the database is missing"
         if state.schema != SCHEMA_VERSION:
             return f"the index has schema {state.schema}, this version writes {SCHEMA_VERSION}"
@@ -141,7 +186,10 @@ class Indexer:
     def open(self, state: IndexState) -> LanceIndex:
         """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""
         own = self._embedder is not None and state.embedding == self._embedder.identity
-        return self._store.open(state.table_version, with_vectors=own)
+        store = self._store_of(state.table.name)
+        index = store.open(state.table_version, created_as=state.table.id, with_vectors=own)
+        store.mark_used()
+        return index
 
     def sync(
         self,
@@ -149,19 +197,17 @@ class Indexer:
         *,
         force_reason: str | None = None,
         rebuild: bool = False,
-        failed_version: int | None = None,
+        failed: TableVersion | None = None,
     ) -> tuple[Scan, Published]:
         """Sync the index with the files, and return it with the scan that it now holds.
 
         `take_scan` returns a scan, given the scan cache of the published state. It is called under the lock, so that
         the scan is what is published. With a `force_reason` every row is compared, even where nothing seems to have
-        changed. `rebuild` rewrites the table; so does a `failed_version` that is still the published one. Raises
+        changed. `rebuild` rewrites the table; so does a `failed` version that is still the published one. Raises
         IndexUnavailable, naming the path, when the database cannot be locked or written.
         """
         if self._in_memory:
-            return self._sync_locked(
-                take_scan, force_reason=force_reason, rebuild=rebuild, failed_version=failed_version
-            )
+            return self._sync_locked(take_scan, force_reason=force_reason, rebuild=rebuild, failed=failed)
         from filelock import FileLock
 
         try:
@@ -170,9 +216,7 @@ class Indexer:
             lock = FileLock(self._lock_path)
             self._acquire(lock)
             try:
-                return self._sync_locked(
-                    take_scan, force_reason=force_reason, rebuild=rebuild, failed_version=failed_version
-                )
+                return self._sync_locked(take_scan, force_reason=force_reason, rebuild=rebuild, failed=failed)
             finally:
                 lock.release()
         except OSError as error:
@@ -230,7 +274,7 @@ class Indexer:
 
     @property
     def _lock_path(self) -> str:
-        return os.path.join(os.path.dirname(os.path.abspath(self.db_path)), LOCK_FILE)
+        return os.path.join(self.identity.directory, LOCK_FILE)
 
     @property
     def _in_memory(self) -> bool:
@@ -242,13 +286,16 @@ class Indexer:
         *,
         force_reason: str | None,
         rebuild: bool,
-        failed_version: int | None,
+        failed: TableVersion | None,
     ) -> tuple[Scan, Published]:
+        refusal = self.refusal()
+        if refusal is not None:
+            raise refusal
         # Loaded here, under the lock: another process may have published while this one waited.
         state = self.state()
         scan = take_scan({} if state is None else state.memory_of(self._roots))
         reason = force_reason or self.reason_to_sync(state, scan)
-        if failed_version is not None and state is not None and state.table_version == failed_version:
+        if failed is not None and state is not None and state.published == failed:
             reason, rebuild = "the index cannot be read", True
         if reason is None and state is not None:
             try:
@@ -271,18 +318,38 @@ class Indexer:
                     written = self._update(base, skills, reason, {NO_EMBEDDING}, failure)
                 written = written or self._rebuild(skills, vectors, reason, failure, published)
             kept = None if written.report.rebuilt else base
+            own = self._embedder is not None and written.embedding == self._embedder.identity
+            index = self._store_of(written.table).open(written.version, with_vectors=own)
+            identity = self.identity
             state = IndexState(
+                database=identity.database_name,
+                embedder=identity.embedder,
                 schema=SCHEMA_VERSION,
                 embedding=written.embedding,
+                table=PublishedTable(written.table, index.table_id),
                 table_version=written.version,
                 roots=self._merged(kept, scan.memory, written),
             )
-            index = self.open(state)
             stamp = self._save(state)
         except IndexDamaged as error:
             self._check_cancelled()
             raise self._unwritable(str(error)) from error
+        self._remove_unused()
         return Published(index, state, written.report, stamp)
+
+    def _remove_unused(self) -> None:
+        """Remove the database's indexes for other embedders that nobody has opened for a month."""
+        for path, head in () if self._in_memory else list(self.identity.others()):
+            store = LanceStore(self.db_path, head.table)
+            try:
+                used = max(os.stat(path).st_mtime, store.used_at())
+                if time.time() - used < _UNUSED_SECONDS:
+                    continue
+                log.info("The index for %s at %s was last used a month ago; it is removed", head.embedder, self.db_path)
+                os.unlink(path)
+                store.discard()
+            except (OSError, IndexDamaged) as error:
+                log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
 
     def _update(
         self,
@@ -299,7 +366,7 @@ class Indexer:
         if base is None or base.schema != SCHEMA_VERSION or base.embedding not in accepted:
             return None
         try:
-            index = self._store.open(base.table_version)
+            index = self._store_of(base.table.name).open(base.table_version, created_as=base.table.id)
             if index.dimension is None and base.embedding != NO_EMBEDDING and skills:
                 # It was written when there was no skill to embed.
                 return None
@@ -331,9 +398,11 @@ class Indexer:
         version = index.version
         if changed or removed:
             rows = self._rows(changed, vectors, vectors_wanted=index.dimension is not None)
-            version = self._store.update(rows, removed=removed, dimension=index.dimension, published=version)
+            store = self._store_of(base.table.name)
+            version = store.update(rows, removed=removed, dimension=index.dimension, published=version)
         paths = frozenset(skill.directory for skill in changed)
         return _Written(
+            table=base.table.name,
             version=version,
             embedding=base.embedding,
             without_vectors=frozenset() if index.dimension is None else paths - vectors.keys(),
@@ -351,21 +420,23 @@ class Indexer:
     ) -> _Written:
         dimension = len(next(iter(vectors.values()))) if vectors else None
         now = None if published is None else published.table_version
-        is_first = not self._store.occupied
+        store = self._store_of(FIRST_TABLE if self._in_memory else self.identity.claim().table)
+        is_first = not store.occupied
         try:
-            version = self._store.rebuild(self._rows(skills, vectors), dimension=dimension, published=now)
+            version = store.rebuild(self._rows(skills, vectors), dimension=dimension, published=now)
         except IndexDamaged as error:
             self._check_cancelled()
             if published is not None and self._is_readable(published):
                 raise
             if is_first:
                 # Nothing was there that could be damaged: what it left is removed, and the cause is told as it is.
-                self._store.discard()
+                store.discard()
                 raise
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
-            self._store.discard()
-            version = self._store.rebuild(self._rows(skills, vectors), dimension=dimension)
+            store.discard()
+            version = store.rebuild(self._rows(skills, vectors), dimension=dimension)
         return _Written(
+            table=store.table,
             version=version,
             embedding=self._own_embedding if vectors or not skills else NO_EMBEDDING,
             without_vectors=frozenset(),
@@ -376,7 +447,7 @@ class Indexer:
     def _is_readable(self, published: IndexState) -> bool:
         """Whether the published version can be read: then it is not removed for one that may never be written."""
         try:
-            self._store.open(published.table_version).stored()
+            self._store_of(published.table.name).open(published.table_version, created_as=published.table.id).stored()
         except IndexDamaged:
             return False
         return True
@@ -456,7 +527,12 @@ class Indexer:
         if self._in_memory:
             self._memory_state = state
             return None
-        return save_state(state_path(self.db_path), state)
+        return save_state(self.identity.claim().state_path, state)
+
+    def _store_of(self, table: str) -> LanceStore:
+        if self._store.table != table:
+            self._store = LanceStore(self.db_path, table)
+        return self._store
 
     def _unwritable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(

@@ -27,12 +27,13 @@ from skillhub_mcp.index.postings import Postings
 from skillhub_mcp.index.rows import StoredRow, StoredVector
 from skillhub_mcp.index.statistics import Statistics
 
-TABLE = "skills"
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
 TERMS = "terms"
 # A library of up to this many skills is held in memory and searched there by text: about 4 KB a skill and its row.
 HELD_ROWS = 5_000
 COUNTED_COLUMNS = ["features", "name", "description", "tags"]
+# In the metadata of a table's schema: the random id that the table got when it was created.
+TABLE_ID = b"skillhub.table_id"
 PATHS_PER_STATEMENT = 500
 LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 
@@ -72,6 +73,7 @@ class LanceIndex:
         self._table = table
         self._held_rows = held_rows
         self.version = int(table.version)
+        self.table_id = table_id(table)
         usable = with_vectors and "vector" in table.schema.names
         self.dimension = table.schema.field("vector").type.list_size if usable else None
         self.statistics = statistics
@@ -296,6 +298,11 @@ def _cosines(vectors: Sequence[Any], vector: Vector) -> list[float | None]:
         return [None] * len(vectors)
     cosines = iter((np.stack(present) @ np.array(vector, dtype=np.float32)).tolist())
     return [None if own is None else next(cosines) for own in vectors]
+
+
+def table_id(table: Any) -> str:
+    """Return the id of a table, "" for one that was created before tables had one."""
+    return bytes((table.schema.metadata or {}).get(TABLE_ID, b"")).decode()
 
 
 def chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:

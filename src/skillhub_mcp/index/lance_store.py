@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import itertools
 import json
 import os
 import re
+import secrets
 import shutil
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,32 +26,37 @@ from skillhub_mcp.index.lance import (
     HELD_ROWS,
     LANCE_FAILURES,
     PATHS_PER_STATEMENT,
-    TABLE,
+    TABLE_ID,
     TERMS,
     TEXT_FIELDS,
+    IndexDamaged,
     LanceIndex,
     chunks,
     damaged,
+    table_id,
 )
 from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
 
 SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
 
 _BATCH_ROWS = 1_000
+_ID_BYTES = 8
+_NOTED_SECONDS = 24 * 3600
 # Rows that are not in the full-text index yet are found by a scan: cheap for a few, so merging waits for more.
 _MERGE_AFTER_ROWS = 200
 _CLEAN_AFTER_VERSIONS = 50
 _KEPT_VERSIONS = dt.timedelta(minutes=10)
-_STATISTICS_FILE = re.compile(r"statistics-(\d+)\.npz")
 
 
 class LanceStore:
-    """The database: opens complete versions, and writes new ones for a caller that holds the writer's lock."""
+    """One table of a database: opens complete versions, and writes new ones for a caller with the writer's lock."""
 
-    def __init__(self, db_path: str, *, held_rows: int = HELD_ROWS) -> None:
+    def __init__(self, db_path: str, table: str = FIRST_TABLE, *, held_rows: int = HELD_ROWS) -> None:
         self.db_path = db_path
+        self.table = table
         self._held_rows = held_rows
         self._connection: Any = None
         self._in_memory: dict[int, Statistics] = {}
@@ -65,11 +73,16 @@ class LanceStore:
         """Whether anything is where the table's directory is to be, even what is none."""
         return self.exists if self.db_path == IN_MEMORY else os.path.lexists(self._table_directory)
 
-    def open(self, version: int, *, with_vectors: bool = True) -> LanceIndex:
-        """Open a version of the table, with its vectors or without. Raises IndexDamaged."""
+    def open(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> LanceIndex:
+        """Open a version of the table, with its vectors or without. Raises IndexDamaged.
+
+        It also raises where the table was not `created_as` that id: then another took its name.
+        """
         try:
-            table = self._connect().open_table(TABLE)
+            table = self._connect().open_table(self.table)
             table.checkout(version)
+            if created_as is not None and table_id(table) != created_as:
+                raise IndexDamaged("it is not the table that the index state names")
             return LanceIndex(table, self._statistics(table), with_vectors=with_vectors, held_rows=self._held_rows)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
@@ -79,12 +92,12 @@ class LanceStore:
 
         The version `published` stays readable until the new one is published.
         """
-        schema = _schema(dimension)
+        schema = _schema(dimension, secrets.token_hex(_ID_BYTES))
         try:
             builder = StatisticsBuilder()
             table = self._overwrite(schema, _counting(rows, builder))
             self._optimize(table, published, many_rows=True)
-            return self._store_statistics(int(table.version), builder.build(), published)
+            return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
@@ -95,8 +108,19 @@ class LanceStore:
                 shutil.rmtree(self._table_directory)
             elif os.path.lexists(self._table_directory):
                 os.unlink(self._table_directory)
+            self._remove_statistics()
         except OSError as error:
             raise damaged(error) from error
+
+    def mark_used(self) -> None:
+        """Note that the table is in use, at most once a day. A database that cannot be written has no notes."""
+        with contextlib.suppress(OSError):
+            if self.db_path != IN_MEMORY and time.time() - self.used_at() > _NOTED_SECONDS:
+                os.utime(self._table_directory)
+
+    def used_at(self) -> float:
+        """Return when the table was last noted to be in use, in seconds since the epoch. Raises OSError."""
+        return os.stat(self._table_directory).st_mtime
 
     def update(
         self, rows: Iterable[IndexRow], *, removed: Collection[str], dimension: int | None, published: int
@@ -107,14 +131,14 @@ class LanceStore:
         """
         import pyarrow as pa
 
-        schema = _schema(dimension)
         try:
-            table = self._connect().open_table(TABLE)
+            table = self._connect().open_table(self.table)
             if int(table.version) != published:
                 table.checkout(published)
                 table.restore()
-            before = self._connect().open_table(TABLE)
+            before = self._connect().open_table(self.table)
             before.checkout(published)
+            schema = _schema(dimension, table_id(before))
             statistics = self._statistics(before)
             builder = StatisticsBuilder.from_statistics(statistics)
             written: list[str] = []
@@ -128,7 +152,7 @@ class LanceStore:
             for features, words in LanceIndex(before, statistics).features({*written, *removed}).values():
                 builder.add(features, words, times=-1)
             self._optimize(table, published)
-            return self._store_statistics(int(table.version), builder.build(), published)
+            return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
@@ -143,7 +167,7 @@ class LanceStore:
 
     @property
     def _table_directory(self) -> str:
-        return os.path.join(self.db_path, f"{TABLE}.lance")
+        return os.path.join(self.db_path, f"{self.table}.lance")
 
     def _statistics(self, table: Any) -> Statistics:
         """Return the statistics of a version of the table; if their file is lost, they are computed again."""
@@ -151,7 +175,7 @@ class LanceStore:
         if version in self._in_memory:
             return self._in_memory[version]
         try:
-            return load_statistics(self._statistics_path(version))
+            return load_statistics(self._statistics_path(version), table_id(table))
         except (OSError, ValueError):
             builder = StatisticsBuilder()
             for batch in table.search().select(COUNTED_COLUMNS).limit(None).to_batches():
@@ -159,20 +183,25 @@ class LanceStore:
                     builder.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
             return builder.build()
 
-    def _store_statistics(self, version: int, statistics: Statistics, published: int | None) -> int:
+    def _store_statistics(self, table: Any, statistics: Statistics, published: int | None) -> int:
         """Save the statistics of a new version beside the table, and delete those of versions no longer read."""
+        version = int(table.version)
         if self.db_path == IN_MEMORY:
             self._in_memory = {version: statistics}
             return version
-        save_statistics(self._statistics_path(version), statistics)
-        for name in os.listdir(self.db_path):
-            found = _STATISTICS_FILE.fullmatch(name)
-            if found and int(found[1]) not in (version, published):
-                os.unlink(os.path.join(self.db_path, name))
+        save_statistics(self._statistics_path(version), statistics, table_id(table))
+        self._remove_statistics(version, published)
         return version
 
+    def _remove_statistics(self, *kept: int | None) -> None:
+        for name in os.listdir(self.db_path):
+            # Before tables had ids, a database had one table, and its statistics no name of a table.
+            found = re.fullmatch(rf"statistics-(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}(\d+)\.npz", name)
+            if found and int(found[1]) not in kept:
+                os.unlink(os.path.join(self.db_path, name))
+
     def _statistics_path(self, version: int) -> str:
-        return os.path.join(self.db_path, f"statistics-{version}.npz")
+        return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
 
     def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
@@ -180,7 +209,7 @@ class LanceStore:
         batches = _batches(rows, schema)
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
-        table = self._connect().create_table(TABLE, data=data, schema=schema, mode="overwrite")
+        table = self._connect().create_table(self.table, data=data, schema=schema, mode="overwrite")
         for field in TEXT_FIELDS:
             # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese
             # and Korean.
@@ -216,8 +245,8 @@ class LanceStore:
         table.optimize(cleanup_older_than=newest - versions.get(published, newest) + _KEPT_VERSIONS)
 
 
-def _schema(dimension: int | None) -> Any:
-    """Return the schema of the table. `dimension` is the length of the vectors, None for a table without them."""
+def _schema(dimension: int | None, created_as: str) -> Any:
+    """Return the schema of a table. `dimension` is the length of the vectors, None for a table without them."""
     import pyarrow as pa
 
     text = pa.string()
@@ -237,7 +266,7 @@ def _schema(dimension: int | None) -> Any:
     ]
     if dimension is not None:
         fields += [pa.field("embedded_text", text), pa.field("vector", pa.list_(pa.float32(), dimension))]
-    return pa.schema(fields)
+    return pa.schema(fields, metadata={TABLE_ID: created_as.encode()})
 
 
 def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:

@@ -282,9 +282,9 @@ class LiveIndex:
             self._condition.notify_all()
         self.progress.finish()
 
-    def _publish_snapshot(self, snapshot: Snapshot) -> None:
+    def _publish_snapshot(self, snapshot: Snapshot, index: LanceIndex | None) -> None:
         with self._condition:
-            self._view = View(snapshot, None) if self._view is None else replace(self._view, snapshot=snapshot)
+            self._view = View(snapshot, index) if self._view is None else replace(self._view, snapshot=snapshot)
             self._condition.notify_all()
 
 

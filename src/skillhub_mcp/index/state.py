@@ -1,8 +1,9 @@
 """The index state file, `index_state.json`: which table version is published, and what was read from each SKILL.md.
 
 The file is the commit point of indexing: it names the table version that readers may open, and it is replaced
-atomically after that version is complete. It stores mtime, size, content hash and parsed fields of each SKILL.md, so
-that finding "nothing changed" opens no file and loads no database.
+atomically after that version is complete. It says whose it is: which database and table, and for which embedder. It
+stores mtime, size, content hash and parsed fields of each SKILL.md, so that finding "nothing changed" opens no file and
+loads no database.
 """
 
 from __future__ import annotations
@@ -12,18 +13,29 @@ import gc
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
 
-STATE_FORMAT = 3
+STATE_FORMAT = 4
+# The first format that says whose a state is. Those of the format before are adopted, not rebuilt.
+NAMED_SINCE = 4
 STATE_FILE = "index_state.json"
+FIRST_TABLE = "skills"
 NO_EMBEDDING = "none"
+
+# Whose a state is comes first in the file, so that nobody parses all of it to find that it is another's.
+_HEAD_BYTES = 4_096
+_END_OF_HEAD = re.compile(r',\s*"roots"\s*:')
+
+_UNUSABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_FORMAT = re.compile(r'"format":\s*(\d{1,9})\b')
 
 # Identifies a state file: inode, mtime and size.
 StateStamp = tuple[int, int, int]
@@ -43,13 +55,40 @@ class RootState:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexState:
-    """One published index: its schema, the identity of its embeddings, its table version, and the roots it covers."""
+class PublishedTable:
+    """A table of a database: its name there, and the random id that it got when it was created ("" before format 4)."""
 
+    name: str
+    id: str
+
+
+class TableVersion(NamedTuple):
+    """A version of a table, by the id that the table was created with."""
+
+    table_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """One published index: whose it is, its schema, its table and version, and the roots it covers.
+
+    `database` is the name of the database in its directory. `embedder` is the identity of the embedder that the index
+    is for, `embedding` that of the vectors it holds: none while the embedder has not answered yet.
+    """
+
+    database: str
+    embedder: str
     schema: int
     embedding: str
+    table: PublishedTable
     table_version: int
     roots: Mapping[str, RootState]
+
+    @property
+    def published(self) -> TableVersion:
+        """The version that readers may open."""
+        return TableVersion(self.table.id, self.table_version)
 
     def memory_of(self, roots: Iterable[str]) -> ScanCache:
         """Return the scan cache of `roots`; for a directory below two of them, the entry of the first."""
@@ -64,9 +103,42 @@ class IndexState:
         return self.memory_of(self.roots)
 
 
+@dataclass(frozen=True, slots=True)
+class StateHead:
+    """Whose a state file is, and what it takes to read it. A newer format may hide all but its number."""
+
+    format: int
+    schema: int = 0
+    database: str = ""
+    embedder: str = ""
+    table: str = ""
+
+
 def state_path(db_path: str) -> str:
-    """Return the path of the state file of the database at `db_path`."""
-    return os.path.join(os.path.dirname(os.path.abspath(db_path)), STATE_FILE)
+    """Return the path of the state file of the first index in the directory of `db_path`."""
+    return os.path.join(os.path.dirname(os.path.realpath(db_path)), STATE_FILE)
+
+
+def read_state_head(path: str) -> StateHead | None:
+    """Return the head of the state file at `path`, or None if there is no state file. Reads a few kilobytes."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            start = file.read(_HEAD_BYTES)
+    except OSError:
+        return None
+    end = _END_OF_HEAD.search(start)
+    try:
+        written = json.loads(start if end is None else start[: end.start()] + "}")
+        return StateHead(
+            int(written["format"]),
+            int(written["schema"]),
+            str(written.get("database", "")),
+            str(written["embedder"] if "embedder" in written else written["embedding"]),
+            str(written.get("table", FIRST_TABLE)),
+        )
+    except _UNUSABLE:
+        number = _FORMAT.search(start)
+        return None if number is None else StateHead(int(number[1]))
 
 
 def state_stamp(path: str) -> StateStamp | None:
@@ -82,7 +154,7 @@ def load_state(path: str) -> IndexState | None:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file, _garbage_collection_off():
             return _from_json(json.load(file))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+    except (OSError, *_UNUSABLE):
         # A missing, truncated or foreign file means the same: no state. A rebuild loses nothing.
         return None
 
@@ -126,7 +198,11 @@ def _to_json(state: IndexState) -> dict[str, Any]:
     return {
         "format": STATE_FORMAT,
         "schema": state.schema,
+        "database": state.database,
+        "embedder": state.embedder,
         "embedding": state.embedding,
+        "table": state.table.name,
+        "table_id": state.table.id,
         "table_version": state.table_version,
         "roots": {
             root: {
@@ -177,11 +253,15 @@ def _skill_to_json(skill: Skill) -> dict[str, Any]:
 
 
 def _from_json(written: Any) -> IndexState | None:
-    if written["format"] != STATE_FORMAT:
+    if written["format"] not in (NAMED_SINCE - 1, STATE_FORMAT):
         return None
+    named = written["format"] >= NAMED_SINCE
     return IndexState(
+        database=str(written["database"]) if named else "",
+        embedder=str(written["embedder" if named else "embedding"]),
         schema=int(written["schema"]),
         embedding=str(written["embedding"]),
+        table=_table_from_json(written) if named else PublishedTable(FIRST_TABLE, ""),
         table_version=int(written["table_version"]),
         roots={
             root: RootState(
@@ -192,6 +272,13 @@ def _from_json(written: Any) -> IndexState | None:
             for root, own in written["roots"].items()
         },
     )
+
+
+def _table_from_json(written: Any) -> PublishedTable:
+    table = PublishedTable(written["table"], written["table_id"])
+    if not (table.name.__class__ is table.id.__class__ is str):
+        raise TypeError(table)
+    return table
 
 
 def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> CachedSkillFile:

@@ -126,7 +126,7 @@ class StatisticsBuilder:
         self._pending = []
 
 
-def save_statistics(path: str, statistics: Statistics) -> None:
+def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
     """Replace the file at `path` atomically; the caller holds the writer's lock. Raises OSError."""
     import numpy as np
 
@@ -134,6 +134,7 @@ def save_statistics(path: str, statistics: Statistics) -> None:
     written = io.BytesIO()
     np.savez(
         written,
+        table=np.array(table_id),
         skills=np.array(statistics.skills),
         lengths=statistics.lengths,
         hashes=statistics.hashes,
@@ -144,12 +145,14 @@ def save_statistics(path: str, statistics: Statistics) -> None:
     atomic_write(path, written.getvalue(), locked=True)
 
 
-def load_statistics(path: str) -> Statistics:
-    """Return the statistics at `path`. Raises OSError or ValueError if there are no usable ones."""
+def load_statistics(path: str, table_id: str) -> Statistics:
+    """Return the statistics at `path`. Raises OSError or ValueError if there are no usable ones of that table."""
     import numpy as np
 
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            if str(stored["table"]) != table_id:
+                raise ValueError(f"{os.path.basename(path)} belongs to another table")
             text = stored["words"].tobytes().decode("utf-8", "surrogatepass")
             counts = stored["word_counts"].tolist()
             return Statistics(

@@ -11,7 +11,7 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SyncEvent, observe
 from skillhub_mcp.index.indexer import Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
-from skillhub_mcp.index.state import IndexState, StateStamp, state_path, state_stamp
+from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
@@ -67,10 +67,12 @@ class IndexSync:
         self._admission = admission
         self._observer = observer
         self._state: IndexState | None = None
+        # Where there is no state yet: that of another embedder's index of the same database.
+        self._stand_in: IndexState | None = None
         self._state_stamp: StateStamp | None = None
         # The scan cache since the state was published: files read since are not in it.
         self._seen: ScanCache | None = None
-        self._damaged_version: int | None = None
+        self._damaged: TableVersion | None = None
         self._last_read: ScanCache | None = None
         # How long the last scan took, without the writing that followed.
         self.scan_seconds = 0.0
@@ -93,9 +95,11 @@ class IndexSync:
         *,
         only: Sequence[str] | None = None,
         requested: bool = False,
-        on_snapshot: Callable[[Snapshot], None],
+        on_snapshot: Callable[[Snapshot, LanceIndex | None], None],
     ) -> View:
         """Return the view after one sync; `on_snapshot` receives the skills before the index is in sync with them.
+
+        With the first skills it receives an index of the same database for another embedder, where there is one.
 
         With `only`, a sequence of changed paths, nothing else is scanned. A `requested` sync scans even without
         `automatic`. Never raises IndexUnavailable: it becomes the view's `problem`.
@@ -105,7 +109,7 @@ class IndexSync:
             return self._open_published(before, reopened=reopened)
         reread = depth is not SyncDepth.CHANGES
         seen = self._scan(self._memory(), reread=reread, only=only)
-        on_snapshot(self._admitted(seen))
+        on_snapshot(self._admitted(seen), self._open_stand_in() if before is None else None)
         try:
             if depth is SyncDepth.REBUILD:
                 return self._write(seen, force_reason="requested", rebuild=True)
@@ -125,14 +129,14 @@ class IndexSync:
 
     def mark_damaged(self, index: LanceIndex) -> None:
         """Record that `index` cannot be read: the next sync replaces it, if it is still the published one."""
-        self._damaged_version = index.version
+        self._damaged = TableVersion(index.table_id, index.version)
 
     def cancel(self) -> None:
         """Abandon an index that is being written in another thread."""
         self._indexer.cancel()
 
     def _is_damaged(self, state: IndexState) -> bool:
-        return state.table_version == self._damaged_version
+        return state.published == self._damaged
 
     def _matches(self, view: View, seen: Scan) -> bool:
         """Whether the index holds exactly the skills of the scan."""
@@ -174,7 +178,7 @@ class IndexSync:
 
         with observe(self._observer, SyncEvent()) as sync:
             seen, published = self._indexer.sync(
-                take_scan, force_reason=force_reason, rebuild=rebuild, failed_version=self._damaged_version
+                take_scan, force_reason=force_reason, rebuild=rebuild, failed=self._damaged
             )
             if published.report is not None:
                 sync.written, sync.removed = published.report.written, published.report.removed
@@ -220,7 +224,10 @@ class IndexSync:
         except IndexDamaged as error:
             log.warning("The index at %s is damaged: %s", self._indexer.db_path, error)
             reason = "it is damaged"
-        problem = IndexUnavailable(
+        stand_in = self._open_stand_in()
+        if stand_in is not None:
+            return View(snapshot, stand_in)
+        problem = self._indexer.refusal() or IndexUnavailable(
             f"There is no usable index at {self._indexer.db_path} ({reason}), and automatic indexing is off",
             hint="run skillhub --reindex",
         )
@@ -229,7 +236,15 @@ class IndexSync:
     def _memory(self) -> ScanCache:
         if self._seen is not None:
             return self._seen
-        return {} if self._state is None else self._state.memory_of(root.path for root in self._roots)
+        state = self._state or self._stand_in
+        return {} if state is None else state.memory_of(root.path for root in self._roots)
+
+    def _open_stand_in(self) -> LanceIndex | None:
+        try:
+            return None if self._stand_in is None else self._indexer.open(self._stand_in)
+        except IndexDamaged as error:
+            log.debug("The index of another embedder cannot stand in: %s", error)
+            return None
 
     def _admitted(self, seen: Scan) -> Snapshot:
         """Return the skills of a scan that this server admits; the index holds all of them."""
@@ -258,7 +273,7 @@ class IndexSync:
 
     def _load_state(self) -> bool:
         """Reload the state if its file was replaced; return whether it was."""
-        stamp = state_stamp(state_path(self._indexer.db_path))
+        stamp = self._indexer.state_stamp()
         if stamp is not None and stamp == self._state_stamp:
             return False
         # Read after the stamp: if the file is replaced in between, the next sync finds another stamp.
@@ -267,5 +282,6 @@ class IndexSync:
 
     def _set_state(self, state: IndexState | None, stamp: StateStamp | None) -> None:
         self._state = state
+        self._stand_in = self._indexer.stand_in() if state is None else None
         self._state_stamp = stamp
         self._seen = None

@@ -10,6 +10,7 @@ from typing import Any
 
 import mcp_types
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, Said, caller, reached
 from tests.server.sessions import command, http_server, shell
@@ -149,15 +150,17 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
             first = await hub.call("skill_load", name="alpha")
             assert "The body of alpha." in first.text
             assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
-            # The answer holds for the session, where there is one, and for the skill's files with it.
+            # The answer holds for the session, and for the skill's files with it.
             await hub.call("skill_load", name="alpha", force=True)
             assert len(person.questions) == 1
-            if way != ("http", "auto"):
-                assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
-                assert len(person.questions) == 1
+            assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
+            assert len(person.questions) == 1
             # To run is another thing than to load.
-            assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code is None
-            assert person.questions[-1].startswith("The agent wants to run commands of the skill 'alpha'.")
+            for _ in range(2):
+                assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code is None
+                assert person.questions[1:] == [
+                    "The agent wants to run commands of the skill 'alpha'. Its description: 'Does alpha.'"
+                ]
             text = await hub.prompt("alpha")
             assert "The body of alpha." in text
 
@@ -277,6 +280,121 @@ def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
     assert asyncio.run(journey()).code is None
     assert person.offered == ["once", "no"]
     assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+
+
+@ways
+@pytest.mark.parametrize("first", ["load_skill", "Skill", "read_skill_file"])
+def test_of_a_skill_that_was_agreed_to_every_file_is_read_without_another_question(
+    way: tuple[str, str], first: str, environment: dict[str, str]
+) -> None:
+    rules(environment)
+    person = Person("once")
+    arguments = {
+        "load_skill": {"skill_name": "alpha"},
+        "Skill": {"skill": "alpha"},
+        "read_skill_file": {"skill_name": "alpha", "file_path": "a.txt"},
+    }
+
+    async def journey() -> None:
+        async with reached(way, environment, elicitation_callback=person) as hub:
+            said = [await hub.call(first, **arguments[first])]
+            question = person.questions[0]
+            if first == "read_skill_file":
+                # To read files is less than to load, so loading asks once more.
+                said.append(await hub.call("load_skill", skill_name="alpha"))
+            asked = len(person.questions)
+            files = ("a.txt", "SKILL.md", "a.txt")
+            said += [await hub.call("read_skill_file", skill_name="alpha", file_path=file) for file in files]
+            said += [await hub.call("load_skill", skill_name="alpha"), await hub.call("Skill", skill="alpha")]
+            assert {one.code for one in said} == {None}
+            assert len(person.questions) == asked == (2 if first == "read_skill_file" else 1)
+            # Only a client without a session is told of a handle, and only once.
+            told = [one for one in said if one.session is not None]
+            assert told == (said[:1] if way == ("http", "auto") else [])
+            assert {len(one.texts) for one in said[1:]} == {1}
+            # The agreement is about this skill.
+            await hub.call("load_skill", skill_name="beta")
+            assert len(person.questions) == asked + 1
+            assert person.questions[-1] != question
+
+    asyncio.run(journey())
+
+
+def test_without_an_agreement_no_answer_is_longer_for_a_handle(environment: dict[str, str]) -> None:
+    async def journey() -> None:
+        async with reached(("http", "auto"), {**environment, "SKILLHUB_PERMISSIONS": ""}) as hub:
+            said = [
+                await hub.call("load_skill", skill_name="alpha"),
+                await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt"),
+                await hub.call("Skill", skill="alpha"),
+            ]
+            assert {(len(one.texts), one.session) for one in said} == {(1, None)}
+
+    asyncio.run(journey())
+
+
+def question_of(result: Any) -> tuple[str, str]:
+    """The state and the message of a question that came in place of an answer."""
+    assert isinstance(result, mcp_types.InputRequiredResult), result
+    (asked,) = (result.input_requests or {}).values()
+    assert isinstance(asked, mcp_types.ElicitRequest)
+    return result.request_state or "", asked.params.message
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_reply_is_valid_for_its_own_question_alone(
+    transport: str, environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    rules(environment)
+    replies: Any = {
+        "skillhub-permission": mcp_types.ElicitResult(action="accept", content={"answer": "once"}),
+    }
+
+    async def journey() -> None:
+        async with reached((transport, "auto"), environment, elicitation_callback=Person(None)) as hub:
+
+            async def tell(tool: str, state: str | None, replies: Any = replies, **arguments: str) -> Any:
+                return await hub.client.session.call_tool(
+                    tool, arguments, input_responses=replies, request_state=state, allow_input_required=True
+                )
+
+            state, message = question_of(await tell("load_skill", None, None, skill_name="alpha"))
+            assert message.startswith("The agent wants to load the skill 'alpha'.")
+            # A reply without its question is none, though it has the form of one.
+            assert question_of(await tell("load_skill", None, skill_name="alpha"))[1] == message
+            for tool, arguments in (
+                ("load_skill", {"skill_name": "beta"}),
+                ("run_skill_command", {"skill_name": "alpha", "command": "ls"}),
+                ("read_skill_file", {"skill_name": "alpha", "file_path": "a.txt"}),
+            ):
+                with pytest.raises(MCPError, match="requestState"):
+                    await tell(tool, state, **arguments)
+                question_of(await tell(tool, None, None, **arguments))
+            # The same call is about another skill when another one has taken the name meanwhile.
+            project = Path(environment["SKILLHUB_CWD"])
+            (project / ".agents" / "skills" / "alpha").rename(project / "old")
+            write_skill("alpha", "Steals.", body="The body of the thief.", root=project / ".agent" / "skills")
+            assert (await hub.call("build_index")).code is None
+            assert "'Steals.'" in question_of(await tell("load_skill", state, skill_name="alpha"))[1]
+
+    asyncio.run(journey())
+
+
+@ways
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_declined_form_is_a_no_whatever_it_contains(
+    way: tuple[str, str], action: Any, environment: dict[str, str]
+) -> None:
+    rules(environment)
+
+    async def decline(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        return mcp_types.ElicitResult(action=action, content={"answer": "once"})
+
+    async def journey() -> None:
+        async with reached(way, environment, elicitation_callback=decline) as hub:
+            assert (await hub.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
+
+    asyncio.run(journey())
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

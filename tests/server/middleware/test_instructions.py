@@ -105,6 +105,41 @@ def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
     assert told({**environment, "SKILLHUB_CARD": "off"}) == "\n\n".join(rules)
 
 
+@ways
+def test_a_second_set_of_tools_costs_small_skills_no_description(
+    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    project = tmp_path / "repo"
+    (project / ".git").mkdir(parents=True)
+    descriptions = {f"skill-{number}": f"Does thing {number}. " + "Use when one is due. " * 6 for number in range(5)}
+    for name, description in descriptions.items():
+        write_skill(name, description, root=project / ".agents" / "skills")
+    environment = {**hub_environment, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
+    for sets in ("core", "core,context"):
+        text = told({**environment, "SKILLHUB_TOOLS": sets}, way)
+        assert [text.count(one.strip()) for one in descriptions.values()] == [1] * 5
+        assert len(text.encode()) <= 2_048
+    # What the list has no room for is in the card.
+    in_list = text.count("<name>")
+    assert 1 < in_list < 5
+    assert f"{MATCHING}\n- skill-{in_list}: Does thing {in_list}." in text
+
+
+def test_a_list_of_skills_gets_what_another_leaves_unused(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    project = tmp_path / "repo"
+    (project / ".git").mkdir(parents=True)
+    write_skill("repo-review", "Reviews changes.", root=project / ".agents" / "skills")
+    for number in range(30):
+        write_skill(f"skill-{number:02}", f"Does thing {number}. " + "Use when one is due. " * 4)
+    environment = {**hub_environment, "SKILLHUB_CWD": str(project), "SKILLHUB_TOOLS": "context,skill"}
+    for most in (2_048, 3_000):
+        text = told({**environment, "SKILLHUB_INSTRUCTIONS_MAX_BYTES": str(most)})
+        assert "<name>repo-review</name>" in text
+        assert most - 120 < len(text.encode()) <= most
+
+
 def test_without_the_search_tool_there_is_no_card(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("pdf-reader", "Reads PDF files.")
     assert "pdf-reader" not in told({**hub_environment, "SKILLHUB_TOOLS": "agents"})
@@ -239,17 +274,17 @@ def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
         return text.rpartition(": ")[2].split(", ")
 
     first = examples(today, hub_environment)
-    assert len(first) == 2
+    assert len(first) == 3
     assert examples(today, hub_environment) == first
     assert examples(today + timedelta(days=1), hub_environment) != first
 
     log = tmp_path / "usage.jsonl"
-    noted = [{"at": f"{today.isoformat()}T09:00:00+00:00", "process": 1, "act": "load", "skill": s} for s in names[2:]]
+    noted = [{"at": f"{today.isoformat()}T09:00:00+00:00", "process": 1, "act": "load", "skill": s} for s in names[3:]]
     log.write_text("".join(json.dumps(note) + "\n" for note in noted), encoding="utf-8")
     logged = {**hub_environment, "SKILLHUB_USAGE_LOG": str(log)}
     # What is loaded today changes nothing before tomorrow.
     assert examples(today, logged) == first
-    assert sorted(examples(today + timedelta(days=1), logged)) == names[:2]
+    assert sorted(examples(today + timedelta(days=1), logged)) == names[:3]
 
 
 def test_a_library_too_large_to_describe_is_a_map(hub_environment: Environment, write_skill: SkillWriter) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from starlette.testclient import TestClient
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
-from tests.server.connections import reached
+from tests.server.bearers import ACCEPT
+from tests.server.connections import listening, reached
 from tests.server.sessions import in_process
 
 from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -108,6 +111,43 @@ def test_a_session_argument_that_is_no_handle_is_refused(
         return [one.code for one in said]
 
     assert set(asyncio.run(go())) == {"INVALID_ARGUMENT"}
+
+
+def told(answer: httpx2.Response) -> str:
+    """The result of a raw call, as text of the stream's event or of the body."""
+    assert answer.status_code == 200, answer.text
+    return next(line for line in answer.text.splitlines() if '"result"' in line)
+
+
+def test_on_a_stateless_server_no_client_joins_a_session_by_choosing_its_id(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    project = tmp_path / "repo"
+    (project / ".git").mkdir(parents=True)
+    write_skill("alpha", body="The body of alpha.\n", root=project / ".agents" / "skills")
+    environment = {
+        **hub_environment,
+        "SKILLHUB_TOOLS": "context",
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_STATELESS": "1",
+    }
+    headers = {**ACCEPT, "mcp-protocol-version": "2025-11-25", "mcp-session-id": "chosen-by-the-client"}
+
+    def load(url: str, **arguments: str) -> str:
+        params = {"name": "skill_load", "arguments": {"name": "alpha", **arguments}}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return told(httpx2.post(url, json=call, headers=headers, timeout=30))
+
+    with listening(environment) as url:
+        first, other = load(url), load(url)
+        assert "The body of alpha." in first
+        # Another client with the same id has not been shown the body.
+        assert "The body of alpha." in other
+        handles = [re.findall(r"session: (\S+) ", one) for one in (first, other)]
+        assert [len(found) for found in handles] == [1, 1]
+        assert handles[0] != handles[1]
+        # What goes on in a session of such a server is the handle, as for clients of the newer protocol.
+        assert "The body of alpha." not in load(url, session=handles[0][0])
 
 
 def test_probes_are_answered_while_nothing_was_asked_yet(

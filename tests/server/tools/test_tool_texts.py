@@ -105,7 +105,7 @@ def test_optional_arguments_are_not_described_twice(tools: list[Tool]) -> None:
             assert "title" not in argument
 
 
-def test_both_protocol_versions_list_the_same_tools(hub_environment: Environment) -> None:
+def test_only_a_client_without_a_session_is_shown_the_handle_of_one(hub_environment: Environment) -> None:
     async def listed(url: str, mode: str) -> list[Tool]:
         async with caller(url, mode) as hub:
             tools = (await hub.client.list_tools()).tools
@@ -113,6 +113,11 @@ def test_both_protocol_versions_list_the_same_tools(hub_environment: Environment
 
     with listening(hub_environment) as url:
         modern, legacy = (asyncio.run(listed(url, mode)) for mode in ("auto", "legacy"))
+    with listening({**hub_environment, "SKILLHUB_STATELESS": "1"}) as url:
+        assert asyncio.run(listed(url, "legacy")) == modern
+    assert legacy == tools_of(hub_environment)
+    handles = [tool["inputSchema"]["properties"].pop("session", None) for tool in modern]
+    assert handles == [None, *[{"type": "string", "maxLength": 64, "description": "From an earlier answer"}] * 2]
     assert modern == legacy
 
 

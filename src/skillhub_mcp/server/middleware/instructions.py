@@ -1,7 +1,7 @@
 """The server's instructions, which a client's model reads before its first call, within a budget of bytes.
 
 1. The rules of the tools come first. The rest is shared by the card and the lists of the sets `skill` and
-   `context`; the card leaves out skills that a list has.
+   `context`; what one leaves unused the other gets, and the card has the skills that a list leaves out.
 2. Each client has its own text, written when it connects, of the skills that it may use. The text never changes
    afterwards, so that the client's prompt cache stays valid.
 3. A card that is late is left out: a client waits for it only a moment.
@@ -21,6 +21,7 @@ import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
+from skillhub_mcp.disclosure.card import CardContext, render_card
 from skillhub_mcp.disclosure.catalogue import (
     Budget,
     Catalogue,
@@ -30,9 +31,11 @@ from skillhub_mcp.disclosure.catalogue import (
     render_codelia,
     render_descriptions,
 )
+from skillhub_mcp.disclosure.shared_room import SEPARATOR, list_and_card, list_and_rest
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Transport
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import Source
 
 if TYPE_CHECKING:
@@ -49,7 +52,6 @@ CONTEXT = (
 )
 SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call Skill with its name."
 _AVAILABLE = "Available:"
-_SEPARATOR = "\n\n"
 
 # Ten thousand skills are read in less time; a library that takes longer is described by its tools alone. A server
 # over HTTP is started once for many clients, and reads while it loads its index.
@@ -100,7 +102,7 @@ class ServerInstructions(Middleware):
         self._threads: anyio.CapacityLimiter | None = None
         self._rules = _rules(options.tools)
         server.instructions = self._rules
-        if options.card.kind != "off" and self._lists():
+        if options.card.kind != "off" and (self._promises_a_list or "core" in options.tools):
             server.add_middleware(self)
 
     async def on_initialize(
@@ -140,73 +142,65 @@ class ServerInstructions(Middleware):
         return self._rules
 
     def _text(self) -> str:
-        text = self._rules
-        lists = self._lists()
-        for number, write in enumerate(lists):
-            # Each list may use an equal share of the rest; what it leaves over goes to the next.
-            left = (self._options.max_bytes - len(text.encode())) // (len(lists) - number) - len(_SEPARATOR)
-            part = write(left) if left > 0 else ""
-            text += f"{_SEPARATOR}{part}" if part else ""
-        return text
+        room = self._options.max_bytes - len(self._rules.encode()) - len(SEPARATOR)
+        text = self._lists(room) if room > 0 else ""
+        return f"{self._rules}{SEPARATOR}{text}" if text else self._rules
 
     @property
     def _promises_a_list(self) -> bool:
         # A promised list is delivered however long it takes to read the skills.
         return "skill" in self._options.tools or self._options.catalogues is not None
 
-    def _lists(self) -> list[Callable[[int], str]]:
-        """Return the functions that write each list of skills within a number of bytes."""
-        lists: list[Callable[[int], str]] = []
-        every_skill = "skill" in self._options.tools
-        if every_skill:
-            lists.append(lambda left: self._name_list(left).text)
-        if self._options.catalogues is not None:
-            lists.append(lambda left: self._context_list(left).text)
-        if "core" in self._options.tools and not every_skill:
-            lists.append(self._card)
-        return lists
+    def _lists(self, max_bytes: int) -> str:
+        """Return the lists of skills, or the list and the card, of the tool sets."""
+        if "skill" in self._options.tools:
+            # It has every skill, so there is no card.
+            if self._options.catalogues is None:
+                return self._name_list(max_bytes).text
+            entries = list(self._context_entries().values())
+            return list_and_rest(
+                self._name_list,
+                lambda _, room: _context_list(entries, Budget(max_bytes=room)).text,
+                max_bytes=max_bytes,
+            )
+        if "core" not in self._options.tools:
+            return _context_list(list(self._context_entries().values()), Budget(max_bytes=max_bytes)).text
+        skills, context = self._card()
+        if self._options.catalogues is None:
+            return render_card(skills, context, max_bytes=max_bytes)
+        return list_and_card(self._context_entries(), skills, context, _context_list, max_bytes=max_bytes)
 
-    def _card(self, max_bytes: int) -> str:
-        from skillhub_mcp.disclosure.card import CardContext, render_card
+    def _card(self) -> tuple[list[Skill], CardContext]:
+        """Return the skills that a card may describe, and what it depends on besides."""
         from skillhub_mcp.disclosure.project_match import project_keywords
 
         snapshot, policy = self._hub.snapshot_and_policy()
-        catalogues = self._options.catalogues
-        listed = () if catalogues is None else {skill.dir for skill in catalogues.listing().shown}
-        skills = [
-            skill
-            for skill in snapshot.skills
-            if policy.offers(skill) and not skill.disable_model_invocation and skill.directory not in listed
-        ]
+        skills = [skill for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
         day = self._today()
-        context = CardContext(
+        return skills, CardContext(
             day=day,
             project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
             keywords=project_keywords(self._options.card.project) if self._options.card.project else frozenset(),
             used_skills=self._options.card.used_before(day),
             names_only=self._options.card.kind == "names",
         )
-        return render_card(skills, context, max_bytes=max_bytes)
 
     def _name_list(self, max_bytes: int) -> Rendered:
         """Return the list of the Skill tool: every skill that a model may choose, by name."""
-        entries = self._shown(self._hub.catalogue())
+        entries = [self._shown(entry) for entry in self._hub.catalogue()]
         return fit(entries, Budget(max_bytes=max_bytes), _available, search_tool=self._search_tool)
 
-    def _context_list(self, max_bytes: int) -> Rendered:
-        """Return the catalogue of the agent-context tools, as far as there is room."""
+    def _context_entries(self) -> dict[str, CatalogueEntry]:
+        """Return the entries of the agent-context tools' catalogue, by directory."""
         from skillhub_mcp.disclosure.context.catalogue import context_entries
 
         assert self._options.catalogues is not None  # noqa: S101 - for the type checker
-        entries = self._shown(context_entries(self._options.catalogues.listing(), with_paths=self._options.with_paths))
-        return fit(
-            entries, Budget(max_bytes=max_bytes), render_codelia, search_tool="skill_search", load_tool="skill_load"
-        )
+        listing = self._options.catalogues.listing()
+        entries = context_entries(listing, with_paths=self._options.with_paths)
+        return {skill.dir: self._shown(entry) for skill, entry in zip(listing.shown, entries, strict=True)}
 
-    def _shown(self, entries: Sequence[CatalogueEntry]) -> Sequence[CatalogueEntry]:
-        if self._options.card.kind == "names":
-            return [replace(entry, description="") for entry in entries]
-        return entries
+    def _shown(self, entry: CatalogueEntry) -> CatalogueEntry:
+        return replace(entry, description="") if self._options.card.kind == "names" else entry
 
     @property
     def _search_tool(self) -> str:
@@ -221,7 +215,11 @@ def _rules(sets: Sequence[str]) -> str:
         from skillhub_mcp.agents_md.reminders import PROMPT_RULES
 
         parts.append("\n".join(f"- {rule}" for rule in PROMPT_RULES))
-    return _SEPARATOR.join(parts)
+    return SEPARATOR.join(parts)
+
+
+def _context_list(entries: Sequence[CatalogueEntry], budget: Budget) -> Rendered:
+    return fit(entries, budget, render_codelia, search_tool="skill_search", load_tool="skill_load")
 
 
 def _available(catalogue: Catalogue) -> str:

@@ -1,9 +1,9 @@
 """Sessions: what each client was shown and agreed to, and which session a call belongs to.
 
 Over stdio the process is the session. Over HTTP it is the MCP session of the 2025-11-25 protocol. The 2026-07-28
-protocol has no sessions: a client that wants one passes the handle from an earlier answer, as an extra argument
-that is shown only to such clients and removed before the tool runs. Handles cannot be guessed, and an unknown one
-starts a new session.
+protocol has no sessions, and a stateless server has none in either: a client that wants one passes the handle from an
+earlier answer, as an extra argument that is shown only to such clients and removed before the tool runs. Handles cannot
+be guessed, and an unknown one starts a new session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import mcp_types
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools.base import Tool, ToolResult
+from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhub_mcp.disclosure.ledger import Ledger
@@ -103,7 +103,7 @@ class Sessions(Middleware):
                 return result
             session.handle = secrets.token_urlsafe(12)
             self._sessions.put(_handle_key(session.handle), session)
-        note = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent twice)"
+        note = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent or asked twice)"
         return ToolResult(
             content=[*result.content, mcp_types.TextContent(type="text", text=note)],
             structured_content=result.structured_content,
@@ -117,7 +117,7 @@ class Sessions(Middleware):
     ) -> Sequence[Tool]:
         tools = await call_next(context)
         client = context.fastmcp_context
-        if self._only is not None or client is None or not is_stateless(client):
+        if self._only is not None or client is None or not self._needs_handle(client):
             return tools
         return [_with_session_argument(tool) if tool.name in self._tools else tool for tool in tools]
 
@@ -128,15 +128,24 @@ class Sessions(Middleware):
     ) -> Any:
         given = dict(context.message.arguments or {})
         client = context.fastmcp_context
-        if context.message.name not in self._tools or "session" not in given or client is None or self._only:
+        if context.message.name not in self._tools:
             return await self._within(context, None, call_next)
+
+        async def keeping(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> Any:
+            result = await call_next(context)
+            answers = isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult)
+            # What the client's user agreed to lasts only if the client can name the session.
+            return self.with_handle(result) if answers and self.current().granted else result
+
+        if "session" not in given or client is None or self._only:
+            return await self._within(context, None, keeping)
         handle = given.pop("session")
-        if not isinstance(handle, str) or not is_stateless(client):
+        if not isinstance(handle, str) or not self._needs_handle(client):
             raise InvalidArgument(
                 "session", "is not a handle from an earlier answer", hint="leave it out to start a new session"
             )
         bare = context.message.model_copy(update={"arguments": given})
-        return await self._within(context.copy(message=bare), handle, call_next)
+        return await self._within(context.copy(message=bare), handle, keeping)
 
     async def on_get_prompt(
         self,
@@ -163,10 +172,7 @@ class Sessions(Middleware):
         if self._only is not None:
             return self._only
         key: tuple[str, ...]
-        if client is not None and not is_stateless(client):
-            if self._stateless:
-                # The client chooses its session's id then, and could choose another client's.
-                return Session(handle="")
+        if client is not None and not self._needs_handle(client):
             key, new = ("connection", client.session_id), Session(handle="")
         elif handle is not None:
             key, new = _handle_key(handle), None
@@ -178,6 +184,11 @@ class Sessions(Middleware):
                 session = new
                 self._sessions.put(key, new)
             return session or Session()
+
+    def _needs_handle(self, client: Context) -> bool:
+        # On a stateless server, a client of the 2025-11-25 protocol chooses its session's id, and could choose another
+        # client's.
+        return self._stateless or is_stateless(client)
 
 
 def _handle_key(handle: str) -> tuple[str, ...]:

@@ -1,0 +1,122 @@
+"""A list of skills and the card share one budget: nothing twice or over it, and no room unused that would hold more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.disclosure.library import skill
+
+from skillhub_mcp.disclosure.card import MAX_DESCRIPTION, CardContext, render_card, whole_card
+from skillhub_mcp.disclosure.catalogue import (
+    Budget,
+    Catalogue,
+    CatalogueEntry,
+    Rendered,
+    fit,
+    render_codelia,
+    render_descriptions,
+)
+from skillhub_mcp.disclosure.shared_room import list_and_card, list_and_rest
+from skillhub_mcp.skills.model import Skill
+
+NOW = CardContext(date(2026, 11, 22))
+
+
+def entries_of(skills: Sequence[Skill]) -> dict[str, CatalogueEntry]:
+    return {
+        one.directory: CatalogueEntry(one.name, one.description, f"{one.directory}/SKILL.md", "project", "repo")
+        for one in skills
+    }
+
+
+def as_list(entries: Sequence[CatalogueEntry], budget: Budget) -> Rendered:
+    return fit(entries, budget, render_codelia)
+
+
+def library(count: int, length: int, *, start: int = 0) -> list[Skill]:
+    return [skill(f"skill-{number:03}", f"{number:03} " + "d" * (length - 4)) for number in range(start, start + count)]
+
+
+def described(text: str, skills: Sequence[Skill]) -> list[int]:
+    """How many characters of each skill's description the text has."""
+    return [
+        next((length for length in range(len(one.description), 3, -1) if one.description[:length] in text), 0)
+        for one in skills
+    ]
+
+
+def test_a_skill_leaves_the_card_when_the_list_has_it_and_stays_when_it_has_no_room() -> None:
+    skills = library(6, 100)
+    text = list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=1_400)
+    in_list = text.count("<name>")
+    assert 0 < in_list < 6
+    assert [text.count(one.description) for one in skills] == [1] * 6
+    assert f"\n\nSkills: {6 - in_list}." in text
+    assert list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=4_000).count("<name>") == 6
+
+
+def test_a_skill_that_the_card_cannot_have_is_in_the_list_first() -> None:
+    shared, alone = library(5, 100), library(2, 100, start=5)
+    text = list_and_card(entries_of([*shared, *alone]), shared, NOW, as_list, max_bytes=1_900)
+    assert [f"<name>{one.name}</name>" in text for one in alone] == [True, True]
+    assert [text.count(one.description) for one in (*shared, *alone)] == [1] * 7
+
+
+def test_a_list_of_which_nothing_fits_leaves_its_room_to_the_card() -> None:
+    skills = library(4, 150)
+    text = list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=700)
+    assert text == render_card(skills, NOW, max_bytes=700)
+
+
+def test_a_second_list_leaves_what_it_does_not_need_to_the_first() -> None:
+    many = list(entries_of(library(40, 100)).values())
+
+    def write(used: int, max_bytes: int) -> str:
+        return list_and_rest(
+            lambda room: fit(many, Budget(max_bytes=room), render_descriptions),
+            lambda _, room: "x" * min(used, room),
+            max_bytes=max_bytes,
+        )
+
+    assert len(write(100, 2_000).encode()) > 1_900
+    assert len(write(5_000, 2_000).encode()) == 2_000
+    assert write(5_000, 2_000).index("x") > 800
+    everything = render_descriptions(Catalogue(tuple(many)))
+    assert write(100, 10_000) == f"{everything}\n\n{'x' * 100}"
+
+
+lengths = st.lists(st.integers(10, 260), max_size=12)
+
+
+@given(lengths=lengths, only_listed=st.integers(0, 3), unlisted=st.integers(0, 4), max_bytes=st.integers(0, 4_000))
+def test_nothing_is_over_twice_out_of_order_or_unused(
+    lengths: list[int], only_listed: int, unlisted: int, max_bytes: int
+) -> None:
+    skills = [one for number, length in enumerate(lengths) for one in library(1, length, start=number)]
+    listed, carded = skills[unlisted:], skills[: max(unlisted, len(skills) - only_listed)]
+    text = list_and_card(entries_of(listed), carded, NOW, as_list, max_bytes=max_bytes)
+    assert len(text.encode()) <= max_bytes
+    assert text == list_and_card(entries_of(listed), carded, NOW, as_list, max_bytes=max_bytes)
+    in_list = [one for one in listed if f"<name>{one.name}</name>" in text]
+    names = [text.find(f"<name>{one.name}</name>") for one in in_list]
+    assert names == sorted(names)
+    in_card = [one for one in carded if f"\n- {one.name}" in text]
+    assert not {one.name for one in in_list} & {one.name for one in in_card}
+
+    whole = whole_card(carded, NOW, max_bytes=max_bytes)
+    if whole is not None and {one.name for one in listed} <= {one.name for one in carded}:
+        # As the card alone: every skill, and as much of its description.
+        shown = described(text, skills)
+        assert all(
+            has >= min(len(one.description), MAX_DESCRIPTION - 1) for one, has in zip(skills, shown, strict=True)
+        )
+    left = max_bytes - len(text.encode())
+    list_text = text.partition("\n\nSkills: ")[0] if in_list else ""
+    missing = [one for one in listed if one not in in_list and one not in in_card]
+    if missing and in_list:
+        # What is unused is too little for one more entry of the list.
+        longer = as_list(list(entries_of(listed).values()), Budget(max_bytes=len(list_text.encode()) + left))
+        assert len(longer.catalogue.entries) <= len(in_list)
