@@ -50,6 +50,13 @@ def put_file(path: Path, content: str | bytes) -> None:
     os.replace(new.name, path)
 
 
+def switch(link: Path, target: Path) -> None:
+    """Point a link to another directory in one step, as deployments do."""
+    new = link.with_name(f".{link.name}.new")
+    new.symlink_to(target)
+    new.replace(link)
+
+
 @pytest.fixture
 def write_skill(skills_dir: Path) -> SkillWriter:
     """Write a skill below `skills_dir` and return its directory.

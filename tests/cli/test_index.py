@@ -246,14 +246,12 @@ def test_asking_for_the_index_looks_even_where_servers_do_not(skillhub: Skillhub
     assert (facts["reason"], facts["written"]) == ("skills changed", 1)
 
 
-def test_verify_finds_an_edit_that_kept_size_and_time(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_an_edit_that_kept_size_and_time_is_found(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     skill_file = write_skill("one", "Reads PDF files.") / "SKILL.md"
     os.utime(skill_file, ns=LONG_AGO)
     skillhub("index")
     skill_file.write_text(skill_file.read_text(encoding="utf-8").replace("PDF", "CSV"), encoding="utf-8")
     os.utime(skill_file, ns=LONG_AGO)
-    assert names(skillhub("search", "CSV", "--json")) == []
-    assert skillhub("index", "--verify", "--json").json["index"]["written"] == 1
     assert names(skillhub("search", "CSV", "--json")) == ["one"]
     assert skillhub("index", "--verify", "--json").json["index"] == UNCHANGED
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, switch
 
 
 def test_hits_are_printed_best_first_with_score_category_and_one_line(
@@ -19,6 +21,18 @@ def test_hits_are_printed_best_first_with_score_category_and_one_line(
     assert described.strip() == "Reads PDF files."
     assert second.split("  ")[1:] == ["scanner"]
     assert also_described.strip() == "Turns paper into PDF."
+
+
+def test_a_switched_skills_directory_is_searched_where_it_leads_now(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    for number in range(3):
+        write_skill("one", f"About walruses of revision{number}.", root=tmp_path / str(number))
+    (tmp_path / "current").symlink_to("0")
+    for number in range(3):
+        switch(tmp_path / "current", Path(str(number)))
+        done = skillhub("search", "walruses", "--skills-dir", str(tmp_path / "current"))
+        assert f"revision{number}" in done.out
 
 
 def test_json_carries_what_a_script_needs(skillhub: Skillhub, write_skill: SkillWriter) -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import SkillWriter
 
 from skillhub_mcp.disclosure.mentions import Mentionable, Unresolved, resolve_mentions
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanner import scan
 
 
 def skill(name: str, place: str | None = None, *, enabled: bool = True) -> Mentionable:
@@ -142,6 +145,18 @@ def test_a_link_of_the_file_system_leads_to_the_same_skill(tmp_path: Path) -> No
     real.mkdir()
     (tmp_path / "link").symlink_to(real)
     assert found("[$x](link)", [skill("x", str(real))], cwd=str(tmp_path)) == [str(real)]
+
+
+def test_a_skill_below_a_linked_root_is_mentioned_by_either_path(tmp_path: Path, write_skill: SkillWriter) -> None:
+    real = write_skill("x", root=tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    snapshot = scan(make_roots([str(tmp_path / "link")]), memory={}).snapshot
+    (only,) = snapshot.skills
+    assert only.directory == str(tmp_path / "link" / "x")
+    assert snapshot.find(str(real)) is snapshot.find(only.directory) is only
+    mentionable = [Mentionable(only.name, only.directory, only.name, real_directory=snapshot.real_directory(only))]
+    for path in (only.directory, str(real / "SKILL.md")):
+        assert found(f"[$x]({path})", mentionable) == [only.directory]
 
 
 def test_skills_come_in_the_order_of_the_text() -> None:

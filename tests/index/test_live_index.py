@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import watchfiles
+from tests.conftest import switch
 from tests.hubs import hub_of
 from tests.search.builders import Desk, published_rows, text_hits
 
@@ -590,3 +591,26 @@ def test_a_change_while_the_watches_are_being_set_is_reported_without_a_query(
         write_skill("two")
         late.set()
         assert changed.wait(LONG)
+
+
+@pytest.mark.parametrize("watching", [True, False])
+def test_a_root_that_is_switched_is_followed_each_time(
+    db: Path, tmp_path: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, *, watching: bool
+) -> None:
+    if not watching:
+        monkeypatch.setattr(watchfiles, "watch", no_notices)
+    for number in range(3):
+        write_skill("one", f"About walruses of revision{number}.", root=tmp_path / str(number) / "skills")
+    (tmp_path / "current").symlink_to("0")
+    with live_index(db, tmp_path / "current" / "skills") as live:
+        assert found(live, "revision0") == ["one"]
+        for number in (1, 2):
+            switch(tmp_path / "current", Path(str(number)))
+            eventually(lambda number=number: found(live, f"revision{number}"), ["one"])  # type: ignore[misc]
+            assert found(live, f"revision{number - 1}") == []
+
+
+def no_notices(*_: str, **__: Any) -> Iterator[object]:
+    """Watch where the operating system has no notices to give."""
+    raise OSError("no watches left")
+    yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from tests.search.builders import Desk, published_rows
+from tests.conftest import switch
+from tests.search.builders import Desk, WordEmbedder, published_rows
 
 from skillhub_mcp.index import sync
 from skillhub_mcp.index.indexer import LOCK_FILE
@@ -85,14 +87,56 @@ def test_what_another_process_published_is_opened(db: Path, skills_dir: Path, wr
     assert one.find("walruses") == ["one", "two"]
 
 
-def test_a_verifying_sync_finds_what_mtime_and_size_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def write_at(file: Path, mtime_ns: int) -> int:
+    """Set the mtime back, as `cp -p` and `rsync -t` do, and return the ctime."""
+    os.utime(file, ns=(mtime_ns, mtime_ns))
+    return file.stat().st_ctime_ns
+
+
+def test_a_file_copied_over_another_of_the_same_mtime_and_size_is_noticed(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
     file = write_skill("one", "About walruses.") / "SKILL.md"
-    old = 1_700_000_000_000_000_001
-    os.utime(file, ns=(old, old))
+    write_at(file, 1_700_000_000_000_000_001)
     desk = Desk(db, skills_dir)
     desk.refresh()
+    for word in ("elephant", "reindeer"):
+        write_skill("one", f"About {word}.")
+        write_at(file, 1_700_000_000_000_000_001)
+        desk.refresh()
+        assert desk.find(word) == ["one"]
+
+
+def test_a_state_without_ctimes_is_used_and_its_files_are_read_once(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    file = write_skill("one", "About walruses.") / "SKILL.md"
+    write_at(file, 1_700_000_000_000_000_001)
+    version = Desk(db, skills_dir).refresh().index
+    state = db.parent / "index_state.json"
+    written = json.loads(state.read_text(encoding="utf-8"))
+    for root in written["roots"].values():
+        for known in root["files"].values():
+            del known["ctime_ns"]
+    state.write_text(json.dumps(written), encoding="utf-8")
+    view = Desk(db, skills_dir).refresh()
+    assert view.report is None
+    assert version is not None
+    assert view.index is not None
+    assert view.index.version == version.version
+    assert '"ctime_ns"' in state.read_text(encoding="utf-8")
+
+
+def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    file = write_skill("one", "About walruses.") / "SKILL.md"
+    before = write_at(file, 1_700_000_000_000_000_001)
+    Desk(db, skills_dir).refresh()
     write_skill("one", "About elephant.")
-    os.utime(file, ns=(old, old))
+    after = write_at(file, 1_700_000_000_000_000_001)
+    # As on a file system that keeps no ctime.
+    state = db.parent / "index_state.json"
+    state.write_text(state.read_text(encoding="utf-8").replace(str(before), str(after)), encoding="utf-8")
+    desk = Desk(db, skills_dir)
     desk.refresh()
     assert desk.find("walruses") == ["one"]
     desk.refresh(SyncDepth.VERIFY)
@@ -373,3 +417,53 @@ def test_a_sync_after_the_indexer_was_cancelled_builds_nothing(db: Path, skills_
     assert view.problem is not None
     assert "stopped" in view.problem.message
     assert not db.exists()
+
+
+# Links that are switched
+
+
+def revision_of(directory: Path, write_skill: Writer, **skills: str) -> Path:
+    for name, description in skills.items():
+        write_skill(name, description, root=directory)
+    return directory
+
+
+def test_a_switched_root_is_read_where_it_leads_now_and_what_is_the_same_is_not_written_again(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    one = revision_of(tmp_path / "one", write_skill, same="About walruses.", other="About bread.")
+    two = revision_of(tmp_path / "two", write_skill, same="About walruses.", other="About tea.")
+    three = revision_of(tmp_path / "three", write_skill, same="About walruses.", other="About tea.", new="About rain.")
+    root = tmp_path / "current"
+    root.symlink_to(one)
+    embedder = WordEmbedder()
+    desk = Desk(db, root, embedder=embedder)
+    desk.refresh()
+    asked = len(embedder.texts)
+    for place, written, query in ((two, 1, "tea"), (three, 1, "rain")):
+        switch(root, place)
+        report = desk.refresh().report
+        assert report is not None
+        assert (report.written, report.removed, report.rebuilt) == (written, 0, False)
+        assert desk.find(query) == [{"tea": "other", "rain": "new"}[query]]
+    assert len(embedder.texts) == asked + 2
+    assert desk.find("bread") == []
+    # The revisions before it are removed without a trace.
+    shutil.rmtree(one)
+    shutil.rmtree(two)
+    assert desk.refresh().report is None
+    assert published_rows(db) == ["new", "other", "same"]
+
+
+def test_a_process_that_starts_after_the_switch_takes_the_index_over(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    for number in (1, 2):
+        write_skill("one", "About walruses.", root=tmp_path / str(number) / "skills")
+    (tmp_path / "current").symlink_to("1")
+    Desk(db, tmp_path / "current" / "skills").refresh()
+    switch(tmp_path / "current", Path("2"))
+    desk = Desk(db, tmp_path / "current" / "skills")
+    assert desk.refresh().report is None
+    assert desk.find("walruses") == ["one"]
+    assert published_rows(db) == ["one"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import watchfiles
+from tests.conftest import switch
 
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.roots import make_roots
@@ -161,3 +162,42 @@ def test_a_root_that_is_made_or_replaced_later_is_overlooked_until_the_next_star
         assert both.notices((later / "again").mkdir)
     finally:
         both.watcher.stop()
+
+
+@pytest.mark.parametrize("below", ["", "skills"])
+def test_a_link_that_is_switched_is_watched_at_its_new_place_each_time(tmp_path: Path, below: str) -> None:
+    revisions = [tmp_path / f"revision-{number}" for number in range(3)]
+    for revision in revisions:
+        (revision / below).mkdir(parents=True)
+    (tmp_path / "current").symlink_to(revisions[0])
+    root = Watched(tmp_path / "current" / below)
+    try:
+        root.start()
+        for revision in revisions[1:]:
+            switch(tmp_path / "current", revision)
+            assert root.watcher.roots_changed()
+            root.start()
+            assert not root.watcher.roots_changed()
+            assert root.notices((revision / below / "one").mkdir)
+    finally:
+        root.watcher.stop()
+
+
+def test_a_root_that_was_removed_is_watched_again_when_it_is_back(watched: Watched, skills_dir: Path) -> None:
+    watched.start()
+    assert watched.notices(lambda: shutil.rmtree(skills_dir))
+    skills_dir.mkdir()
+    assert watched.watcher.roots_changed()
+    watched.start()
+    assert watched.notices((skills_dir / "one").mkdir)
+
+
+def test_a_removed_root_counts_as_changed_even_if_one_with_its_inode_is_there(
+    watched: Watched, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.start()
+    # Whether a file system gives an inode out again at once is not ours to say.
+    places = watched.watcher._existing_roots()
+    monkeypatch.setattr(watched.watcher, "_existing_roots", lambda: places)
+    assert watched.notices(lambda: shutil.rmtree(skills_dir))
+    assert watched.watcher.roots_changed()

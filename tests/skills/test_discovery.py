@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.skills.discovery import MAX_DEPTH, Walk, walk_roots
+from skillhub_mcp.skills.discovery import MAX_DEPTH, SkipReason, Walk, walk_roots
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
 
 
@@ -91,6 +91,20 @@ def test_a_linked_skill_directory_is_found_where_it_really_is(tmp_path: Path) ->
     (found,) = walk(tmp_path / "root").found
     assert found.directory == os.path.realpath(tmp_path / "elsewhere" / "real")
     assert (found.root, found.name) == (os.path.realpath(tmp_path / "root"), "linked")
+
+
+def test_a_linked_root_is_walked_where_it_leads_and_told_as_it_is_configured(tmp_path: Path) -> None:
+    plant(tmp_path / "real" / "a")
+    (tmp_path / "real" / ".hidden").mkdir()
+    (tmp_path / "real" / "loop").symlink_to("loop")
+    (tmp_path / "real" / "up").symlink_to("..")
+    (tmp_path / "root").symlink_to("real")
+    found = walk(tmp_path / "root")
+    (skill,) = found.found
+    assert (skill.directory, skill.root) == (str(tmp_path / "root" / "a"), str(tmp_path / "root"))
+    assert [problem.path for problem in found.problems] == [str(tmp_path / "root" / "loop")]
+    assert found.ignored.paths[SkipReason.HIDDEN] == (str(tmp_path / "root" / ".hidden"),)
+    assert [root.target for root in found.roots] == [os.path.realpath(tmp_path / "real")]
 
 
 def test_one_real_directory_is_found_once_and_by_its_own_name(tmp_path: Path) -> None:

@@ -33,7 +33,16 @@ def test_one_real_directory_is_one_root_under_its_first_name(tmp_path: Path) -> 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     given = [str(tmp_path / "link"), str(tmp_path / "real"), f"{tmp_path}/real/../real/"]
-    assert make_roots(given) == (SkillRoot(os.path.realpath(tmp_path / "real"), given[0]),)
+    assert make_roots(given) == (SkillRoot(given[0], given[0], target=os.path.realpath(tmp_path / "real")),)
+
+
+def test_the_parent_of_a_link_is_that_of_its_target(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a/b")
+    real = os.path.realpath(tmp_path)
+    for written in (f"{tmp_path}/link/../skills", f"{tmp_path}/link/../x/../skills/"):
+        assert [root.path for root in make_roots([written])] == [f"{real}/a/skills"]
+    assert [root.path for root in make_roots([f"{tmp_path}/link/.."])] == [f"{real}/a"]
 
 
 def test_the_home_directory_and_relative_paths_are_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,16 +54,41 @@ def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillW
     assert second.snapshot == first.snapshot
 
 
-def test_unchanged_means_mtime_and_size_whatever_is_inside(
+def test_a_file_of_the_same_mtime_and_size_that_was_written_since_is_read_again(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a")
     written_at(skill, time.time_ns() - AN_HOUR_NS)
     first = look()
     rewrite(skill, b"\0")
-    trusting = look(memory=first.memory)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed, names(second)) == (1, True, [])
+
+
+def test_other_permissions_are_no_change(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+    skill = write_skill("a")
+    written_at(skill, time.time_ns() - AN_HOUR_NS)
+    first = look()
+    (skill / "SKILL.md").chmod(0o600)
+    second = look(memory=first.memory)
+    assert (second.opened, second.changed) == (1, False)
+    third = look(memory=second.memory)
+    assert (third.opened, third.changed) == (0, False)
+
+
+def test_unchanged_means_mtime_ctime_and_size_whatever_is_inside(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    skill = write_skill("a")
+    written_at(skill, time.time_ns() - AN_HOUR_NS)
+    ((directory, entry),) = look().memory.items()
+    rewrite(skill, b"\0")
+    # As on a file system that keeps no ctime.
+    ctime_ns = (skill / "SKILL.md").stat().st_ctime_ns
+    memory = {directory: replace(entry, stamp=replace(entry.stamp, ctime_ns=ctime_ns))}
+    trusting = look(memory=memory)
     assert (trusting.opened, trusting.changed, names(trusting)) == (0, False, ["a"])
-    verifying = look(memory=first.memory, reread=True)
+    verifying = look(memory=memory, reread=True)
     assert (verifying.opened, verifying.changed, names(verifying)) == (1, True, [])
 
 

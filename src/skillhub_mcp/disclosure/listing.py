@@ -72,7 +72,13 @@ def mentionable_skills(snapshot: Snapshot, listed: Iterable[ListedSkill]) -> lis
     """Return what a text may mention: every listed skill but copies, which are the same skill under another path."""
     copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
     return [
-        Mentionable(one.skill.name, one.skill.directory, one.handle, enabled=one.served)
+        Mentionable(
+            one.skill.name,
+            one.skill.directory,
+            one.handle,
+            enabled=one.served,
+            real_directory=snapshot.real_directory(one.skill),
+        )
         for one in listed
         if one.skill.directory not in copies
     ]

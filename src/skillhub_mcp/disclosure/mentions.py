@@ -37,15 +37,17 @@ _LATIN = re.compile(r"[A-Za-z0-9-]+(?=[^\x00-\x7f])")
 
 @dataclass(frozen=True, slots=True)
 class Mentionable:
-    """A skill that a text may mention. `directory` is canonical, and `handle` is what the skill is loaded by.
+    """A skill that a text may mention. `handle` is what the skill is loaded by.
 
-    A skill that is not `enabled` is reported as off instead of resolved.
+    A skill that is not `enabled` is reported as off instead of resolved. `real_directory` is the canonical path of its
+    directory, where that is another.
     """
 
     name: str
     directory: str
     handle: str
     enabled: bool = True
+    real_directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class _Mention:
 def resolve_mentions(text: str, skills: Sequence[Mentionable], *, cwd: str) -> Resolution:
     """Return the `skills` that the text mentions; relative paths are resolved from `cwd`."""
     mentions = list(_mentions(text))
-    by_directory = {skill.directory: skill for skill in skills}
+    by_directory = {skill.real_directory or skill.directory: skill for skill in skills}
     by_name: dict[str, list[Mentionable]] = {}
     for skill in skills if any(mention.names for mention in mentions) else ():
         for name in set(_names(skill)):

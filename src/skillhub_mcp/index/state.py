@@ -222,6 +222,7 @@ def _file_to_json(entry: CachedSkillFile) -> dict[str, Any]:
         "size": stamp.size,
         "sha256": stamp.content_hash,
         "read_at_ns": stamp.read_at_ns,
+        "ctime_ns": stamp.ctime_ns,
     }
     if entry.diagnostics:
         written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
@@ -282,9 +283,12 @@ def _table_from_json(written: Any) -> PublishedTable:
 
 
 def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> CachedSkillFile:
-    stamp = FileStamp(file["mtime_ns"], file["size"], file["sha256"], file["read_at_ns"])
+    # A state of an earlier release has no ctime: no file has this one, so each is read once more.
+    stamp = FileStamp(file["mtime_ns"], file["size"], file["sha256"], file["read_at_ns"], file.get("ctime_ns", 0))
     # Types are checked only here: other code trusts them, and one wrong value would fail every scan.
     if not (stamp.mtime_ns.__class__ is stamp.size.__class__ is stamp.read_at_ns.__class__ is int):
+        raise TypeError(directory)
+    if stamp.ctime_ns.__class__ is not int:
         raise TypeError(directory)
     diagnostics: tuple[Diagnostic, ...] = ()
     if "diagnostics" in file:

@@ -35,7 +35,7 @@ class View:
 
 
 class SyncDepth(Enum):
-    """How much a sync checks. CHANGES trusts mtime and size, VERIFY reads every file and row, REBUILD rewrites all."""
+    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all."""
 
     CHANGES = "changes"
     VERIFY = "verify"

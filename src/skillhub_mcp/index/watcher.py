@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import stat
 import threading
 from collections.abc import Callable
 
-from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.roots import SkillRoot, located
 
 log = logging.getLogger(__name__)
 
 _DEBOUNCE_MS = 150
 _STEP_MS = 50
+
+# Where a root's path leads: its canonical path, device and inode.
+_Place = tuple[str, int, int]
 
 
 class RootWatcher:
@@ -33,7 +37,7 @@ class RootWatcher:
         self._closed = False
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
-        self._watched: dict[str, tuple[int, int]] = {}
+        self._watched: dict[str, _Place] = {}
         self._refused: str | None = None
         self.healthy = False
 
@@ -52,13 +56,19 @@ class RootWatcher:
             self._watched = existing
             self.healthy = True
             self._thread = threading.Thread(
-                target=self._watch, args=(list(existing), self._end), name="skillhub-watch", daemon=True
+                target=self._watch,
+                args=([place[0] for place in existing.values()], self._end),
+                name="skillhub-watch",
+                daemon=True,
             )
             self._thread.start()
         return True
 
     def roots_changed(self) -> bool:
-        """Whether a root was created, replaced or removed since watching started. Checks only the roots themselves."""
+        """Whether a root was created, replaced, removed or switched to another place since watching started.
+
+        Checks only the roots themselves.
+        """
         return self._existing_roots() != self._watched
 
     def stop(self) -> None:
@@ -70,18 +80,18 @@ class RootWatcher:
         if thread is not None:
             thread.join()
 
-    def _existing_roots(self) -> dict[str, tuple[int, int]]:
-        """Return the device and inode of each root that exists: a recreated directory is another one."""
-        existing: dict[str, tuple[int, int]] = {}
-        for root in self._roots:
+    def _existing_roots(self) -> dict[str, _Place]:
+        """Return the place of each root that exists: a recreated directory is another one."""
+        existing: dict[str, _Place] = {}
+        for root in map(located, self._roots):
             with contextlib.suppress(OSError):
-                status = os.stat(root.path)
-                if os.path.isdir(root.path):
-                    existing[root.path] = (status.st_dev, status.st_ino)
+                status = os.stat(root.real)
+                if stat.S_ISDIR(status.st_mode):
+                    existing[root.path] = (root.real, status.st_dev, status.st_ino)
         return existing
 
     def _watch(self, paths: list[str], end: threading.Event) -> None:
-        from watchfiles import watch
+        from watchfiles import Change, watch
 
         try:
             changes = watch(
@@ -95,7 +105,10 @@ class RootWatcher:
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             )
-            for _ in changes:
+            for found in changes:
+                if any(change is Change.deleted and path in paths for change, path in found):
+                    # Its watch is gone, and a directory that is made in its place may get the same inode.
+                    self._watched = {}
                 self._on_change()
         except (OSError, RuntimeError) as error:
             # Watching is tried again after every sync: the same reason is logged once.

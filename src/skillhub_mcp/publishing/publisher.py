@@ -378,7 +378,8 @@ def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> b
     """Whether the cached entry is of this SKILL.md. Its other files are checked on request."""
     entry = cached.get(skill.directory)
     stamp = None if entry is None else entry.stamps.get(SKILL_FILE)
-    return entry is not None and entry.name == name and stamp is not None and stamp[0] == skill.stamp.mtime_ns
+    own = (skill.stamp.mtime_ns, skill.stamp.ctime_ns)
+    return entry is not None and entry.name == name and stamp is not None and stamp[:2] == own
 
 
 def _digest(entry: PublishedEntry, rest: UriPath) -> str | None:

@@ -2,7 +2,8 @@
 
 The rules: a skill ends the descent; hidden directories, node_modules and __pycache__ are skipped; symbolic links to
 directories are followed, cycles end, and a real directory is found once, however many links lead to it: under the root
-that leads to it first, and under its own name where any way to it has that name.
+that leads to it first, and under its own name where any way to it has that name. The walk is over canonical paths; what
+it reports is below a root as configured, so that a root keeps its skills when a link on its path is switched.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.roots import SkillRoot, Source
+from skillhub_mcp.skills.roots import SkillRoot, Source, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
@@ -24,13 +25,17 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class FoundSkillFile:
-    """A SKILL.md and its stat values. `directory` is canonical; `name` is the directory's name, or the link's."""
+    """A SKILL.md and its stat values. `directory` is below the root as configured, or else canonical.
+
+    `name` is the directory's name, or the link's.
+    """
 
     directory: str
     root: str
     name: str
     mtime_ns: int
     size: int
+    ctime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +69,22 @@ class Ignored:
 class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `covered` are the canonical directories that were walked, if the walk was limited; otherwise None.
+    `roots` are the roots as found. `covered` are the directories that were walked, if the walk was limited; otherwise
+    None.
     """
 
     found: tuple[FoundSkillFile, ...]
     problems: tuple[WalkProblem, ...]
     ignored: Ignored
+    roots: tuple[SkillRoot, ...]
     covered: tuple[str, ...] | None = None
 
 
 def walk_roots(roots: tuple[SkillRoot, ...]) -> Walk:
     """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised."""
-    walker = _Walker()
-    for root in roots:
-        walker.walk(root, root.path, os.path.basename(root.path), 0)
+    walker = _Walker(roots)
+    for root in walker.roots:
+        walker.walk(root, root.real, os.path.basename(root.path), 0)
     return walker.result()
 
 
@@ -92,11 +99,11 @@ def walk_changes(roots: tuple[SkillRoot, ...], changes: Sequence[str], known: Co
     paths = list(
         dict.fromkeys(path for change in changes for path in (os.path.abspath(change), os.path.realpath(change)))
     )
-    if _may_concern_links(roots, paths, known):
+    walker = _Walker(roots)
+    if _may_concern_links(walker.roots, paths, known):
         return walk_roots(roots)
-    walker = _Walker()
     covered: dict[str, None] = {}
-    for root in roots:
+    for root in walker.roots:
         starts = (_start(root, path, known) for path in paths)
         for start, depth in sorted({start for start in starts if start is not None}):
             directory = os.path.realpath(start)
@@ -146,7 +153,7 @@ def is_at_or_below(path: str, directory: str) -> bool:
 
 def _names_below(root: SkillRoot, path: str) -> list[str] | None:
     """Return the components of a path relative to a root, or None for a path outside it."""
-    for above in (root.path, os.path.abspath(os.path.expanduser(root.given))):
+    for above in (root.path, root.real, os.path.abspath(os.path.expanduser(root.given))):
         if path == above:
             return []
         below = os.path.join(above, "")
@@ -174,8 +181,10 @@ def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int
 
 
 class _Walker:
-    def __init__(self) -> None:
-        self._found: dict[str, FoundSkillFile] = {}
+    def __init__(self, roots: tuple[SkillRoot, ...]) -> None:
+        self.roots = tuple(map(located, roots))
+        self._root = self.roots[0] if self.roots else SkillRoot("", "")
+        self._found: dict[str, FoundSkillFile] = {}  # by canonical directory
         self._problems: dict[WalkProblem, None] = {}  # in order, each once
         self._seen: dict[str, int] = {}
         self._counts: Counter[SkipReason] = Counter()
@@ -189,22 +198,23 @@ class _Walker:
             return
         if root.optional and not os.path.lexists(root.path):
             return
+        self._root = root
         self._left = root.max_directories
-        for file in self._walk(directory, root.path, name, depth):
-            self._found.setdefault(file.directory, file)
+        self._walk(directory, name, depth)
         if self._left is not None and self._left < 0:
             reason = f"has more than {root.max_directories:,} directories; the rest was not searched"
-            self._problems[_problem(root.path, reason, "put the skills into a directory of their own")] = None
+            self._report(root.path, reason, "put the skills into a directory of their own")
 
     def result(self, covered: tuple[str, ...] | None = None) -> Walk:
         return Walk(
-            found=tuple(self._found[directory] for directory in sorted(self._found)),
+            found=tuple(sorted(self._found.values(), key=lambda file: file.directory)),
             problems=tuple(self._problems),
             ignored=Ignored(dict(self._counts), {reason: tuple(paths) for reason, paths in self._paths.items()}),
+            roots=self.roots,
             covered=covered,
         )
 
-    def _walk(self, directory: str, root: str, name: str, depth: int) -> Iterator[FoundSkillFile]:
+    def _walk(self, directory: str, name: str, depth: int) -> None:
         found = self._found.get(directory)
         if found is not None and name == os.path.basename(directory):
             # A link under another name came first: it must not take the skill's own name from it.
@@ -215,7 +225,7 @@ class _Walker:
             return
         self._seen[directory] = depth
         if not _is_text(directory):
-            self._problems[_problem(directory, "has a name that is not UTF-8")] = None
+            self._report(directory, "has a name that is not UTF-8")
             return
         if self._left is not None:
             self._left -= 1
@@ -224,15 +234,15 @@ class _Walker:
         entry, subdirectories = self._list(directory, depth)
         if entry is not None:
             # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
-            found = self._stat_skill_file(entry, directory, root, name)
+            found = self._stat_skill_file(entry, directory, name)
             if found is not None:
-                yield found
+                self._found.setdefault(directory, found)
             return
         # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
         for _, subdirectory_name, path in sorted(subdirectories):
             # The name of a link may not be UTF-8.
             name = subdirectory_name if _is_text(subdirectory_name) else os.path.basename(path)
-            yield from self._walk(path, root, name, depth + 1)
+            self._walk(path, name, depth + 1)
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
         """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""
@@ -245,7 +255,7 @@ class _Walker:
                         return entry, []
                     self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
-            self._problems[_problem(directory, error)] = None
+            self._report(directory, error)
             return None, []
         for reason, path in skipped:
             self._skip(reason, path)
@@ -269,7 +279,7 @@ class _Walker:
             path = _real_directory(entry)
         except OSError as error:
             # For example a link to itself, which must not hide its siblings.
-            self._problems[_problem(entry.path, error)] = None
+            self._report(entry.path, error)
             return
         if path is None:
             skipped.append((SkipReason.NO_DIRECTORY, entry.path))
@@ -282,19 +292,23 @@ class _Walker:
         self._counts[reason] += 1
         paths = self._paths.setdefault(reason, [])
         if len(paths) < MAX_NAMED_PER_REASON:
-            paths.append(_writable(path))
+            paths.append(_writable(self._root.as_configured(path)))
 
-    def _stat_skill_file(self, entry: os.DirEntry[str], directory: str, root: str, name: str) -> FoundSkillFile | None:
+    def _report(self, path: str, reason: str | OSError, mend: str | None = None) -> None:
+        self._problems[_problem(self._root.as_configured(path), reason, mend)] = None
+
+    def _stat_skill_file(self, entry: os.DirEntry[str], directory: str, name: str) -> FoundSkillFile | None:
         try:
             # A symlinked SKILL.md is followed here; the confined read refuses one that leads out of the skill.
             status = entry.stat()
         except OSError as error:
-            self._problems[_problem(entry.path, error)] = None
+            self._report(entry.path, error)
             return None
         if not stat.S_ISREG(status.st_mode):
-            self._problems[_problem(entry.path, "is not a regular file")] = None
+            self._report(entry.path, "is not a regular file")
             return None
-        return FoundSkillFile(directory, root, name, status.st_mtime_ns, status.st_size)
+        shown = self._root.as_configured(directory)
+        return FoundSkillFile(shown, self._root.path, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns)
 
 
 def _real_directory(entry: os.DirEntry[str]) -> str | None:

@@ -13,15 +13,17 @@ SKILL_FILE = "SKILL.md"
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """The state of a SKILL.md when it was read: its mtime, its size in bytes, and the SHA-256 of the bytes read.
+    """The state of a SKILL.md when it was read: its mtime, size in bytes and ctime, and the SHA-256 of the bytes read.
 
-    `content_hash` starts with `header:` if only the frontmatter was read, and is empty if nothing could be read.
+    `content_hash` starts with `header:` if only the frontmatter was read, and is empty if nothing could be read. The
+    ctime changes with every write, also where a copying program sets mtime and size to what they were.
     """
 
     mtime_ns: int
     size: int
     content_hash: str
     read_at_ns: int
+    ctime_ns: int = 0
 
     @property
     def is_of_whole_file(self) -> bool:
@@ -50,8 +52,8 @@ NO_SHAPE = HeaderShape()
 class Skill:
     """Tier 1 of disclosure: everything about a skill except its body.
 
-    `directory` is the canonical path of the skill's directory and the key of its row in the index;
-    `root` is the canonical path of the root it was found under. `category` and `tags` are lowercase.
+    `directory` is the path of the skill's directory and the key of its row in the index: below its root as configured,
+    without further links. `root` is the path of the root it was found under. `category` and `tags` are lowercase.
     `allowed_tools_text` is the original text if `allowed-tools` was a string; `argument_hint` describes the arguments
     that a user may type after the skill's name.
     """

@@ -1,13 +1,14 @@
 """Skill roots: an ordered list of directories with sources.
 
-If two roots contain a skill of the same name, the one in the earlier root is served; `snapshot` applies this.
+If two roots contain a skill of the same name, the one in the earlier root is served; `snapshot` applies this. A root is
+known by its path as configured: where a link on it is switched to another directory, it stays the same root.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
@@ -32,10 +33,11 @@ SOURCES = tuple(source.value for source in Source)
 
 @dataclass(frozen=True, slots=True)
 class SkillRoot:
-    """A directory that is searched for skills. `path` is canonical; `given` is the path as configured.
+    """A directory that is searched for skills. `path` is absolute, with its links as configured; `given` is as written.
 
     `priority` is the root's position in its list, 1 being the highest. If `max_directories` is set, at most that many
-    directories are searched below it. One that is `optional` may be missing without a report.
+    directories are searched below it. One that is `optional` may be missing without a report. `target` is where the
+    links on `path` led when that was last looked up; empty where there are none.
     """
 
     path: str
@@ -44,6 +46,31 @@ class SkillRoot:
     priority: int = 1
     max_directories: int | None = None
     optional: bool = False
+    target: str = ""
+
+    @property
+    def real(self) -> str:
+        """The canonical path, as last looked up."""
+        return self.target or self.path
+
+    def as_configured(self, path: str) -> str:
+        """Return a canonical path below this root with the root as configured; another path as it is."""
+        return _moved(path, self.target, self.path) if self.target else path
+
+    def resolved(self, path: str) -> str:
+        """Return the canonical path for one below this root as configured; another path as it is."""
+        return _moved(path, self.path, self.target) if self.target else path
+
+
+def _moved(path: str, before: str, after: str) -> str:
+    return after + path[len(before) :] if path == before or path.startswith(os.path.join(before, "")) else path
+
+
+def located(root: SkillRoot) -> SkillRoot:
+    """Return the root with the directory that its path leads to now."""
+    real = os.path.realpath(root.path)
+    target = "" if real == root.path else real
+    return root if target == root.target else replace(root, target=target)
 
 
 def make_roots(directories: Sequence[str], *, source: Source = Source.HUB) -> tuple[SkillRoot, ...]:
@@ -58,11 +85,20 @@ def distinct_roots(places: Iterable[tuple[Source, str]], *, hub_given: bool = Tr
     """
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
-        path = os.path.realpath(os.path.expanduser(given))
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
         optional = source is not Source.HUB or not hub_given
-        roots.setdefault(path, SkillRoot(path, given, source, len(roots) + 1, bound, optional))
+        root = SkillRoot(_absolute(os.path.expanduser(given)), given, source, len(roots) + 1, bound, optional)
+        root = located(root)
+        roots.setdefault(root.real, root)
     return tuple(roots.values())
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path without `..`, which names the parent of a link's target: that link is resolved."""
+    head, up, tail = path.rpartition(os.pardir + os.sep)
+    if path.endswith(os.sep + os.pardir) or path == os.pardir:
+        return os.path.realpath(path)
+    return os.path.abspath(os.path.join(os.path.realpath(head + up), tail) if up else path)
 
 
 def choose_roots(

@@ -1,7 +1,8 @@
 """The scan, the only way for skills to enter the hub: walk the roots, read changed files, make a snapshot.
 
-The results of earlier scans are cached by path, mtime and size, so that an unchanged SKILL.md is not opened again.
-Only the frontmatter decides on a skill, however much of the file is read. This module is independent of the index.
+The results of earlier scans are cached by path, mtime, ctime and size, so that an unchanged SKILL.md is not opened
+again. Only the frontmatter decides on a skill, however much of the file is read. This module is independent of the
+index.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def scan(
         remembered[found.directory] = now
     removed = any(path not in remembered for path in known_here)
     snapshot = scan_from_cache(
-        roots, memory=remembered, admission=admission, problems=walk.problems, ignored=walk.ignored, began=began
+        walk.roots, memory=remembered, admission=admission, problems=walk.problems, ignored=walk.ignored, began=began
     )
     return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or removed)
 
@@ -167,10 +168,10 @@ def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
     stamp = known.stamp
     if known.name not in ("", found.name):
         return False
-    if (stamp.mtime_ns, stamp.size, known.root) != (found.mtime_ns, found.size, found.root):
+    if (stamp.mtime_ns, stamp.ctime_ns, stamp.size) != (found.mtime_ns, found.ctime_ns, found.size):
         return False
     tick = _FINE_TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
-    return stamp.read_at_ns - stamp.mtime_ns > tick
+    return known.root == found.root and stamp.read_at_ns - stamp.mtime_ns > tick
 
 
 def _is_below(path: str, directories: Sequence[str]) -> bool:
@@ -192,11 +193,12 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:
     except SkillHubError as error:
         return _unread(found, read_at, violation("file-unreadable", error.message))
     digest = hashlib.sha256(content).hexdigest()
-    stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at)
+    stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at, found.ctime_ns)
     header = content[: header_end(content, whole=True)] if whole else content
     parsed = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
     return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape, found.name)
 
 
 def _unread(found: FoundSkillFile, read_at: int, reason: Diagnostic) -> CachedSkillFile:
-    return CachedSkillFile(found.root, FileStamp(found.mtime_ns, found.size, "", read_at), None, (reason,))
+    stamp = FileStamp(found.mtime_ns, found.size, "", read_at, found.ctime_ns)
+    return CachedSkillFile(found.root, stamp, None, (reason,))

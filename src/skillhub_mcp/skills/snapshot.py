@@ -89,9 +89,9 @@ class Snapshot:
             return self._by_source.get(Source(source), {}).get(plain)
         if os.path.isabs(name):
             directory = os.path.normpath(name)
-            return self._by_directory.get(
-                os.path.dirname(directory) if os.path.basename(directory) == SKILL_FILE else directory
-            )
+            directory = os.path.dirname(directory) if os.path.basename(directory) == SKILL_FILE else directory
+            places = (directory, *(root.as_configured(directory) for root in self.report.roots))
+            return next((self._by_directory[place] for place in places if place in self._by_directory), None)
         return None
 
     def by_directory(self, directory: str) -> Skill | None:
@@ -105,7 +105,12 @@ class Snapshot:
 
     def source(self, skill: Skill) -> Source:
         """Return the source of the root that the skill was found under."""
-        return self._sources[skill.root]
+        return self._roots[skill.root].source
+
+    def real_directory(self, skill: Skill) -> str:
+        """Return the canonical path of the skill's directory, as of the scan."""
+        root = self._roots.get(skill.root)
+        return skill.directory if root is None else root.resolved(skill.directory)
 
     def handle(self, skill: Skill) -> str:
         """Return the shortest text for which `find` returns exactly this skill."""
@@ -128,8 +133,8 @@ class Snapshot:
         return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @cached_property
-    def _sources(self) -> Mapping[str, Source]:
-        return {root.path: root.source for root in self.report.roots}
+    def _roots(self) -> Mapping[str, SkillRoot]:
+        return {root.path: root for root in self.report.roots}
 
 
 def make_snapshot(

@@ -133,6 +133,10 @@ def _select_by_path(listing: Listing, path: str, *, with_paths: bool) -> SkillMe
     for skill in listing.skills:
         if matches(skill):
             return skill
+    for skill in listing.skills:
+        # Below a root that a link leads to.
+        if os.path.realpath(skill.dir) in candidates or os.path.realpath(skill.path) in candidates:
+            return skill
     gone = [one for one in listing.vanished if matches(one.skill)]
     raise _not_found(path, listing, gone, with_paths=with_paths)
 
