@@ -39,11 +39,12 @@ from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import Searcher, SearchMode
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, HttpSettings, Settings
-from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
+from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.roots import SkillRoot, choose_roots
+from skillhub_mcp.skills.roots import SkillRoot, agent_context_roots, choose_roots
 from skillhub_mcp.skills.visibility import Visibility
 from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
@@ -110,6 +111,19 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
         enabled_in=lambda root: access.now(root).offers,
         reports_errors=access.sees_everything,
     )
+
+
+def every_skill(settings: Settings, hub: SkillHub) -> tuple[Skill, ...]:
+    """Return the skills that rules, tokens and filters can name: the hub's, and those of the agent-context tools.
+
+    Served or not, and also those whose name another skill won.
+    """
+    found = {skill.directory: skill for skill in hub.snapshot_and_policy()[0].everything}
+    if settings.disclosure.skills_enabled:
+        roots = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
+        context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
+        found = {skill.directory: skill for skill in context} | found
+    return tuple(found[directory] for directory in sorted(found))
 
 
 def make_access(settings: Settings, *, asks: bool) -> Access:

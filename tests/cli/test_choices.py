@@ -92,10 +92,11 @@ def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhu
 def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillhub, two: None) -> None:
     shown = skillhub("permissions", "show")
     assert "No rules: everything is allowed." in shown.out
-    done = skillhub("permissions", "deny", "alpha")
+    done = skillhub("permissions", "deny", "alpha", "--others", "confirm")
     assert "deny skill_load alpha: saved in " in done.out
-    assert "With rules in place, every skill that no rule allows requires your consent." in done.err
-    assert kept("permissions.json") == {"permissions": {"deny": [{"tool": "skill_load", "skill_name": "alpha"}]}}
+    assert kept("permissions.json") == {
+        "permissions": {"others": "confirm", "deny": [{"tool": "skill_load", "skill_name": "alpha"}]}
+    }
     for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"], ["inspect", "alpha"]):
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "PERMISSION_DENIED")
@@ -103,7 +104,7 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
     assert skillhub("show", "beta").code == 0
     allowed = skillhub("permissions", "allow")
     assert "allow skill_load (every skill): saved in " in allowed.out
-    assert allowed.err == ""
+    assert allowed.err == "From now on: 1 skill allowed: beta\n"
     assert skillhub("show", "alpha").code == 1
     listed = skillhub("permissions", "show", "--json").json
     assert listed["in_force"] is True
@@ -112,7 +113,7 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
     skillhub("permissions", "forget", "alpha")
     assert skillhub("show", "alpha").code == 0
     skillhub("permissions", "allow", "alpha", "--run")
-    assert "allow    run_skill_command  alpha" in skillhub("permissions", "show").out
+    assert "allow    run_skill_command alpha" in skillhub("permissions", "show").out
 
 
 @pytest.mark.acceptance("S0-62")

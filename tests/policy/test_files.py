@@ -20,8 +20,8 @@ from tests.index.test_bad_databases import mounted
 from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.choices import Choices
-from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, remove_rule, rules_file
-from skillhub_mcp.policy.rules import PermissionRule
+from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, forget_rules, put_rule, rules_file
+from skillhub_mcp.policy.rules import Decision, ListedRule, PermissionRule, Rules
 
 RULE = PermissionRule("skill_load", "pdf")
 WHAT = "Your permissions.json"
@@ -84,17 +84,39 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, odd: str)
 def test_a_rule_is_added_once_and_leaves_everything_else_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rules.json"
     add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    # A first answer that is remembered puts nothing else behind consent.
     assert json.loads(path.read_text(encoding="utf-8")) == {
-        "permissions": {"allow": [{"tool": "skill_load", "skill_name": "pdf"}]}
+        "permissions": {"others": "allow", "allow": [{"tool": "skill_load", "skill_name": "pdf"}]}
     }
     path.write_text('{"model": "m", "permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
     add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": [RULE.as_json()]}}
-    remove_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    assert forget_rules(str(path), RULE, what=WHAT, tools=TOOL_ACTIONS) == (ListedRule("allow", RULE),)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": []}}
+
+
+def test_a_rule_takes_the_place_of_those_about_the_same_and_of_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "rules.json"
+    other_spelling, running, every = (
+        PermissionRule("load_skill", "pdf"),
+        PermissionRule("run_skill_command", "pdf"),
+        PermissionRule("skill_load"),
+    )
+    lists = {"deny": [other_spelling, running, every, PermissionRule("skill_load", "csv")], "confirm": [RULE]}
+    written = {verdict: [rule.as_json() for rule in rules] for verdict, rules in lists.items()}
+    path.write_text(json.dumps({"permissions": written}), encoding="utf-8")
+    replaced = put_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    assert replaced == (ListedRule("deny", other_spelling), ListedRule("confirm", RULE))
+    kept = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS).read()
+    assert kept == Rules((running, every, PermissionRule("skill_load", "csv")), (RULE,))
+    assert put_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS, others=Decision.ALLOW) == ()
+    kept = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS).read()
+    assert kept is not None
+    assert (kept.others, kept.allow) == (Decision.ALLOW, (RULE,))
+    assert forget_rules(str(path), every, what=WHAT, tools=TOOL_ACTIONS) == (ListedRule("deny", every),)
 
 
 def test_a_file_that_is_not_understood_is_not_written_over(tmp_path: Path) -> None:

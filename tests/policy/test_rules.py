@@ -14,6 +14,7 @@ from skillhub_mcp.policy.rules import (
     NO_RULES,
     BadRules,
     Decision,
+    ListedRule,
     PermissionRule,
     Rules,
     combined,
@@ -22,6 +23,7 @@ from skillhub_mcp.policy.rules import (
 from skillhub_mcp.policy.tool_actions import Action
 
 LOAD_A = PermissionRule("skill_load", "a")
+LOAD_B = PermissionRule("skill_load", "b")
 LOAD_ANY = PermissionRule("skill_load")
 
 
@@ -107,6 +109,10 @@ REFUSED = [
     ('{"permisions": {}}', 'it must be an object with the key "permissions"'),
     ('{"permissions": []}', 'it must be an object with the key "permissions"'),
     (written(denies=[]), "permissions.denies is not one of deny, allow, confirm"),
+    (written(other="allow"), "permissions.other is not one of deny, allow, confirm, others"),
+    (written(others="deny"), 'permissions.others must be "allow" or "confirm"'),
+    (written(others=None), 'permissions.others must be "allow" or "confirm"'),
+    (written(others=["allow"]), 'permissions.others must be "allow" or "confirm"'),
     (written(deny={}), "permissions.deny must be a list"),
     (written(deny=["skill_load"]), 'permissions.deny[0] must be an object with a "tool"'),
     (written(deny=[{"skill_name": "a"}]), 'permissions.deny[0] must be an object with a "tool"'),
@@ -151,6 +157,55 @@ def test_a_projects_rules_narrow_and_allow_only_where_the_person_has_none() -> N
     ]
 
 
+def test_rules_that_leave_the_others_open_decide_only_what_they_name() -> None:
+    rules = parse_rules(written(others="allow", deny=[LOAD_A.as_json()], confirm=[LOAD_B.as_json()]), TOOL_ACTIONS)
+    decided = {name: [rules.decide(act, (name,), tools=TOOL_ACTIONS) for act in Action] for name in "abc"}
+    assert decided == {
+        "a": [Decision.DENY] * 3,
+        # What needs consent to be loaded needs it to be read and run.
+        "b": [Decision.CONFIRM] * 3,
+        "c": [Decision.ALLOW] * 3,
+    }
+    assert parse_rules(written(others="confirm"), TOOL_ACTIONS) == parse_rules(written(), TOOL_ACTIONS) == Rules()
+
+
+def test_of_two_own_files_the_one_that_puts_the_others_behind_consent_counts() -> None:
+    open_, closed = Rules(allow=(LOAD_A,), others=Decision.ALLOW), Rules()
+    for files in ([open_, closed], [closed, open_]):
+        both = combined(files, [])
+        assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "ab"] == [
+            Decision.ALLOW,
+            Decision.CONFIRM,
+        ]
+
+
+def test_a_project_decides_where_its_person_leaves_the_others_open() -> None:
+    own = Rules(allow=(LOAD_A,), confirm=(LOAD_B,), others=Decision.ALLOW)
+    foreign = Rules(deny=(PermissionRule("search_skills"),), allow=(LOAD_B, PermissionRule("skill_load", "c")))
+    both = combined([own], [foreign])
+    assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abcd"] == [
+        Decision.ALLOW,
+        # What the person wants to be asked about, a project does not allow.
+        Decision.CONFIRM,
+        Decision.ALLOW,
+        Decision.CONFIRM,
+    ]
+    assert both.denies_tool("search_skills")
+    assert both.listed() == (ListedRule("allow", LOAD_A), ListedRule("confirm", LOAD_B))
+
+
+def test_rules_about_the_same_are_those_of_one_action_and_one_skill() -> None:
+    same = [PermissionRule(tool, "a") for tool in TOOL_ACTIONS.load]
+    assert all(LOAD_A.concerns_the_same(rule, TOOL_ACTIONS) for rule in same)
+    for other in (LOAD_B, LOAD_ANY, PermissionRule("read_skill_file", "a"), PermissionRule("run_skill_command", "a")):
+        assert not LOAD_A.concerns_the_same(other, TOOL_ACTIONS)
+        assert not other.concerns_the_same(LOAD_A, TOOL_ACTIONS)
+    # Tools that concern no single skill are different things each.
+    search, inspect = PermissionRule("search_skills"), PermissionRule("context_inspect")
+    assert not search.concerns_the_same(inspect, TOOL_ACTIONS)
+    assert search.concerns_the_same(search, TOOL_ACTIONS)
+
+
 some_rules = st.lists(
     st.builds(
         PermissionRule,
@@ -175,6 +230,43 @@ def test_more_denials_never_let_more_through(
     before = Rules(deny, allow).decide(act, (name,), tools=TOOL_ACTIONS)
     assert order.index(Rules(deny + more, allow).decide(act, (name,), tools=TOOL_ACTIONS)) <= order.index(before)
     assert order.index(Rules(deny, allow + more).decide(act, (name,), tools=TOOL_ACTIONS)) >= order.index(before)
+
+
+files_of_rules = st.builds(
+    Rules, some_rules, some_rules, some_rules, others=st.sampled_from([Decision.ALLOW, Decision.CONFIRM])
+)
+ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
+
+
+@given(
+    own=st.lists(files_of_rules, max_size=2),
+    foreign=files_of_rules,
+    name=st.sampled_from(["a", "b", "c"]),
+    act=st.sampled_from(Action),
+)
+def test_a_project_narrows_and_never_widens(own: list[Rules], foreign: Rules, name: str, act: Action) -> None:
+    def rank(own: list[Rules], foreign: list[Rules]) -> int:
+        return ORDER.index(combined(own, foreign).decide(act, (name,), tools=TOOL_ACTIONS))
+
+    assert rank(own, [foreign]) <= rank(own, [])
+
+
+@given(
+    foreign=st.lists(files_of_rules, max_size=1),
+    name=st.sampled_from(["a", "b", "c"]),
+    act=st.sampled_from(Action),
+    remembered=st.sampled_from([LOAD_A, LOAD_B, PermissionRule("run_skill_command", "a")]),
+)
+def test_a_first_answer_that_is_remembered_takes_nothing_away(
+    foreign: list[Rules], name: str, act: Action, remembered: PermissionRule
+) -> None:
+    def rank(own: list[Rules]) -> int:
+        return ORDER.index(combined(own, foreign).decide(act, (name,), tools=TOOL_ACTIONS))
+
+    first = Rules(allow=(remembered,), others=Decision.ALLOW)
+    assert rank([first]) >= rank([])
+    if name != remembered.skill_name:
+        assert rank([first]) == rank([])
 
 
 @given(rule=st.builds(PermissionRule, st.sampled_from(sorted(TOOL_ACTIONS.by_tool))))

@@ -134,9 +134,9 @@ class RuleFiles:
         """Return the rules of every file that exists, the own ones first. Raises PolicyUnreadable."""
         return tuple(rules for file in (*self.own, *self.foreign) if (rules := file.read()) is not None)
 
-    def combined(self) -> Rules:
-        """Return the rules in force. Raises PolicyUnreadable."""
-        own = [rules for file in self.own if (rules := file.read()) is not None]
+    def combined(self, *more: Rules) -> Rules:
+        """Return the rules in force, with `more` of the person's own. Raises PolicyUnreadable."""
+        own = [*more, *(rules for file in self.own if (rules := file.read()) is not None)]
         foreign = [rules for file in self.foreign if (rules := file.read()) is not None]
         return combined(own, foreign)
 

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +14,7 @@ from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable, TokensUnreadable
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
-from skillhub_mcp.policy.rules import BadRules, PermissionRule, Rules, parse_rules
+from skillhub_mcp.policy.rules import OTHERS, BadRules, Decision, ListedRule, PermissionRule, Rules, parse_rules
 from skillhub_mcp.policy.tool_actions import ToolActions
 
 T = TypeVar("T")
@@ -127,41 +127,76 @@ def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
 
 
 def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
-    """Add a rule to the file's list `verdict` and leave the rest unchanged.
+    """Add a rule to the file's list `verdict` and leave everything else as it is, also what no rule decides.
 
     Raises PolicyUnreadable and PolicyUnwritable.
     """
-
-    def add(rules: list[object]) -> list[object]:
-        return rules if rule.as_json() in rules else [*rules, rule.as_json()]
-
-    _change_rules(path, verdict, add, what=what, tools=tools)
+    with _changed_rules(path, what=what, tools=tools, others_if_new=Decision.ALLOW) as (_, lists):
+        _append(lists, verdict, rule)
 
 
-def remove_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
-    """Remove a rule from the file's list `verdict` and leave the rest unchanged.
+def put_rule(
+    path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
+) -> tuple[ListedRule, ...]:
+    """Put a rule into the file's list `verdict`, in place of those about the same in other lists, which are returned.
+
+    With `others`, the file says that about what no rule decides; without, it leaves that as it is. Raises
+    PolicyUnreadable and PolicyUnwritable.
+    """
+    with _changed_rules(path, what=what, tools=tools, others=others, others_if_new=Decision.ALLOW) as (rules, lists):
+        replaced = tuple(
+            one for one in rules.listed() if one.verdict != verdict and one.rule.concerns_the_same(rule, tools)
+        )
+        _remove(lists, replaced)
+        _append(lists, verdict, rule)
+    return replaced
+
+
+def forget_rules(
+    path: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
+) -> tuple[ListedRule, ...]:
+    """Remove the file's rules about the same as `rule` and return them; `others` as for `put_rule`.
 
     Raises PolicyUnreadable and PolicyUnwritable.
     """
+    with _changed_rules(path, what=what, tools=tools, others=others) as (rules, lists):
+        removed = tuple(one for one in rules.listed() if one.rule.concerns_the_same(rule, tools))
+        _remove(lists, removed)
+    return removed
 
-    def remove(rules: list[object]) -> list[object]:
-        return [other for other in rules if other != rule.as_json()]
 
-    _change_rules(path, verdict, remove, what=what, tools=tools)
-
-
-def _change_rules(
-    path: str, verdict: str, change: Callable[[list[object]], list[object]], *, what: str, tools: ToolActions
-) -> None:
+@contextmanager
+def _changed_rules(
+    path: str,
+    *,
+    what: str,
+    tools: ToolActions,
+    others: Decision | None = None,
+    others_if_new: Decision | None = None,
+) -> Iterator[tuple[Rules, dict[str, Any]]]:
+    """Yield the file's rules, and its lists to be changed, which are written afterwards with what others stand for."""
     with _locked(path, what):
         # Parse it as rules first: a file that is not understood must not be overwritten either.
-        rules_file(path, what=what, tools=tools).read()
+        rules = rules_file(path, what=what, tools=tools).read()
         content: dict[str, Any] = {"permissions": {}}
         with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8-sig") as file:
             content = json.load(file)
         lists = content["permissions"]
-        lists[verdict] = change(lists.get(verdict, []))
+        chosen = others_if_new if others is None and rules is None else others
+        if chosen is not None:
+            lists[OTHERS] = chosen.value
+        yield rules or Rules(), lists
         _write(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+
+
+def _append(lists: dict[str, Any], verdict: str, rule: PermissionRule) -> None:
+    if rule.as_json() not in lists.setdefault(verdict, []):
+        lists[verdict].append(rule.as_json())
+
+
+def _remove(lists: dict[str, Any], removed: Collection[ListedRule]) -> None:
+    for one in removed:
+        lists[one.verdict] = [other for other in lists[one.verdict] if other != one.rule.as_json()]
 
 
 @contextmanager

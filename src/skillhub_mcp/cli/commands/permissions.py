@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from skillhub_mcp.bootstrap import project_of, rule_files
+from skillhub_mcp.bootstrap import every_skill, project_of, rule_files
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles
-from skillhub_mcp.policy.files import add_rule, remove_rule
-from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.effects import Effect, effects_of
+from skillhub_mcp.policy.files import forget_rules, put_rule
+from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules, combined
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.policy.unknown_names import KnownNames
+from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
+from skillhub_mcp.skills.suggestions import near_names
 
-_LISTS = ("deny", "allow", "confirm")
+_SHOWN_NAMES = 3
+_CHOICES = (Decision.ALLOW.value, Decision.CONFIRM.value)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -28,8 +36,9 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "permissions",
         help="show and change which skills agents may load",
-        description="Show and change the rules for loading skills. Deny takes precedence over allow, and a skill with "
-        "neither requires your consent. Without any rules everything is allowed.",
+        description="Show and change the rules for loading skills. Deny takes precedence over allow. Without any rules "
+        "everything is allowed; with your first one you choose whether the skills that no rule names stay allowed or "
+        "require your consent.",
     )
     actions = add_actions(parser)
     showing = actions.add_parser("show", help="print the rules and their files")
@@ -37,7 +46,8 @@ def add_parser(subparsers: Any) -> None:
     parsers = [showing]
     for verdict, what in (("allow", "add a rule that allows a skill"), ("deny", "add a rule that denies a skill")):
         action = actions.add_parser(verdict, help=what)
-        action.set_defaults(run=partial(_add, verdict))
+        action.set_defaults(run=partial(_put, verdict))
+        action.add_argument("--force", action="store_true", help="also for a name that no skill has")
         parsers.append(action)
     forgetting = actions.add_parser("forget", help="remove the rules for a skill")
     forgetting.set_defaults(run=_forget)
@@ -47,72 +57,250 @@ def add_parser(subparsers: Any) -> None:
         action.add_argument(
             "--run", dest="running", action="store_true", help="for running its commands instead of loading it"
         )
+        action.add_argument(
+            "--others", choices=_CHOICES, help="what no rule decides: allowed, or only with your consent"
+        )
     for action in parsers:
         add_json_option(action)
         add_setting_options(action)
 
 
+@dataclass(frozen=True, slots=True)
+class _RulesOfFile:
+    """A file of rules, and what it holds; None where it does not exist. `without_effect` are rules that do nothing."""
+
+    path: str
+    rules: Rules | None
+    without_effect: tuple[ListedRule, ...] = ()
+
+    @property
+    def listed(self) -> tuple[ListedRule, ...]:
+        return () if self.rules is None else self.rules.listed()
+
+
 def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     files = rule_files(settings, project_of(settings).root)
-    read = [(file.path, file.read()) for file in (*files.own, *files.foreign)]
+    shown = _read(files)
     rules = files.combined()
+    others = {action: rules.decide(action, (), tools=TOOL_ACTIONS) for action in (Action.LOAD, Action.RUN)}
     if args.json:
+        effective = [one for file in shown for one in file.listed if one not in file.without_effect]
         print_json(
             {
-                "in_force": rules.in_force,
-                "files": [{"path": path, "exists": found is not None} for path, found in read],
-                "permissions": _lists(rules),
+                "in_force": any(file.rules is not None for file in shown),
+                "files": [{"path": file.path, "exists": file.rules is not None} for file in shown],
+                "permissions": {
+                    verdict: [one.rule.as_json() for one in effective if one.verdict == verdict]
+                    for verdict in RULE_LISTS
+                },
+                "others": {action.value: decision.value for action, decision in others.items()},
             }
         )
         return EXIT_OK
-    for path, found in read:
-        print_text(f"{path}  {'' if found is not None else '(does not exist)'}".rstrip())
-    if not rules.in_force:
+    for file in shown:
+        print_text(file.path if file.rules is not None else f"{file.path}  (does not exist)")
+        for one in file.listed:
+            note = "  (no effect: your own rules decide)" if one in file.without_effect else ""
+            print_text(f"  {one.verdict:<8} {_about(one.rule)}{note}")
+    if all(file.rules is None for file in shown):
         print_text("\nNo rules: everything is allowed.")
-        return EXIT_OK
-    print_text("")
-    for verdict, written in _lists(rules).items():
-        for rule in written:
-            print_text(f"{verdict:<8} {rule['tool']}  {rule.get('skill_name', '(every skill)')}")
-    print_text("All other skills require your consent.")
+    else:
+        named = any(one.rule.skill_name for file in shown for one in file.listed)
+        print_text(f"\n{_others_text(others[Action.LOAD], others[Action.RUN], named=named)}")
     return EXIT_OK
 
 
-def _add(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> int:
+def _read(files: RuleFiles) -> list[_RulesOfFile]:
+    """Return every file, the person's own first.
+
+    What a project allows counts only where the person's own rules leave the others open.
+    """
+    own = [_RulesOfFile(file.path, file.read()) for file in files.own]
+    limited = combined([file.rules for file in own if file.rules is not None], []).others is Decision.CONFIRM
+    foreign = [_RulesOfFile(file.path, file.read()) for file in files.foreign]
+    return own + [
+        replace(file, without_effect=tuple(one for one in file.listed if limited and one.verdict == "allow"))
+        for file in foreign
+    ]
+
+
+def _others_text(load: Decision, run: Decision, *, named: bool) -> str:
+    every = "Every other skill" if named else "Every skill"
+    said = {Decision.DENY: "is denied", Decision.ALLOW: "is allowed", Decision.CONFIRM: "requires your consent"}
+    if load in (run, Decision.DENY):
+        return f"{every} {said[load]}."
+    return f"Loading {every.lower()} {said[load]}; running its commands {said[run]}."
+
+
+def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
-    file = rule_files(settings, project_of(settings).root).own[0]
+    project = project_of(settings).root
+    files = rule_files(settings, project)
     rule = _rule(args)
-    add_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS)
-    _warn(rule_files(settings, project_of(settings).root))
-    return _done(args, f"{verdict} {rule.tool} {rule.skill_name or '(every skill)'}: saved in {file.path}")
+    skills = _skills(settings, options)
+    if rule.skill_name is not None and not args.force:
+        _check_name(rule.skill_name, skills)
+    before = files.combined()
+    others = None if args.others is None else Decision(args.others)
+    if others is None and all(file.read() is None for file in files.own):
+        others = _ask_about_others(verdict, rule, files, skills, as_json=args.json)
+    file = files.own[0]
+    replaced = put_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS, others=others)
+    now = rule_files(settings, project)
+    return _report(
+        args,
+        [
+            *(f"removed {one.verdict} {_about(one.rule)} from {file.path}" for one in replaced),
+            f"{verdict} {_about(rule)}: saved in {file.path}",
+        ],
+        {"rule": rule.as_json(), "replaced": [_listed_json(one) for one in replaced]},
+        effects=effects_of(before, now.combined(), skills, tools=TOOL_ACTIONS),
+        notes=_still_elsewhere(rule, now) if verdict == "allow" else [],
+    )
 
 
 def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
-    file = rule_files(settings, project_of(settings).root).own[0]
+    project = project_of(settings).root
+    files = rule_files(settings, project)
+    file = files.own[0]
     rule = _rule(args)
-    for verdict in _LISTS:
-        remove_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS)
-    _warn(rule_files(settings, project_of(settings).root))
-    return _done(args, f"removed every rule for {rule.tool} {rule.skill_name or '(every skill)'} from {file.path}")
-
-
-def _warn(files: RuleFiles) -> None:
-    """Note the effect of the first rule: without rules everything is allowed, with rules only what they allow."""
-    if not any(rule.tool in TOOL_ACTIONS.load and rule.skill_name is None for rule in files.combined().allow):
-        print_note(
-            "With rules in place, every skill that no rule allows requires your consent. To allow all others: "
-            "skillhub permissions allow"
+    rules = file.read() or NO_RULES
+    if not any(one.rule.concerns_the_same(rule, TOOL_ACTIONS) for one in rules.listed()):
+        names = [one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None]
+        near = near_names(rule.skill_name or "", names, limit=1)
+        raise InvalidArgument(
+            "NAME",
+            f"is about nothing in {file.path}: no rule there is for {_about(rule)}",
+            hint=f"did you mean {near[0]!r}?" if near else "`skillhub permissions show` lists the rules",
         )
+    before = files.combined()
+    others = None if args.others is None else Decision(args.others)
+    removed = forget_rules(file.path, rule, what=file.what, tools=TOOL_ACTIONS, others=others)
+    now = rule_files(settings, project)
+    return _report(
+        args,
+        [f"removed {one.verdict} {_about(one.rule)} from {file.path}" for one in removed],
+        {"rule": rule.as_json(), "removed": [_listed_json(one) for one in removed]},
+        effects=effects_of(before, now.combined(), _skills(settings, options), tools=TOOL_ACTIONS),
+        notes=[*_still_elsewhere(rule, now), *_left(now)],
+    )
 
 
-def _done(args: argparse.Namespace, sentence: str) -> int:
+def _skills(settings: Settings, options: Mapping[str, str]) -> tuple[Skill, ...]:
+    """Return every skill that a rule can be about: those of the roots, and those that the agent-context tools find."""
+    with open_hub(options) as hub:
+        return every_skill(settings, hub)
+
+
+def _check_name(name: str, skills: Sequence[Skill]) -> None:
+    """Raise InvalidArgument for a name that no skill has."""
+    for unknown in KnownNames(tuple(skills)).unknown_to_rules([name]):
+        guess = f"did you mean {unknown.near!r}? " if unknown.near else ""
+        raise InvalidArgument("NAME", f"{name!r} is no skill's name", hint=f"{guess}--force adds the rule all the same")
+
+
+def _ask_about_others(
+    verdict: str, rule: PermissionRule, files: RuleFiles, skills: Sequence[Skill], *, as_json: bool
+) -> Decision:
+    """Ask what a person's first rule means for all that it does not name.
+
+    Raises InvalidArgument where nobody can answer.
+    """
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InvalidArgument(
+            "--others",
+            "is required with your first rule: without rules everything is allowed",
+            hint="--others allow leaves all that the rule does not name as it is; --others confirm puts it behind your "
+            "consent",
+        )
+    print_note("This is your first rule; without rules everything is allowed. What about all that it does not name?")
+    for others in (Decision.ALLOW, Decision.CONFIRM):
+        first = Rules((rule,), others=others) if verdict == "deny" else Rules(allow=(rule,), others=others)
+        changed = effects_of(files.combined(), files.combined(first), skills, tools=TOOL_ACTIONS)
+        print_note(f"  {others.value:<8} {'; '.join(map(_effect_text, changed)) or 'nothing changes'}")
+    while True:
+        sys.stderr.write("The others [allow/confirm]: ")
+        sys.stderr.flush()
+        typed = sys.stdin.readline()
+        if not typed:
+            raise InvalidArgument("--others", "is required with your first rule, and nothing was answered")
+        if typed.strip().lower() in _CHOICES:
+            return Decision(typed.strip().lower())
+
+
+def _still_elsewhere(rule: PermissionRule, files: RuleFiles) -> list[str]:
+    """Return a note for each other rule that denies the same: a denial counts wherever it stands."""
+    return [
+        f"{file.path} has {one.verdict} {_about(one.rule)}, which still counts"
+        for file in _read(files)
+        for one in file.listed
+        if one.verdict == "deny"
+        and one.rule.tool in TOOL_ACTIONS.denying(_action(rule))
+        and one.rule.skill_name in (None, rule.skill_name)
+    ]
+
+
+def _left(files: RuleFiles) -> list[str]:
+    """Return a note if the person's own files have no rule left, and still put everything behind consent."""
+    own = [file for file in _read(files)[: len(files.own)] if file.rules is not None]
+    if any(file.listed for file in own) or files.combined().others is not Decision.CONFIRM:
+        return []
+    note = "No rule of yours is left, and what no rule decides requires your consent. To change that: "
+    return [f"{note}skillhub permissions allow --others allow"]
+
+
+def _report(
+    args: argparse.Namespace,
+    sentences: Sequence[str],
+    facts: Mapping[str, object],
+    *,
+    effects: Sequence[Effect],
+    notes: Sequence[str],
+) -> int:
     if args.json:
-        print_json({"rule": _rule(args).as_json()})
-    else:
+        changes = [
+            {"action": one.action.value, "decision": one.decision.value, "skills": list(one.names)} for one in effects
+        ]
+        print_json({**facts, "changes": changes, "notes": list(notes)})
+        return EXIT_OK
+    for sentence in sentences:
         print_text(sentence)
+    for effect in effects:
+        print_note(f"From now on: {_effect_text(effect)}")
+    for note in notes:
+        print_note(note)
     return EXIT_OK
+
+
+def _effect_text(effect: Effect) -> str:
+    count = len(effect.names)
+    named = ", ".join(effect.names[:_SHOWN_NAMES])
+    if count > _SHOWN_NAMES:
+        named += f" and {count - _SHOWN_NAMES:,} more"
+    what = "skill" if effect.action is Action.LOAD else "skill's commands"
+    what = what if count == 1 else {"skill": "skills", "skill's commands": "skills' commands"}[what]
+    verb = {
+        Decision.DENY: "denied",
+        Decision.ALLOW: "allowed",
+        Decision.CONFIRM: "only with your consent",
+    }[effect.decision]
+    return f"{count:,} {what} {verb}: {named}"
+
+
+def _listed_json(one: ListedRule) -> dict[str, object]:
+    return {"list": one.verdict, "rule": one.rule.as_json()}
+
+
+def _about(rule: PermissionRule) -> str:
+    return f"{rule.tool} {rule.skill_name or '(every skill)'}"
+
+
+def _action(rule: PermissionRule) -> Action:
+    action = TOOL_ACTIONS.action(rule.tool)
+    assert action is not None  # noqa: S101 - for the type checker: `_rule` names a tool of an action
+    return action
 
 
 def _rule(args: argparse.Namespace) -> PermissionRule:
@@ -126,7 +314,3 @@ def _rule(args: argparse.Namespace) -> PermissionRule:
             "NAME", f"{name!r} is not a name in lower-case kebab-case", hint=f"try {alias!r}" if alias else None
         )
     return PermissionRule(tool, name)
-
-
-def _lists(rules: Rules) -> dict[str, list[dict[str, str]]]:
-    return {name: [rule.as_json() for rule in getattr(rules, name)] for name in _LISTS}

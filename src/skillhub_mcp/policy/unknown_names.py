@@ -1,0 +1,67 @@
+"""Names in rules and filters that no skill has, with the nearest that one has. Pure.
+
+A name that nothing has is accepted by every reader of these files and settings, since the skill may come later; here
+it is found, so that somebody can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from skillhub_mcp.policy.rules import Rules
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.visibility import Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownName:
+    """A name that no skill, or no category, has; `near` is the most similar one that there is, or empty."""
+
+    name: str
+    near: str = ""
+
+    def __str__(self) -> str:
+        return repr(self.name) + (f" (did you mean {self.near!r}?)" if self.near else "")
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What can be named: skills by name or safe alias, and categories."""
+
+    skills: tuple[Skill, ...]
+
+    def unknown_in_rules(self, rules: Rules) -> tuple[UnknownName, ...]:
+        """Return the names in a file's rules that no skill has."""
+        named = {one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None}
+        return self.unknown_to_rules(sorted(named))
+
+    def unknown_to_rules(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
+        """Return those of `names`, as rules have them, that no skill has."""
+        known = {name for skill in self.skills for name in (skill.name, skill.alias)}
+        return _unknown(names, known, {skill.alias for skill in self.skills if skill.alias})
+
+    def unknown_skills(self, visibility: Visibility) -> tuple[UnknownName, ...]:
+        """Return the names in a filter that no skill has."""
+        known = {fold_name(name) for skill in self.skills for name in (skill.name, skill.alias)}
+        return _unknown_folded(sorted(visibility.names), known, {skill.name for skill in self.skills})
+
+    def unknown_categories(self, visibility: Visibility) -> tuple[UnknownName, ...]:
+        """Return the categories in a filter that no skill has."""
+        categories = {skill.category for skill in self.skills if skill.category is not None}
+        return _unknown_folded(sorted(visibility.categories), set(map(fold_name, categories)), categories)
+
+    def any_allowed(self, visibility: Visibility) -> bool:
+        """Whether a filter lets any of the skills through."""
+        return any(map(visibility.allows, self.skills))
+
+
+def _unknown_folded(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
+    return _unknown((name for name in names if fold_name(name) not in known), (), offered)
+
+
+def _unknown(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
+    missing = [name for name in names if name not in known]
+    return tuple(UnknownName(name, next(iter(near_names(name, offered, limit=1)), "")) for name in missing)

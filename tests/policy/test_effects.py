@@ -1,0 +1,44 @@
+"""What a change of rules changes, for the skills that are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.effects import Effect, effects_of
+from skillhub_mcp.policy.rules import NO_RULES, Decision, PermissionRule, Rules
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.registry import Registry
+
+RUN_ALL = PermissionRule("run_skill_command")
+
+
+@pytest.fixture
+def skills(write_skill: SkillWriter, skills_dir: Path) -> tuple[Skill, ...]:
+    write_skill("zeta")
+    write_skill("PDF Tools", directory="pdf-tools")
+    return Registry([str(skills_dir)]).snapshot.everything
+
+
+def test_a_denial_is_told_once_and_what_falls_behind_consent_with_it(skills: tuple[Skill, ...]) -> None:
+    denied = Rules((PermissionRule("skill_load", "pdf-tools"),))
+    assert effects_of(NO_RULES, denied, skills, tools=TOOL_ACTIONS) == (
+        Effect(Action.LOAD, Decision.DENY, ("PDF Tools",)),
+        Effect(Action.LOAD, Decision.CONFIRM, ("zeta",)),
+    )
+    assert effects_of(denied, denied, skills, tools=TOOL_ACTIONS) == ()
+
+
+def test_running_is_told_where_loading_changes_otherwise(skills: tuple[Skill, ...]) -> None:
+    assert effects_of(NO_RULES, Rules((RUN_ALL,), others=Decision.ALLOW), skills, tools=TOOL_ACTIONS) == (
+        Effect(Action.RUN, Decision.DENY, ("PDF Tools", "zeta")),
+    )
+    allowed = Rules(allow=(PermissionRule("skill_load"),))
+    assert effects_of(Rules((PermissionRule("skill_load"),)), allowed, skills, tools=TOOL_ACTIONS) == (
+        Effect(Action.LOAD, Decision.ALLOW, ("PDF Tools", "zeta")),
+        Effect(Action.RUN, Decision.CONFIRM, ("PDF Tools", "zeta")),
+    )

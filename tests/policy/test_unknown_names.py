@@ -1,0 +1,48 @@
+"""Names in rules and filters that nothing has, and what was probably meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.unknown_names import KnownNames, UnknownName
+from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.visibility import Visibility
+
+
+@pytest.fixture
+def known(write_skill: SkillWriter, skills_dir: Path) -> KnownNames:
+    write_skill("PDF Tools", directory="pdf-tools", category="Data Work")
+    write_skill("csv-reader")
+    return KnownNames(Registry([str(skills_dir)]).snapshot.everything)
+
+
+def test_rules_name_skills_by_name_or_alias_exactly(known: KnownNames) -> None:
+    rules = Rules(
+        deny=(PermissionRule("skill_load", "pdf-tools"), PermissionRule("skill_load")),
+        allow=(PermissionRule("skill_load", "csv-reader"), PermissionRule("skill_load", "pdf-tool")),
+        confirm=(PermissionRule("run_skill_command", "walrus"),),
+    )
+    assert known.unknown_in_rules(rules) == (UnknownName("pdf-tool", near="pdf-tools"), UnknownName("walrus"))
+    assert str(UnknownName("pdf-tool", near="pdf-tools")) == "'pdf-tool' (did you mean 'pdf-tools'?)"
+    assert str(UnknownName("walrus")) == "'walrus'"
+
+
+def test_filters_name_skills_and_categories_in_any_case(known: KnownNames) -> None:
+    named = Visibility(frozenset({"pdf  TOOLS", "PDF-tools", "CSV-Reader", "csv-raeder"}), frozenset({"data work"}))
+    assert known.unknown_skills(named) == (UnknownName("csv-raeder", near="csv-reader"),)
+    assert known.unknown_categories(named) == ()
+    assert known.unknown_categories(Visibility(categories=frozenset({"date work", "x"}))) == (
+        UnknownName("date work", near="data work"),
+        UnknownName("x"),
+    )
+
+
+def test_a_filter_that_lets_nothing_through_is_known_as_such(known: KnownNames) -> None:
+    assert known.any_allowed(Visibility())
+    assert known.any_allowed(Visibility(frozenset({"csv-reader", "x"})))
+    assert not known.any_allowed(Visibility(frozenset({"x"}), frozenset({"data work"})))
+    assert not KnownNames(()).any_allowed(Visibility())
