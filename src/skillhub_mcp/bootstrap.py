@@ -28,6 +28,7 @@ from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
+from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
 from skillhub_mcp.policy.rules import PermissionRule
@@ -348,6 +349,18 @@ def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
     from skillhub_mcp.observers.prometheus import Prometheus
 
     return Prometheus(shared=shared)
+
+
+def log_library(hub: SkillHub) -> None:
+    """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync."""
+    library = LibraryLog()
+
+    def tell() -> None:
+        view = hub.peek()
+        if view is not None:
+            library.report(view.snapshot)
+
+    hub.on_sync(tell)
 
 
 def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:

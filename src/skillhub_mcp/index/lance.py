@@ -313,9 +313,16 @@ def chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 
 def damaged(error: Exception) -> IndexDamaged:
     """Return the IndexDamaged for an error of LanceDB or of the file system."""
-    if isinstance(error, FileExistsError):
-        return IndexDamaged(f"{error.filename} is a file, not a directory")
+    if isinstance(error, FileExistsError | NotADirectoryError) and isinstance(error.filename, str):
+        return IndexDamaged(f"{_file_above(error.filename)} is a file, not a directory")
     if isinstance(error, OSError) and error.strerror:
         return IndexDamaged(error.strerror)
     lines = str(error).splitlines()
     return IndexDamaged(lines[0] if lines else type(error).__name__)
+
+
+def _file_above(path: str) -> str:
+    """Return the first path from `path` up that exists: what is there instead of a directory."""
+    while not os.path.lexists(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return path

@@ -1,7 +1,8 @@
-"""Observers of events: the audit log, the access log, OpenTelemetry and Prometheus.
+"""Observers of events, and of the library: the audit log, the access log, OpenTelemetry and Prometheus.
 
 access_log      one log line for each request
 audit           one line for each load, read and run
+library_log     what a server refuses, what lost its name, and missing directories, each once
 metrics         the table of metrics, and the samples of an event
 open_telemetry  spans and metrics through OpenTelemetry
 prometheus      metrics for `/metrics`

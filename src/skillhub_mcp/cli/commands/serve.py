@@ -117,11 +117,12 @@ def _make_server(
 ) -> tuple[FastMCP, SkillHub]:
     """Return the server and its hub, both not started yet, and log warnings about the configuration."""
     with _loading():
-        from skillhub_mcp.bootstrap import make_hub, make_observer, server_options
+        from skillhub_mcp.bootstrap import log_library, make_hub, make_observer, server_options
         from skillhub_mcp.index.sync import SyncDepth
         from skillhub_mcp.server.app import make_server
 
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+        log_library(hub)
         chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
         hub.refresh(SyncDepth.REBUILD)
@@ -158,9 +159,19 @@ class _Worker:
     shared_metrics: str
 
     def __call__(self) -> GracefulServer:
-        from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, make_observer, server_options
+        from multiprocessing import current_process
+
+        from skillhub_mcp.bootstrap import (
+            http_options,
+            log_library,
+            make_hub,
+            make_metrics,
+            make_observer,
+            server_options,
+        )
         from skillhub_mcp.server.app import make_server
         from skillhub_mcp.server.http.app import make_http_app, make_uvicorn
+        from skillhub_mcp.server.http.workers import FIRST_WORKER
         from skillhub_mcp.settings import read_settings
 
         settings, _ = read_settings(os.environ, self.options)
@@ -168,6 +179,9 @@ class _Worker:
         metrics = make_metrics(settings, shared=self.shared_metrics)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+        if current_process().name == FIRST_WORKER:
+            # One of the processes that see the same files tells of them.
+            log_library(hub)
         chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)
         return make_uvicorn(make_http_app(make_server(hub, chosen), hub, http), http)
 

@@ -27,6 +27,9 @@ from skillhub_mcp.server.http.shutdown import GracefulServer, exit_cleanly_on_si
 
 log = logging.getLogger(__name__)
 
+_WORKER = "skillhub-worker-"
+FIRST_WORKER = f"{_WORKER}0"
+
 MakeServer = Callable[[], GracefulServer]
 
 # A worker that ends sooner than this has failed to start; after so many failures in a row no more are started.
@@ -55,7 +58,7 @@ class _Workers:
         self._make_server = make_server
         self._listener = listener
         self._context = multiprocessing.get_context("spawn")
-        self._workers = [self._start() for _ in range(count)]
+        self._workers = [self._start(number) for number in range(count)]
 
     def supervise(self, signals: socket.socket) -> bool:
         """Replace workers that end until a signal arrives; return False after too many failed starts in a row."""
@@ -70,7 +73,7 @@ class _Workers:
                     log.error("%d workers in a row ended soon after they started: giving up", failed_starts)
                     return False
                 log.warning("Worker %s ended with %s and is replaced", process.pid, process.exitcode)
-                self._workers[number] = self._start()
+                self._workers[number] = self._start(number)
         return True
 
     def stop(self) -> None:
@@ -84,8 +87,9 @@ class _Workers:
                 process.kill()
                 process.join()
 
-    def _start(self) -> tuple[SpawnProcess, float]:
-        process = self._context.Process(target=_work, args=(self._make_server, self._listener))
+    def _start(self, number: int) -> tuple[SpawnProcess, float]:
+        name = f"{_WORKER}{number}"
+        process = self._context.Process(target=_work, args=(self._make_server, self._listener), name=name)
         process.start()
         return process, time.monotonic()
 
