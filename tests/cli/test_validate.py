@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import subprocess
@@ -38,11 +39,90 @@ def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
     done = skillhub("validate", str(directory))
     assert (done.code, done.err) == (1, "")
     assert done.out == (
-        f"{directory}/SKILL.md:4: error key-unknown: 'homepage' is not a specified key\n"
-        "    move it under metadata, unless a host of yours reads it where it is\n"
+        f"{directory}/SKILL.md\n"
+        "  4 error   key-unknown  'homepage' is not a specified key\n"
+        "\n"
+        "1 error   key-unknown  move it under metadata, unless a host of yours reads it where it is\n"
         "\n"
         "1 skill: 0 valid, 1 invalid; 1 error, 0 warnings, 0 notes\n"
+        "--fix can mend 1 file\n"
     )
+
+
+def test_paths_are_relative_to_the_working_directory(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", extra="homepage: x")
+    monkeypatch.chdir(skills_dir)
+    for path in (".", "one", "one/SKILL.md", str(skills_dir)):
+        assert skillhub("validate", path).out.startswith("one/SKILL.md\n  4 error"), path
+    # What programs read stays as it was.
+    assert skillhub("validate", ".", "--json").json["skills"][0]["path"] == f"{skills_dir.resolve()}/one/SKILL.md"
+
+
+@pytest.fixture
+def three_hundred(write_skill: SkillWriter, skills_dir: Path) -> Path:
+    for number in range(300):
+        write_skill(f"skill-{number:03}", "Paints walls.", extra="model: opus\nhomepage: x\nruntime: node")
+    return skills_dir
+
+
+def test_three_hundred_skills_fit_a_screen_unless_all_is_wanted(skillhub: Skillhub, three_hundred: Path) -> None:
+    done = skillhub("validate", str(three_hundred))
+    lines = done.out.splitlines()
+    assert len(lines) < 40
+    assert "more files with" in done.out
+    assert done.out.endswith(
+        "300 skills: 0 valid, 300 invalid; 900 errors, 0 warnings, 300 notes\n--fix can mend 300 files\n"
+    )
+    assert [line.split()[:3] for line in lines[-6:-3]] == [
+        ["600", "error", "key-unknown"],
+        ["300", "error", "key-extension"],
+        ["300", "note", "description-when"],
+    ]
+    small = skillhub("validate", str(three_hundred), LINES="24", COLUMNS="200").out.splitlines()
+    assert len(small) < 24
+    full = skillhub("validate", str(three_hundred), "--full").out
+    assert full.count("SKILL.md\n") == 300
+    assert full.count("key-extension") == 301
+
+
+def test_statistics_are_the_rules_alone(skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path) -> None:
+    write_skill("one", extra="homepage: x\nmodel: opus")
+    write_skill("two", extra="runtime: node")
+    done = skillhub("validate", "--statistics", str(skills_dir))
+    assert done.code == 1
+    assert [line.split()[:3] for line in done.out.splitlines()[:2]] == [
+        ["2", "error", "key-unknown"],
+        ["1", "error", "key-extension"],
+    ]
+    assert done.out.splitlines()[2:] == [
+        "",
+        "2 skills: 0 valid, 2 invalid; 3 errors, 0 warnings, 0 notes",
+        "--fix can mend 1 file",
+    ]
+
+
+def test_rules_can_be_selected_and_ignored_in_every_format(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    directory = str(write_skill("one", "Paints walls.", extra="homepage: x\nmodel: opus"))
+
+    def rules(*options: str) -> list[str]:
+        (skill,) = skillhub("validate", directory, "--json", *options).json["skills"]
+        return [finding["rule"] for finding in skill["findings"]]
+
+    assert rules() == ["key-unknown", "key-extension", "description-when"]
+    assert rules("--select", "key") == ["key-unknown", "key-extension"]
+    assert rules("--ignore", "key-extension,description-when") == ["key-unknown"]
+    assert rules("--select", "key", "--ignore", "key-unknown") == ["key-extension"]
+    sarif = skillhub("validate", directory, "--sarif", "--select", "key-extension").json
+    assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["key-extension"]
+    assert "key-unknown" not in skillhub("validate", directory, "--ignore", "key-unknown").out
+    # What is ignored fails nothing, and is not fixed.
+    assert skillhub("validate", directory, "--ignore", "key").code == 0
+    assert "nothing can be fixed safely" in skillhub("validate", directory, "--fix", "--ignore", "key-unknown").out
+    wrong = skillhub("validate", directory, "--select", "key-unknwon")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err == "error: --select names no rule: 'key-unknwon'\n\nhint: did you mean 'key-unknown'?\n"
 
 
 @pytest.mark.parametrize(("least", "code"), [("error", 0), ("warning", 0), ("note", 1)])
@@ -109,7 +189,7 @@ def test_costs_are_told_if_asked(skillhub: Skillhub, write_skill: SkillWriter) -
 def test_a_path_that_is_not_there_is_a_finding_and_not_a_failure(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("validate", str(tmp_path / "none"))
     assert done.code == 1
-    assert done.out.startswith(f"{tmp_path}/none: error file-missing: the path does not exist\n")
+    assert done.out.startswith(f"{tmp_path}/none\n   error   file-missing  the path does not exist\n")
 
 
 def test_without_yes_a_fix_is_shown_and_not_written(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -150,7 +230,17 @@ def test_a_file_outside_the_skill_is_not_fixed_through_a_link(
     assert "name: One" in outside.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("options", [["--yes"], ["--fix", "--json"], ["--json", "--sarif"], ["--fail-on", "all"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--yes"],
+        ["--fix", "--json"],
+        ["--json", "--sarif"],
+        ["--full", "--statistics"],
+        ["--fail-on", "all"],
+        ["--select", "no"],
+    ],
+)
 def test_options_that_do_not_go_together_are_misuse(skillhub: Skillhub, options: list[str]) -> None:
     assert skillhub("validate", *options).code == 2
 
@@ -182,6 +272,39 @@ def test_on_a_terminal_it_asks_before_it_writes(write_skill: SkillWriter) -> Non
         process.wait(timeout=60)
         os.close(ours)
         assert (directory / "SKILL.md").read_text(encoding="utf-8").splitlines()[1] == f"name: {name}"
+
+
+def on_a_terminal(directory: Path, **environment: str) -> str:
+    """What `validate` writes on a terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "skillhub_mcp", "validate", str(directory)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    os.close(theirs)
+    shown = b""
+    # Linux says with an error that the other side is gone.
+    with contextlib.suppress(OSError):
+        while more := os.read(ours, 10_000):
+            shown += more
+    process.wait(timeout=60)
+    os.close(ours)
+    return shown.decode()
+
+
+def test_a_terminal_has_colours_unless_they_are_not_wanted(write_skill: SkillWriter) -> None:
+    directory = write_skill("one", extra="homepage: x")
+    coloured = on_a_terminal(directory, NO_COLOR="")
+    assert f"\x1b[1m{directory}/SKILL.md\x1b[0m" in coloured
+    assert "\x1b[31merror  \x1b[0m key-unknown" in coloured
+    plain = on_a_terminal(directory, NO_COLOR="1")
+    assert "  4 error   key-unknown" in plain
+    assert "\x1b" not in plain
 
 
 def test_neither_the_server_nor_the_database_is_loaded(write_skill: SkillWriter) -> None:

@@ -1,6 +1,8 @@
 """The shell: parsing of command lines, and what commands print. Each command is a module in `commands/`.
 
 arguments          options that several commands share, and usage errors
+colours            colours on a terminal
+findings           the findings of `validate` as text
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes

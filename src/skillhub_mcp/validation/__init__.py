@@ -7,5 +7,6 @@ fixes          fixes that need no guess
 header_layout  where keys and values stand in a frontmatter
 moved_keys     descriptive keys under `metadata`
 sarif          findings as SARIF 2.1.0
+selection      choosing rules by their ids
 verdict        findings and token counts of one skill
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from skillhub_mcp.atomic_write import atomic_write
@@ -26,15 +27,18 @@ class FixedFile:
     rules: tuple[str, ...]
 
 
-def fix_file(target: Target) -> FixedFile | None:
-    """Return the fixes for the skill at `target`, without writing them; None if there are none."""
+def fix_file(target: Target, rules: Collection[str] | None = None) -> FixedFile | None:
+    """Return the fixes for the skill at `target`, without writing them; None if there are none.
+
+    Only violations of `rules` are fixed, if given.
+    """
     if target.directory is None:
         return None
     try:
         before = read_whole(target.directory, SKILL_FILE, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError:
         return None
-    fixed = fix(before, target.name)
+    fixed = fix(before, target.name, rules)
     if not fixed.rules:
         return None
     path = os.path.realpath(os.path.join(target.directory, SKILL_FILE))

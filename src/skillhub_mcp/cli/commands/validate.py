@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import roots_of
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.colours import Colour, Painter, painter
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
 
+# What is not a terminal gets as much as a large one.
+_NO_TERMINAL = (10_000, 40)
+_DIFF_HEADER_LINES = 2
+
 if TYPE_CHECKING:
+    from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.validation.apply_fixes import FixedFile
     from skillhub_mcp.validation.checker import Target
     from skillhub_mcp.validation.verdict import Finding, ValidationResult
@@ -39,6 +46,13 @@ def add_parser(subparsers: Any) -> None:
         default=Severity.ERROR.value,
         help="minimum severity for exit code 1 (default: %(default)s)",
     )
+    parser.add_argument(
+        "--select", action="append", default=[], metavar="RULES", help="only these rules; 'key' is every rule key-…"
+    )
+    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
+    shown.add_argument("--statistics", action="store_true", help="print only how often each rule is broken")
     parser.add_argument("--costs", action="store_true", help="print the cost of each skill in tokens")
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely, after showing a diff")
     parser.add_argument("--yes", action="store_true", help="with --fix, write without confirmation")
@@ -52,23 +66,28 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
     # Imported here because the server, which does not validate, imports this package too.
+    from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.sarif import sarif
+    from skillhub_mcp.validation.selection import chosen_rules, only
 
     if args.yes and not args.fix:
         raise InvalidArgument("--yes", "requires --fix")
     if args.fix and (args.json or args.sarif):
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
+    rules = chosen_rules(args.select, args.ignore)
     chosen = list(_targets(args.paths, options))
+    text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ))
     if args.fix:
-        _fix(chosen, ask=not args.yes)
-    results = [check(target, advice=not args.no_advice) for target in chosen]
+        _fix(chosen, rules, text, ask=not args.yes)
+    results = [only(check(target, advice=not args.no_advice), rules) for target in chosen]
     if args.sarif:
         print_json(sarif(results, base=os.getcwd()))
     elif args.json:
         print_json(_results_json(results))
     else:
-        _print_results(results, costs=args.costs)
+        _print_results(results, text, args)
+        _print_fixable(chosen, results, rules)
     failed = any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
 
@@ -82,30 +101,49 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
     return targets_below(roots_of(settings))
 
 
-def _print_results(results: Sequence[ValidationResult], *, costs: bool) -> None:
+def _print_results(results: Sequence[ValidationResult], text: FindingsText, args: argparse.Namespace) -> None:
+    from skillhub_mcp.cli.findings import Screen, plural
+
+    if args.full:
+        _print_lines(text.by_file(results))
+    elif not args.statistics:
+        columns, lines = shutil.get_terminal_size(_NO_TERMINAL)
+        _print_lines(text.that_fit(results, Screen(lines, max(columns, 1))))
     for result in results:
-        for finding in result.findings:
-            line = f":{finding.line}" if finding.line else ""
-            print_text(
-                f"{result.path}{line}: {finding.severity.value} {finding.rule}: {finding.message}\n    {finding.fix}"
-            )
-        if costs and result.cost is not None:
+        if args.costs and result.cost is not None:
             cost = result.cost
             print_text(
-                f"{result.path}: about {cost.catalogue:,} tokens in a catalogue, {cost.body:,} when loaded, "
+                f"{text.path(result.path)}: about {cost.catalogue:,} tokens in a catalogue, {cost.body:,} when loaded, "
                 f"{cost.files:,} in its other files"
             )
+    table = list(text.by_rule(results))
+    if table:
+        _print_lines([*([] if args.statistics else [""]), *table, ""])
     totals = _totals(results)
     broken = totals["skills"] - totals["valid"]
-    if any(result.findings for result in results):
-        print_text("")
-    found = ", ".join(_plural(totals[severity.value], severity.value) for severity in Severity)
+    found = ", ".join(plural(totals[severity.value], severity.value) for severity in Severity)
     summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
-    print_text(f"{_plural(totals['skills'], 'skill')}: {summary}; {found}")
+    print_text(f"{plural(totals['skills'], 'skill')}: {summary}; {found}")
 
 
-def _plural(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def _print_lines(lines: Iterable[str]) -> None:
+    # The lines are printable already, and have colours.
+    for line in lines:
+        print(line)
+
+
+def _print_fixable(chosen: Sequence[Target], results: Sequence[ValidationResult], rules: Collection[str]) -> None:
+    from skillhub_mcp.cli.findings import plural
+    from skillhub_mcp.validation.apply_fixes import fix_file
+    from skillhub_mcp.validation.fixes import FIXABLE_RULES
+
+    fixable = sum(
+        fix_file(target, rules) is not None
+        for target, result in zip(chosen, results, strict=True)
+        if any(finding.rule in FIXABLE_RULES for finding in result.findings)
+    )
+    if fixable:
+        print_text(f"--fix can mend {plural(fixable, 'file')}")
 
 
 def _totals(results: Sequence[ValidationResult]) -> dict[str, int]:
@@ -151,16 +189,17 @@ def _finding_json(finding: Finding) -> dict[str, object]:
     }
 
 
-def _fix(chosen: Sequence[Target], *, ask: bool) -> None:
+def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *, ask: bool) -> None:
+    from skillhub_mcp.cli.findings import plural
     from skillhub_mcp.validation.apply_fixes import fix_file, write
 
-    fixed = [one for target in chosen if (one := fix_file(target)) is not None]
+    fixed = [one for target in chosen if (one := fix_file(target, rules)) is not None]
     for one in fixed:
-        print_text(_difference(one))
+        _print_lines(_difference(one, text.path(one.path), text.paint))
     if not fixed:
         print_text("nothing can be fixed safely")
         return
-    count = _plural(len(fixed), "file")
+    count = plural(len(fixed), "file")
     if ask and not _confirm(f"Write {count}?"):
         print_text(f"nothing was written; --yes writes {count}")
         return
@@ -176,11 +215,14 @@ def _confirm(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _difference(one: FixedFile) -> str:
+def _difference(one: FixedFile, path: str, paint: Painter) -> Iterator[str]:
     import difflib
 
     before, after = (content.decode("utf-8", "backslashreplace") for content in (one.before, one.after))
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), one.path, f"{one.path} ({', '.join(one.rules)})", lineterm="", n=1
+        before.splitlines(), after.splitlines(), path, f"{path} ({', '.join(one.rules)})", lineterm="", n=1
     )
-    return "\n".join(lines)
+    colours = {"-": Colour.RED, "+": Colour.GREEN, "@": Colour.CYAN}
+    for number, line in enumerate(lines):
+        colour = Colour.BOLD if number < _DIFF_HEADER_LINES else colours.get(line[:1])
+        yield paint(line, colour) if colour else paint(line)

@@ -1,0 +1,111 @@
+"""The findings of `validate` as lines of text: by file, by rule, and as many as fit a screen."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from skillhub_mcp.cli.colours import Colour, Painter
+from skillhub_mcp.skills.rules import RULES, Severity
+from skillhub_mcp.validation.verdict import ValidationResult
+
+_COLOURS = {Severity.ERROR: Colour.RED, Severity.WARNING: Colour.YELLOW, Severity.NOTE: Colour.CYAN}
+_SEVERITY_WIDTH = max(len(severity.value) for severity in Severity)
+# The blank line between the findings and the table of rules, the one after it, the line about the rest, the total, the
+# hint at --fix, and the prompt.
+_OTHER_LINES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The room for text, in lines and columns."""
+
+    lines: int
+    columns: int
+
+    def height(self, text: str) -> int:
+        """Return how many lines of the screen a line of text without colours takes."""
+        return max(1, -(-len(text) // self.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsText:
+    """Text for findings. `base` is the directory that paths are relative to, and `paint` colours the text."""
+
+    base: str
+    paint: Painter
+
+    def by_file(self, results: Sequence[ValidationResult]) -> Iterator[str]:
+        """Yield the lines for every finding, grouped by file."""
+        for result in results:
+            yield from self._group(result, self.paint)
+
+    def that_fit(self, results: Sequence[ValidationResult], screen: Screen) -> Iterator[str]:
+        """Yield the lines for as many files as fit the screen beside the table of rules, and what is left out.
+
+        If not all fit, those with errors come first.
+        """
+        plain = Painter()
+        room = screen.lines - _OTHER_LINES - sum(map(screen.height, self.by_rule(results, plain)))
+        broken = [result for result in results if result.findings]
+        needed = [sum(map(screen.height, self._group(result, plain))) for result in broken]
+        if sum(needed) <= room:
+            yield from self.by_file(broken)
+            return
+        order = sorted(range(len(broken)), key=lambda place: broken[place].valid)
+        shown = 0
+        for place in order:
+            if needed[place] > room:
+                break
+            room -= needed[place]
+            shown += 1
+            yield from self._group(broken[place], self.paint)
+        left = [broken[place] for place in order[shown:]]
+        if not shown and room > 1:
+            # One file may have more findings than fit: its worst are better than none.
+            yield from islice(self._group(left[0], self.paint), room)
+        count = sum(len(result.findings) for result in left)
+        more = "more " if shown else ""
+        yield self.paint(f"… {plural(len(left), f'{more}file')} with {plural(count, 'finding')}: --full lists them")
+
+    def by_rule(self, results: Sequence[ValidationResult], paint: Painter | None = None) -> Iterator[str]:
+        """Yield a line for each rule that is broken, the worst and the most frequent first, with its fix."""
+        paint = paint or self.paint
+        counts = Counter(finding.rule for result in results for finding in result.findings)
+        order = list(Severity)
+        rules = sorted(counts, key=lambda rule: (order.index(RULES[rule].verdict), -counts[rule], rule))
+        number = max((len(f"{count:,}") for count in counts.values()), default=0)
+        width = max(map(len, rules), default=0)
+        for rule in rules:
+            severity = RULES[rule].verdict
+            yield (
+                f"{counts[rule]:>{number},} {paint(f'{severity.value:<{_SEVERITY_WIDTH}}', _COLOURS[severity])} "
+                f"{paint(f'{rule:<{width}}', Colour.BOLD)}  {paint(RULES[rule].fix)}"
+            )
+
+    def path(self, path: str) -> str:
+        """Return a path relative to the base if it is inside, else whole."""
+        relative = os.path.relpath(os.path.abspath(path), self.base)
+        return path if relative == os.pardir or relative.startswith(os.path.join(os.pardir, "")) else relative
+
+    def _group(self, result: ValidationResult, paint: Painter) -> Iterator[str]:
+        if not result.findings:
+            return
+        yield paint(self.path(result.path), Colour.BOLD)
+        number = max(len(str(finding.line or "")) for finding in result.findings)
+        width = max(len(finding.rule) for finding in result.findings)
+        for finding in result.findings:
+            severity = finding.severity
+            yield (
+                f"  {finding.line or '':>{number}} "
+                f"{paint(f'{severity.value:<{_SEVERITY_WIDTH}}', _COLOURS[severity])} "
+                f"{finding.rule:<{width}}  {paint(finding.message)}"
+            )
+
+
+def plural(count: int, thing: str) -> str:
+    """Return a number and what it counts, such as `2 files`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
