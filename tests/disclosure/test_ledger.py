@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from skillhub_mcp.disclosure.ledger import Ledger
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhub_mcp.disclosure.ledger import Ledger, Piece, Shown
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 
@@ -17,6 +20,34 @@ def test_showings_of_one_thing_add_up_and_the_last_version_counts() -> None:
     assert ledger.last("skill", "/s/pdf") == shown
     assert ledger.last("file", "/s/pdf") is None
     assert [one.name for one in ledger.entries()] == ["pdf/a.md", "pdf"]
+
+
+def test_parts_add_up_to_the_whole_as_long_as_it_stays_the_same() -> None:
+    ledger = Ledger()
+
+    def show(part: int, parts: int, mtime_ms: float = 1.0) -> Shown:
+        text = f"part {part}\nand more"
+        return ledger.record("skill", "a", "a", text, mtime_ms=mtime_ms, piece=Piece(part - 1, part, parts))
+
+    shown = [show(1, 3), show(3, 3), show(3, 3), show(2, 3)]
+    assert [one.is_complete for one in shown] == [False, False, False, True]
+    assert [one.opening for one in shown] == ["part 1"] * 4
+    # What is complete stays complete, however it is cut.
+    assert show(1, 3).is_complete
+    assert show(2, 5).is_complete
+    assert not show(2, 3, mtime_ms=2.0).is_complete
+    assert not show(1, 2, mtime_ms=2.0).is_complete
+    assert show(2, 2, mtime_ms=2.0).is_complete
+    whole = ledger.record("skill", "a", "a", "all of it", mtime_ms=3.0)
+    assert (whole.is_complete, whole.opening) == (True, "all of it")
+
+
+@given(st.permutations(range(6)), st.integers(0, 6))
+def test_a_thing_is_complete_when_each_of_its_pieces_was_shown(order: list[int], shown: int) -> None:
+    ledger = Ledger()
+    for start in order[:shown]:
+        ledger.record("file", "a", "a", "x", piece=Piece(start * 10, start * 10 + 10, 60))
+    assert [entry.is_complete for entry in ledger.entries()] == ([shown == 6] if shown else [])
 
 
 def test_a_session_without_end_does_not_grow_without_end() -> None:

@@ -141,6 +141,8 @@ def stdio(environment: Mapping[str, str]) -> Any:
 @asynccontextmanager
 async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
     """The client's streams to a server over stdio in a thread, whose stdin and stdout are two pipes."""
+    # A setting that is refused is raised here: a thread that ends before it reads would leave its client waiting.
+    read_settings(environment)
     from_client, to_server = os.pipe()
     from_server, to_client = os.pipe()
     problems: list[BaseException] = []

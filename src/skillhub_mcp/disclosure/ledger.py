@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +16,20 @@ Layer = Literal["catalogue", "skill", "file", "agents"]
 
 # Bounds the memory of a session that lasts for days; an entry that is dropped only means that a skill is shown again.
 _MAX_ENTRIES = 4_096
+_MAX_OPENING = 80
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of something that is shown in several: from `start` to before `end` of `of`, in parts or in bytes."""
+
+    start: int
+    end: int
+    of: int
+
+
+WHOLE = Piece(0, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +37,8 @@ class Shown:
     """Something that was shown: how many times, and the tokens of all times together.
 
     `key` identifies it within its layer by a path. `mtime_ms` is the modification time of the version shown last, and
-    `number` counts everything shown in the session, from 1, up to that time.
+    `pieces` are those that were shown of this version, in order and apart. `opening` is how its text begins, so that it
+    can be found again. `number` counts everything shown in the session, from 1, up to that time.
     """
 
     layer: Layer
@@ -33,6 +48,14 @@ class Shown:
     times: int
     mtime_ms: float | None
     number: int
+    opening: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it was shown, in one piece or in several."""
+        first = self.pieces[0]
+        return first.start == 0 and first.end >= first.of
 
 
 class Ledger:
@@ -43,26 +66,29 @@ class Ledger:
         self._shown: LRUCache[tuple[Layer, str], Shown] = LRUCache(_MAX_ENTRIES)
         self._count = 0
 
-    def record(self, layer: Layer, name: str, key: str, text: str, *, mtime_ms: float | None = None) -> Shown:
-        """Record that `text` was shown, and return its entry."""
+    def record(
+        self, layer: Layer, name: str, key: str, text: str, *, mtime_ms: float | None = None, piece: Piece = WHOLE
+    ) -> Shown:
+        """Record that `text` was shown, all or a piece of it, and return its entry."""
         tokens = estimate_tokens(text)
         with self._lock:
             self._count += 1
+            shown = Shown(layer, name, key, tokens, 1, mtime_ms, self._count, _opening(text), (piece,))
             before = self._shown.get((layer, key))
-            shown = Shown(layer, name, key, tokens, 1, mtime_ms, self._count)
             if before is not None:
-                shown = replace(shown, tokens=tokens + before.tokens, times=before.times + 1)
+                shown = _together(before, shown)
             self._shown.put((layer, key), shown)
             return shown
 
-    def record_skill(self, skill: Skill, text: str) -> Shown:
-        """Record that `text`, the instructions of `skill` or a part of them, was shown."""
+    def record_skill(self, skill: Skill, text: str, *, part: int = 1, parts: int = 1) -> Shown:
+        """Record that `text`, the instructions of `skill` or one part of them, was shown."""
         return self.record(
             "skill",
             skill.name,
             os.path.join(skill.directory, SKILL_FILE),
             text,
             mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
+            piece=Piece(part - 1, part, parts),
         )
 
     def last(self, layer: Layer, key: str) -> Shown | None:
@@ -74,3 +100,37 @@ class Ledger:
         """Return all entries, the least recently shown first."""
         with self._lock:
             return tuple(sorted(self._shown.values(), key=lambda shown: shown.number))
+
+
+def _together(before: Shown, now: Shown) -> Shown:
+    """Return the entry of something that is shown again: its pieces add up as long as it stays the same."""
+    both = replace(now, tokens=before.tokens + now.tokens, times=before.times + 1)
+    if before.mtime_ms != now.mtime_ms or WHOLE in now.pieces:
+        return both
+    if before.is_complete:
+        # Pieces of what is there already.
+        return replace(both, opening=before.opening, pieces=before.pieces)
+    (piece,) = now.pieces
+    if before.pieces[0].of != piece.of:
+        return both
+    return replace(
+        both,
+        opening=now.opening if piece.start == 0 else before.opening,
+        pieces=_joined((*before.pieces, piece)),
+    )
+
+
+def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Return the pieces in order, those that touch as one."""
+    joined: list[Piece] = []
+    for piece in sorted(pieces, key=lambda piece: piece.start):
+        if joined and piece.start <= joined[-1].end:
+            joined[-1] = replace(joined[-1], end=max(joined[-1].end, piece.end))
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+def _opening(text: str) -> str:
+    """Return the beginning of the first line."""
+    return text.partition("\n")[0][:_MAX_OPENING].rstrip()

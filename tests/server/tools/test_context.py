@@ -63,6 +63,12 @@ def names_of(said: Said) -> set[str]:
     return {skill["name"] for skill in said.json["skills"]}
 
 
+def quoted(reminder: Said) -> str:
+    """What a reminder quotes of the text that was shown."""
+    _, opening, _ = reminder.text.split("\n")
+    return opening
+
+
 async def tools(client: Client[Any]) -> set[str]:
     return {tool.name for tool in await client.list_tools()}
 
@@ -264,6 +270,61 @@ def test_the_servers_filter_holds_here_too(environment: Environment, add: Callab
     assert names(ask(only, "skills_list")) == ["allowed"]
     assert names(ask(only, "skill_search", query="other")) == []
     assert ask(only, "skill_load", name="other").code == "SKILL_NOT_FOUND"
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != ("http", "auto")], ids="-".join)
+@pytest.mark.acceptance("S0-58", "S0-61")
+def test_a_part_is_not_the_whole_and_a_reminder_quotes_what_was_shown(
+    way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    body = "".join(f"Line {number} of many, many more.\n" for number in range(80))
+    add(project, "long", body=body)
+    add(project, "short", body="Do it.\n", files={"references/a.md": "x" * 3_000})
+    environment |= {
+        "SKILLHUB_TOOLS": "core,context,skill",
+        "SKILLHUB_ROOTS": "project",
+        "SKILLHUB_MAX_BODY_BYTES": "1024",
+        "MAX_FILE_BYTES": "2000",
+    }
+
+    async def incomplete(hub: Caller) -> set[str]:
+        loaded = (await hub.call("context_inspect")).json["skills"]["loaded"]
+        return {one["name"] for one in loaded if one.get("complete") is False}
+
+    async def first_part(hub: Caller) -> None:
+        assert (await hub.call("load_skill", skill_name="long")).json["part"] == "1 of 3"
+        assert await incomplete(hub) == {"long"}
+        assert body in (await hub.call("skill_load", name="long")).text
+
+    async def every_part(hub: Caller) -> None:
+        shown = [await hub.call("load_skill", skill_name="long", part=part) for part in (3, 1)]
+        assert await incomplete(hub) == {"long"}
+        await hub.call("Skill", skill="long", part=2)
+        assert await incomplete(hub) == set()
+        reminder = await hub.call("skill_load", name="long")
+        assert reminder.meta["io.skillhub/skill"]["already_loaded"] is True
+        assert quoted(reminder)
+        assert shown[1].text.startswith(quoted(reminder))
+        assert body in (await hub.call("skill_load", name="long", force=True)).text
+
+    async def files_and_the_last_text(hub: Caller) -> None:
+        first = await hub.call("skill_load", name="short")
+        assert first.text.startswith(quoted(await hub.call("skill_load", name="short")))
+        await hub.call("Skill", skill="short")
+        assert quoted(await hub.call("skill_load", name="short")) == '<skill-loaded name="short">'
+        place = {"skill_name": "short", "file_path": "references/a.md"}
+        read = await hub.call("read_skill_file", **place)
+        assert await incomplete(hub) == {"short/references/a.md"}
+        await hub.call("read_skill_file", **place, offset=read.json["next_offset"])
+        assert await incomplete(hub) == set()
+
+    async def go() -> None:
+        for journey in (first_part, every_part, files_and_the_last_text):
+            async with reached(way, environment) as hub:
+                await hub.call("context_inspect")
+                await journey(hub)
+
+    asyncio.run(go())
 
 
 @pytest.mark.acceptance("S3-30")

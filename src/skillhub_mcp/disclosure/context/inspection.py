@@ -17,7 +17,8 @@ def inspect_context(catalogues: Catalogues | None, shown: Sequence[Shown], *, wi
     """Return the report as JSON values; without `catalogues` it leaves the skills out.
 
     `cost` has the estimated tokens of everything this session was shown, by layer. `skills` has the state of the
-    catalogue, its tokens at the start of a session, and `loaded`: the skills and files loaded last and their versions.
+    catalogue, its tokens at the start of a session, and `loaded`: the skills and files loaded last and their versions,
+    with `complete: false` where only a part was shown.
     """
     report: dict[str, Any] = {"cost": _costs(shown)}
     if catalogues is None:
@@ -52,6 +53,8 @@ def _entry_json(entry: Shown, *, with_paths: bool) -> dict[str, Any]:
     value: dict[str, Any] = {"layer": entry.layer, "name": entry.name, "times": entry.times, "tokens": entry.tokens}
     if entry.mtime_ms is not None:
         value["mtimeMs"] = entry.mtime_ms
+    if not entry.is_complete:
+        value["complete"] = False
     if with_paths:
         value["path"] = entry.key
     return value

@@ -79,12 +79,15 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True) -> Load
 
 
 def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
-    """Return the notice that replaces the text of a skill that this session has loaded and that has not changed."""
+    """Return the notice that replaces the text of a skill that this session has loaded and that has not changed.
+
+    It quotes how that text began, so that a client finds it in its own history.
+    """
     location = skill.path if with_paths else f"id {skill.id}"
     return (
         f"Skill {skill.name!r} is already loaded and has not changed: {location} (mtime: {before.mtime_ms or 0:.0f}). "
-        f"Its instructions are in text {before.number} of those that this session was shown. If you no longer have "
-        "them, call skill_load with force=true."
+        f"Its instructions are in the text that begins with\n{before.opening}\n"
+        "If you no longer have it, call skill_load with force=true."
     )
 
 

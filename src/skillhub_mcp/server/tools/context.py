@@ -89,7 +89,7 @@ class ContextTools:
         if self.with_paths:
             facts |= {"path": skill.path, "dir": skill.dir}
         before = session.ledger.last("skill", skill.path)
-        if before is not None and before.mtime_ms == loaded.mtime_ms and not force:
+        if before is not None and before.is_complete and before.mtime_ms == loaded.mtime_ms and not force:
             text = already_loaded_notice(skill, before, with_paths=self.with_paths)
             return ToolResult(content=text, meta={SKILL_META_KEY: {**facts, "already_loaded": True}})
         session.ledger.record("skill", skill.name, skill.path, loaded.text, mtime_ms=loaded.mtime_ms)

@@ -12,6 +12,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from skillhub_mcp.disclosure.ledger import Piece
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.progress import ProgressReporter, wait_until_searchable
@@ -81,7 +82,7 @@ class CoreTools:
         session = self.sessions.current()
         loaded = self.hub.load(skill_name, part=part, granted=session.granted)
         text = loaded_json(loaded, uri=self.base_uri(loaded.skill), with_path=self.with_paths)
-        session.ledger.record_skill(loaded.skill, text)
+        session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts)
         return ToolResult(content=text)
 
     def read_skill_file(
@@ -92,6 +93,9 @@ class CoreTools:
     ) -> ToolResult:
         session = self.sessions.current()
         file = self.hub.read_skill_file(skill_name, file_path, offset=offset, granted=session.granted)
-        text, skill = file_json(file.content), file.skill
-        session.ledger.record("file", f"{skill.name}/{file_path}", os.path.join(skill.directory, file_path), text)
+        text, content = file_json(file.content), file.content
+        key = os.path.join(file.skill.directory, file_path)
+        end = content.size if content.next_offset is None else content.next_offset
+        piece = Piece(content.offset, end, content.size)
+        session.ledger.record("file", f"{file.skill.name}/{file_path}", key, text, piece=piece)
         return ToolResult(content=text)

@@ -41,5 +41,5 @@ class SkillTool:
             where=f"below {loaded.skill.directory}" if self.with_paths else "read one with read_skill_file",
             rest=f"part {part} of {loaded.parts}; go on with part={part + 1}" if part < loaded.parts else "",
         )
-        session.ledger.record_skill(loaded.skill, text)
+        session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts)
         return ToolResult(content=text)
