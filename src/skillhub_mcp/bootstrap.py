@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
-from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
@@ -30,9 +30,11 @@ from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.policy.access import Access, RuleFiles
+from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
 from skillhub_mcp.policy.rules import PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
@@ -44,8 +46,10 @@ from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIE
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import SkillRoot, agent_context_roots, choose_roots
+from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
 from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
@@ -114,17 +118,40 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
     )
 
 
-def every_skill(settings: Settings, hub: SkillHub) -> tuple[Skill, ...]:
+def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
     """Return the skills that rules, tokens and filters can name: the hub's, and those of the agent-context tools.
 
     Served or not, and also those whose name another skill won.
     """
-    found = {skill.directory: skill for skill in hub.snapshot_and_policy()[0].everything}
+    found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled:
         roots = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
         context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
         found = {skill.directory: skill for skill in context} | found
     return tuple(found[directory] for directory in sorted(found))
+
+
+def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Return what the filter, the rules and the tokens name that is not there; nothing where no skill is.
+
+    Raises PolicyUnreadable and TokensUnreadable.
+    """
+    visibility = _visibility(settings)
+    files = rule_files(settings, project_of(settings).root)
+    rules = [(file.path, found) for file in (*files.own, *files.foreign) if (found := file.read()) is not None]
+    path = settings.http.tokens_file
+    tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
+    named = any(one.rule.skill_name for _, found in rules for one in found.listed())
+    if not (visibility.limits or named or any(token.visibility.limits for token in tokens.tokens)):
+        return ()
+    known = KnownNames(every_skill(settings, snapshot))
+    if not known.skills:
+        return ()
+    return (
+        *server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES")),
+        *(problem for path, found in rules for problem in rules_problems(known, path, found)),
+        *tokens_problems(known, path, tokens),
+    )
 
 
 def make_access(settings: Settings, *, asks: bool) -> Access:
@@ -351,9 +378,12 @@ def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
     return Prometheus(shared=shared)
 
 
-def log_library(hub: SkillHub) -> None:
-    """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync."""
-    library = LibraryLog()
+def log_library(hub: SkillHub, settings: Settings) -> None:
+    """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync.
+
+    And what filters, rules and tokens name that is not there.
+    """
+    library = LibraryLog(partial(_readable_name_problems, settings))
 
     def tell() -> None:
         view = hub.peek()
@@ -361,6 +391,14 @@ def log_library(hub: SkillHub) -> None:
             library.report(view.snapshot)
 
     hub.on_sync(tell)
+
+
+def _readable_name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Return the `name_problems`; none of files that cannot be read, which is reported where they are used."""
+    try:
+        return name_problems(settings, snapshot)
+    except PolicyUnreadable:
+        return ()
 
 
 def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:

@@ -138,3 +138,25 @@ def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_ski
     write_skill("painter")
     done = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="piantre")
     assert (done.code, "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill" in done.out) == (1, True)
+
+
+def test_what_is_served_is_counted_and_not_what_is_there(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        write_skill(name)
+    skillhub("disable", "alpha")
+    skillhub("permissions", "deny", "beta", "--others", "allow")
+    done = skillhub("doctor", PATH="")
+    assert (done.code, "served          1, off 1, denied 1, refused 0, shadowed 0" in done.out) == (0, True)
+    limited = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="gamm,beta", PATH="")
+    assert "served          0, filtered 2, denied 1, refused 0, shadowed 0" in limited.out
+    assert (
+        "SKILLHUB_ENABLED_SKILLS\n      names skills that are not here: 'gamm' (did you mean 'gamma'?)" in limited.out
+    )
+    assert limited.code == 1
+    counted = skillhub("doctor", "--json", SKILLHUB_ENABLED_SKILLS="gamma").json
+    assert (counted["served"], counted["excluded"]) == (1, {"filtered": 2, "off": 0, "denied": 0})
+    rules = Path(os.environ["HOME"], ".skillhub", "permissions.json")
+    rules.write_text("{", encoding="utf-8")
+    assert skillhub("doctor", "--json").json["served"] == 0

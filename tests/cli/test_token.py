@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
 
 from skillhub_mcp.policy.access_tokens import digest_of
 from skillhub_mcp.policy.files import tokens_file
@@ -19,7 +20,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file: Path) -> None:
-    done = skillhub("token", "new", "ci", "--skills", "pdf-reader, csv", "--file", file)
+    done = skillhub("token", "new", "ci", "--skills", "pdf-reader, csv", "--force", "--file", file)
     assert done.code == 0
     (secret,) = done.out.splitlines()
     assert done.err == (
@@ -33,11 +34,29 @@ def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file
     assert tokens.by_digest[digest_of(secret)].visibility.names == {"pdf-reader", "csv"}
 
 
+def test_a_filter_that_names_what_is_not_there_is_refused_with_the_nearest(
+    skillhub: Skillhub, file: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("pdf-reader", category="Docs")
+    for option, kind, typed, near in (
+        ("--skills", "skill", "PDF-Reader,pdf-raeder", "did you mean 'pdf-reader'? "),
+        ("--categories", "category", "docs,dosc", "did you mean 'docs'? "),
+        ("--categories", "category", "walrus", ""),
+    ):
+        done = skillhub("token", "new", "ci", option, typed, "--file", file, "--json")
+        missing = typed.split(",")[-1]
+        assert (done.code, done.error["message"]) == (2, f"{option} names no {kind} that is here: {missing!r}")
+        assert done.error["hint"] == f"{near}--force grants it all the same"
+    assert not file.exists()
+    assert skillhub("token", "new", "ci", "--skills", "pdf-raeder", "--force", "--file", file).code == 0
+    assert skillhub("token", "new", "other", "--categories", "DOCS", "--file", file).code == 0
+
+
 def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skillhub: Skillhub, file: Path) -> None:
     where = {"SKILLHUB_TOKENS_FILE": str(file)}
     made = skillhub("token", "new", "everything", "--json", **where).json
     assert set(made) == {"name", "created", "token"}
-    narrowed = skillhub("token", "new", "docs", "--categories", "Docs,api", "--json", **where).json
+    narrowed = skillhub("token", "new", "docs", "--categories", "Docs,api", "--force", "--json", **where).json
     assert narrowed["categories"] == ["api", "docs"]
     created = made["created"]
     assert skillhub("token", "list", **where).out == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from pathlib import Path
@@ -14,6 +15,10 @@ from tests.server.processes import serving
 
 from skillhub_mcp.bootstrap import log_library
 from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.policy.access_tokens import make_token
+from skillhub_mcp.policy.files import change_tokens
+from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.visibility import Visibility
 
 
 def test_each_problem_is_told_once_and_again_when_it_changed(
@@ -34,8 +39,9 @@ def test_each_problem_is_told_once_and_again_when_it_changed(
         hub.refresh(SyncDepth.VERIFY)
         return [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp.library"]
 
-    with hub_of({**hub_environment, "SKILLS_DIR": f"{skills_dir}:{second}:{missing}"}) as hub:
-        log_library(hub)
+    environment = {**hub_environment, "SKILLS_DIR": f"{skills_dir}:{second}:{missing}"}
+    with hub_of(environment) as hub:
+        log_library(hub, read_settings(environment)[0])
         first = told()
         assert [line.split(";")[0] for line in first] == [
             f"{missing} does not exist",
@@ -63,11 +69,55 @@ def test_of_very_many_problems_the_first_are_told_and_the_rest_counted(
     for number in range(30):
         write_skill(f"silent-{number:02}", frontmatter=f"name: silent-{number:02}")
     with hub_of(hub_environment) as hub:
-        log_library(hub)
+        log_library(hub, read_settings(hub_environment)[0])
         hub.refresh()
         hub.refresh(SyncDepth.VERIFY)
     lines = [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp.library"]
     assert (len(lines), lines[-1]) == (21, "10 more problems; `skillhub doctor` lists them")
+
+
+def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("alpha", category="docs")
+    write_skill("beta")
+    rules, tokens = tmp_path / "rules.json", tmp_path / "tokens.json"
+    rule = {"tool": "skill_load", "skill_name": "alhpa"}
+    rules.write_text(json.dumps({"permissions": {"deny": [rule], "allow": [{"tool": "skill_load"}]}}), "utf-8")
+    for name, visibility in (
+        ("ci", Visibility(frozenset({"beta", "beat"}))),
+        ("bot", Visibility(categories=frozenset({"dosc"}))),
+        ("person", Visibility()),
+    ):
+        token, _ = make_token(name, visibility)
+        change_tokens(str(tokens), lambda kept, token=token: kept.with_token(token))  # type: ignore[misc]
+    environment = {
+        **hub_environment,
+        "SKILLHUB_ENABLED_CATEGORIES": "dcos",
+        "SKILLHUB_PERMISSIONS": str(rules),
+        "SKILLHUB_TOKENS_FILE": str(tokens),
+    }
+    mend = "correct it, or add what is missing"
+    forget = "`skillhub permissions forget NAME`"
+    expected = [
+        "SKILLHUB_ENABLED_CATEGORIES names categories that are not here: 'dcos' (did you mean 'docs'?); nothing is served",
+        f"{rules} has rules for skills that are not here: 'alhpa' (did you mean 'alpha'?); correct them, or {forget}",
+        f"the token 'ci' in {tokens} grants skills that are not here: 'beat' (did you mean 'beta'?); {mend}",
+        f"the token 'bot' in {tokens} grants categories that are not here: 'dosc' (did you mean 'docs'?); it grants nothing",
+    ]
+    expected = [f"{line} until then: {mend}" if line.endswith(("served", "nothing")) else line for line in expected]
+    with hub_of(environment) as hub:
+        log_library(hub, read_settings(environment)[0])
+        hub.refresh()
+        write_skill("gamma")
+        hub.refresh()
+        told = [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp.library"]
+        assert told == expected
+        rules.write_text("{", encoding="utf-8")
+        write_skill("delta")
+        # That it cannot be read is told where the rules are used.
+        hub.refresh()
+    assert len([record for record in caplog.records if record.name == "skillhub_mcp.library"]) == len(expected)
 
 
 @pytest.mark.parametrize("workers", [(), ("--workers", "2")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
@@ -17,10 +17,12 @@ _AT_ONCE = 20
 class LibraryLog:
     """Logs the problems of each snapshot that the one before did not have. Safe to call from several threads.
 
-    A problem that went away and comes back is told again.
+    A problem that went away and comes back is told again. `name_problems` returns what settings and files name that
+    the snapshot does not have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name_problems: Callable[[Snapshot], Sequence[Problem]] = lambda _: ()) -> None:
+        self._name_problems = name_problems
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._told: frozenset[str] = frozenset()
@@ -32,6 +34,7 @@ class LibraryLog:
                 return
             self._snapshot = snapshot
             problems, copies = _problems_of(snapshot)
+            problems += self._name_problems(snapshot)
             new = self._new((*problems, *copies))
             harmless = {copy.sentence() for copy in copies}
             for number, line in enumerate(new):

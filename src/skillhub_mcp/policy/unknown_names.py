@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.skills.visibility import Visibility
+
+_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,53 @@ class KnownNames:
     def any_allowed(self, visibility: Visibility) -> bool:
         """Whether a filter lets any of the skills through."""
         return any(map(visibility.allows, self.skills))
+
+
+def rules_problems(known: KnownNames, path: str, rules: Rules) -> tuple[Problem, ...]:
+    """Return that the rules of the file at `path` name skills that nothing has, if they do."""
+    what = "has rules for skills that are not here: "
+    return _problems(path, what, known.unknown_in_rules(rules), "correct them, or `skillhub permissions forget NAME`")
+
+
+def tokens_problems(known: KnownNames, path: str, tokens: Tokens) -> tuple[Problem, ...]:
+    """Return the tokens of the file at `path` whose filters name what is not there."""
+    return tuple(
+        problem
+        for token in tokens.tokens
+        for problem in _filter_problems(
+            known,
+            token.visibility,
+            about=(f"the token {token.name!r} in {path}",) * 2,
+            verb="grants",
+            empty="it grants nothing",
+        )
+    )
+
+
+def server_filter_problems(known: KnownNames, visibility: Visibility, settings: tuple[str, str]) -> tuple[Problem, ...]:
+    """Return what the server's filter names that is not there; `settings` are those of its skills and categories."""
+    return _filter_problems(known, visibility, about=settings, verb="names", empty="nothing is served")
+
+
+def _filter_problems(
+    known: KnownNames, visibility: Visibility, *, about: tuple[str, str], verb: str, empty: str
+) -> tuple[Problem, ...]:
+    """Return the unknown names of a filter. With names of skills, its categories have no effect."""
+    mend = "correct it, or add what is missing"
+    if visibility.limits and not known.any_allowed(visibility):
+        mend = f"{empty} until then: {mend}"
+    if visibility.names:
+        unknown, kind, subject = known.unknown_skills(visibility), "skills", about[0]
+    else:
+        unknown, kind, subject = known.unknown_categories(visibility), "categories", about[1]
+    return _problems(subject, f"{verb} {kind} that are not here: ", unknown, mend)
+
+
+def _problems(about: str, what: str, unknown: tuple[UnknownName, ...], mend: str) -> tuple[Problem, ...]:
+    shown = ", ".join(map(str, unknown[:_SHOWN]))
+    more = len(unknown) - _SHOWN
+    rest = f" and {more:,} more" if more > 0 else ""
+    return (Problem(about, f"{what}{shown}{rest}", mend),) if unknown else ()
 
 
 def _unknown_folded(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.bootstrap import choose_embedder, make_publisher
+from skillhub_mcp.bootstrap import choose_embedder, make_publisher, name_problems
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
@@ -24,6 +24,7 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import View
+from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.publishing.publisher import Publication
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.cli.installed_command import InstalledCommand
 
 _SHOWN = 20
+_EXCLUDED = (Availability.FILTERED, Availability.OFF, Availability.DENIED)
 _BY_TOOLS = "the tools still serve it"
 
 
@@ -57,6 +59,7 @@ class _Findings:
     embedder: str
     published: Sequence[Publication]
     problems: Sequence[Problem]
+    standing: Mapping[Availability, int]
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -86,12 +89,16 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
     published: list[Publication] = []
+    standing: Mapping[Availability, int] = {}
     publisher = make_publisher(settings, hub)
     try:
         published = list(publisher.publications())
         if not hub.skills():
             # What it says of directories and refusals is there already.
             problems += [cause for cause in hub.why_nothing(for_models=False).causes if cause not in problems]
+        policy = hub.access.now()
+        standing = Counter(policy.availability(skill) for skill in view.snapshot.skills)
+        problems += name_problems(settings, view.snapshot)
     except PolicyUnreadable as error:
         problems.append(Problem(error.path, error.message, error.hint or "fix the file"))
     finally:
@@ -102,7 +109,7 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
         if one.withheld
     ]
     embedder = choose_embedder(settings)
-    return _Findings(command, view, "none" if embedder is None else embedder.identity, published, problems)
+    return _Findings(command, view, "none" if embedder is None else embedder.identity, published, problems, standing)
 
 
 def _command_problems(command: InstalledCommand | None) -> list[Problem]:
@@ -128,7 +135,8 @@ def _findings_json(found: _Findings) -> dict[str, object]:
         "roots": [
             {"path": root.path, "source": root.source.value, "skills": count} for root, count in _by_root(found.view)
         ],
-        "served": len(snapshot.skills),
+        "served": found.standing.get(Availability.ON, 0),
+        "excluded": {state.value: found.standing.get(state, 0) for state in _EXCLUDED},
         "refused": len(snapshot.report.refused),
         "shadowed": len(snapshot.report.shadowed),
         "index": "failed" if found.view.problem is not None else "ready",
@@ -172,8 +180,10 @@ def _findings_text(found: _Findings) -> str:
     index = "not written" if found.view.problem is not None else "ready"
     natively = f"{len(found.published) - withheld:>7,} published, {len(adapted):,} adapted, {withheld:,} withheld"
     lines = [f"{root.source.value:<10}{count:>7,} skills  {root.given}" for root, count in _by_root(found.view)]
+    excluded = "".join(f", {state.value} {count:,}" for state in _EXCLUDED if (count := found.standing.get(state, 0)))
     lines.append(
-        f"served    {len(snapshot.skills):>7,}, refused {len(report.refused):,}, shadowed {len(report.shadowed):,}"
+        f"served    {found.standing.get(Availability.ON, 0):>7,}{excluded}, "
+        f"refused {len(report.refused):,}, shadowed {len(report.shadowed):,}"
     )
     lines.append(f"index     {index}, embeddings: {found.embedder}")
     lines.append(f"natively  {natively}")

@@ -191,7 +191,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _skills(settings: Settings, options: Mapping[str, str]) -> tuple[Skill, ...]:
     """Return every skill that a rule can be about: those of the roots, and those that the agent-context tools find."""
     with open_hub(options) as hub:
-        return every_skill(settings, hub)
+        return every_skill(settings, hub.snapshot_and_policy()[0])
 
 
 def _check_name(name: str, skills: Sequence[Skill]) -> None:

@@ -122,7 +122,7 @@ def _make_server(
         from skillhub_mcp.server.app import make_server
 
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
-        log_library(hub)
+        log_library(hub, settings)
         chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
         hub.refresh(SyncDepth.REBUILD)
@@ -181,7 +181,7 @@ class _Worker:
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
         if current_process().name == FIRST_WORKER:
             # One of the processes that see the same files tells of them.
-            log_library(hub)
+            log_library(hub, settings)
         chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)
         return make_uvicorn(make_http_app(make_server(hub, chosen), hub, http), http)
 

@@ -7,13 +7,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from skillhub_mcp.bootstrap import every_skill
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
+from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.visibility import Visibility
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
     new.set_defaults(run=_new)
     new.add_argument("--skills", metavar="A,B", help="only skills that the token grants")
     new.add_argument("--categories", metavar="X,Y", help="only categories that it grants; no effect with --skills")
+    new.add_argument("--force", action="store_true", help="also for names that no skill or category has")
     revoke = actions.add_parser("revoke", help="revoke a token")
     revoke.set_defaults(run=_revoke)
     for action in (new, revoke):
@@ -47,6 +52,8 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         visibility = filter_of(_names(args.skills), _names(args.categories))
     except BadTokens as error:
         raise InvalidArgument("--skills or --categories", f"is invalid: {error}") from error
+    if visibility.limits and not args.force:
+        _check_names(visibility, options)
     try:
         token, secret = make_token(decode_argument(args.name), visibility)
         change_tokens(path, lambda tokens: tokens.with_token(token))
@@ -90,6 +97,22 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         print_text(f"revoked the token of {name}")
     return EXIT_OK
+
+
+def _check_names(visibility: Visibility, options: Mapping[str, str]) -> None:
+    """Raise InvalidArgument for a filter that names what is not there."""
+    settings, _ = read_settings(os.environ, options)
+    with open_hub(options) as hub:
+        known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
+    for option, kind, unknown in (
+        ("--skills", "skill", known.unknown_skills(visibility)),
+        ("--categories", "category", known.unknown_categories(visibility)),
+    ):
+        for one in unknown:
+            guess = f"did you mean {one.near!r}? " if one.near else ""
+            raise InvalidArgument(
+                option, f"names no {kind} that is here: {one.name!r}", hint=f"{guess}--force grants it all the same"
+            )
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
