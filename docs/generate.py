@@ -84,18 +84,22 @@ def _parsers(parser: Parser) -> Iterator[Parser]:
 def tools() -> str:
     """Return the page of every tool, as `tools/list` describes it."""
     listed = asyncio.run(_listed_tools("all"))
+    told_elsewhere = {tool["name"] for tool in listed}
+    without_disk = asyncio.run(_listed_tools("all", with_paths=False))
+    reading = [tool for tool in without_disk if tool["name"] not in told_elsewhere]
     costs = []
     for name in TOOL_SETS:
         own = asyncio.run(_listed_tools(name))
         costs.append((f"`{name}`", ", ".join(f"`{tool['name']}`" for tool in own), *_costs(own)))
     running = [tool for tool in listed if tool["name"] == "run_skill_command"]
     costs.append(("`--enable-run`", "`run_skill_command`", *_costs(running)))
+    costs.append(("`agents` over HTTP", ", ".join(f"`{tool['name']}`" for tool in reading), *_costs(reading)))
     sections = [
         "## What each set costs\n\nAn agent pays for the description of every tool in each turn. These are the bytes "
         "of the compact JSON of `tools/list`, and the estimated tokens.\n\n"
         + table(("set", "tools", "bytes", "tokens"), costs)
     ]
-    for tool in listed:
+    for tool in [*listed, *reading]:
         hints = tool.get("annotations", {})
         told = [f"`{name}`: {str(value).lower()}" for name, value in hints.items() if isinstance(value, bool)]
         sections += [
@@ -124,7 +128,7 @@ def _costs(tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
     return f"{len(told.encode()):,}", f"{estimate_tokens(told):,}"
 
 
-async def _listed_tools(sets: str) -> list[dict[str, Any]]:
+async def _listed_tools(sets: str, *, with_paths: bool = True) -> list[dict[str, Any]]:
     from fastmcp import Client
 
     from skillhub_mcp.server.app import make_server
@@ -134,7 +138,7 @@ async def _listed_tools(sets: str) -> list[dict[str, Any]]:
             {}, {"SKILLS_DIR": empty, "DB_PATH": os.path.join(empty, "skills.lancedb"), "SKILLHUB_TOOLS": sets}
         )
         hub = make_hub(chosen, background=False)
-        options = replace(server_options(chosen, hub), enable_run=sets == "all")
+        options = replace(server_options(chosen, hub), enable_run=sets == "all", expose_paths=with_paths)
         async with Client(make_server(hub, options)) as client:
             listed = await client.list_tools()
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]

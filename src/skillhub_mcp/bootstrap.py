@@ -54,6 +54,7 @@ from skillhub_mcp.skills.visibility import Visibility
 from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
 if TYPE_CHECKING:
+    from skillhub_mcp.agents_md.known import KnownFiles
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
@@ -186,10 +187,13 @@ def _visibility(settings: Settings) -> Visibility:
     return Visibility(settings.policy.enabled_skills, settings.policy.enabled_categories)
 
 
-def make_resolver(settings: Settings, cwd: str = "", *, state: AgentsState | None = None) -> AgentsResolver:
-    """Return the AGENTS.md resolver of a session that starts in `cwd`, or where `settings` say. Raises InvalidSetting.
+def make_resolver(
+    settings: Settings, cwd: str = "", *, state: AgentsState | None = None, known: KnownFiles | None = None
+) -> AgentsResolver:
+    """Return the AGENTS.md resolver of a session in `cwd`, or where `settings` say. Raises InvalidSetting.
 
-    A root and markers from the environment override those of the configuration. With a `state` it continues from there.
+    A root and markers from the environment override those of the configuration. With a `state` it continues from there;
+    `known` is what a session knows that has several working directories.
     """
     from skillhub_mcp.agents_md.configuration import read_config
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -201,7 +205,7 @@ def make_resolver(settings: Settings, cwd: str = "", *, state: AgentsState | Non
     if settings.skills.markers != DEFAULT_MARKERS or root.markers is None:
         root = root.model_copy(update={"markers": settings.skills.markers})
     return AgentsResolver(
-        cwd or settings.skills.cwd or None, config=config.model_copy(update={"root": root}), state=state
+        cwd or settings.skills.cwd or None, config=config.model_copy(update={"root": root}), state=state, known=known
     )
 
 
@@ -238,7 +242,8 @@ def server_options(
         run_timeout_seconds=settings.execution.timeout_seconds,
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
         context=context if settings.disclosure.skills_enabled else None,
-        make_resolver=lambda cwd: make_resolver(settings, cwd),
+        make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
+        saved_sessions=os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), "sessions"),
         instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=lambda act, skill_name: remember_rule(settings, act, skill_name),

@@ -23,6 +23,7 @@ TOOL_ACTIONS = ToolActions(
         "agents_context",
         "agents_resolve",
         "agents_resume_diff",
+        "agents_read",
     ),
 )
 
@@ -35,6 +36,7 @@ SESSION_TOOLS = (
     "agents_context",
     "agents_resolve",
     "agents_resume_diff",
+    "agents_read",
     "Skill",
     "run_skill_command",
 )

@@ -199,6 +199,76 @@ def test_two_sessions_know_nothing_of_each_other_and_a_saved_one_goes_on(repo: P
     assert found(AgentsResolver(str(repo), state=saved), "a/x") == []
 
 
+@pytest.mark.acceptance("S1-12", "S1-22")
+def test_a_file_of_blanks_is_not_offered_after_it_was_noted(repo: Path, write: Write) -> None:
+    write("", " \n\t\n")
+    write("a", "")
+    one = resolver(repo)
+    assert [note.message for note in one.initial().notes] == ["is empty"]
+    assert found(one, "x") == []
+    assert found(one, "a/x") == []
+    # Nor after the session was taken up.
+    later = resolver(repo)
+    assert later.resume_diff(one.state) == ""
+    assert found(later, "x") == []
+
+
+@pytest.mark.acceptance("S1-11", "S1-22")
+def test_one_file_under_two_names_is_told_once(repo: Path, write: Write) -> None:
+    first = write("", "Same.")
+    for directory in ("a", "a/b"):
+        (repo / directory).mkdir()
+    os.link(first, repo / "a" / "AGENTS.md")
+    (repo / "a" / "b" / "AGENTS.md").symlink_to("../../AGENTS.md")
+    assert found(resolver(repo), "a/b/x") == ["AGENTS.md"]
+    one = resolver(repo)
+    one.initial()
+    assert found(one, "a/b/x") == []
+    moved = resolver(repo / "a" / "b")
+    moved.initial()
+    assert moved.initial().text.count("Same.") == 1
+    assert found(moved, "x") == []
+
+
+def test_an_agents_md_is_read_whole_and_nothing_else(repo: Path, write: Write, tmp_path: Path) -> None:
+    write("a", "A.\r\n" + "é" * 50_000)
+    (repo / "docs").mkdir()
+    (repo / "docs" / "rules.md").write_text("Shared.", encoding="utf-8")
+    (repo / "b").mkdir()
+    (repo / "b" / "AGENTS.md").symlink_to("../docs/rules.md")
+    (tmp_path / "AGENTS.md").write_text("Outside.", encoding="utf-8")
+    write("blank", " ")
+    one = resolver(repo)
+    assert one.read("a/AGENTS.md") == "A.\n" + "é" * 50_000
+    assert found(one, "a/x") == []
+    assert one.read(str(repo / "b" / "AGENTS.md")) == "Shared."
+    assert found(one, "b/x") == []
+    for target in ("docs/rules.md", "AGENTS.md", "none/AGENTS.md", "../AGENTS.md", "a", "blank/AGENTS.md"):
+        with pytest.raises(InvalidArgument, match="is no AGENTS"):
+            one.read(target)
+    with pytest.raises(InvalidArgument, match="is no AGENTS"):
+        resolver(repo, enabled=False).read("a/AGENTS.md")
+
+
+@pytest.mark.acceptance("S1-25", "S1-33")
+def test_a_session_that_was_taken_up_is_told_nothing_that_it_knows(repo: Path, write: Write) -> None:
+    for directory in ("", "a", "b", "c"):
+        write(directory, "Rules.", mtime_ms=1_000)
+    before = resolver(repo)
+    before.initial()
+    assert found(before, "a/x") == ["a/AGENTS.md"]
+    assert found(before, "c/x") == ["c/AGENTS.md"]
+    write("c", "Others.", mtime_ms=2_000)
+    later = resolver(repo / "b")
+    assert "b/AGENTS.md (mtime: 1000)" in later.resume_diff(before.state)
+    assert [found(later, str(repo / place / "x")) for place in ("", "a", "b", "c")] == [[], [], [], ["c/AGENTS.md"]]
+    # What it has seen since is newer than what the state knows.
+    write("", "Newer.", mtime_ms=3_000)
+    assert found(later, str(repo / "x")) == ["AGENTS.md"]
+    assert f"{repo}/AGENTS.md (mtime: 3000)" in later.resume_diff(before.state)
+    assert found(later, str(repo / "x")) == []
+
+
 @pytest.mark.acceptance("S1-33")
 def test_a_resumed_session_is_told_what_changed_and_nothing_where_nothing_did(repo: Path, write: Write) -> None:
     write("", "Root.", mtime_ms=1_000)

@@ -113,6 +113,11 @@ def test_a_resumed_session_hears_what_changed(skillhub: Skillhub, repo: Path, tm
     moved = skillhub("agents", "resume-diff", "--cwd", repo / "a", "--state", state)
     assert moved.out.startswith('<system-reminder type="session.resume.diff">\n')
     assert f"- cwd: {repo} -> {repo}/a\n" in moved.out
+    assert f"- {repo}/a/AGENTS.md (mtime: " in moved.out
+    # The state goes on from there: what was named is not told again.
+    assert skillhub("agents", "resume-diff", "--cwd", repo / "a", "--state", state).out == ""
+    resolved = skillhub("agents", "resolve", "x", "--cwd", repo / "a", "--state", state, "--json")
+    assert resolved.json["files"] == []
 
 
 @pytest.mark.parametrize(

@@ -316,7 +316,7 @@ def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: d
         async with reached(way, environment) as hub:
             return [tool.name for tool in await hub.look() if tool.name in hub.takes_handle]
 
-    assert set(asyncio.run(shown(("http", "auto")))) == {*SESSION_TOOLS} - {"run_skill_command"}
+    assert set(asyncio.run(shown(("http", "auto")))) == {*SESSION_TOOLS} - {"run_skill_command", "agents_read"}
     for way in WAYS:
         if way != ("http", "auto"):
             assert asyncio.run(shown(way)) == []

@@ -103,12 +103,14 @@ def test_a_client_of_plain_json_lines_completes_the_journey_on_a_clean_stdout(
 
 
 def test_tool_schemas_are_the_golden_ones(hub_environment: Environment) -> None:
-    async def listed() -> list[dict[str, Any]]:
-        async with in_process({**hub_environment, "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_TOOLS": "all"}) as client:
+    async def listed(expose_paths: bool) -> dict[str, dict[str, Any]]:
+        environment = {**hub_environment, "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_TOOLS": "all"}
+        async with in_process(environment, expose_paths=expose_paths) as client:
             tools = await client.list_tools()
-            return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+            return {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools}
 
-    tools = asyncio.run(listed())
+    # Those that only clients without the disk have, and of the others what a client with the disk is shown.
+    tools = [*(asyncio.run(listed(False)) | asyncio.run(listed(True))).values()]
     for tool in tools:
         golden = GOLDEN / f"{tool['name']}.json"
         if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):

@@ -27,12 +27,15 @@ _RESUME_REMINDER = re.compile(
 )
 
 
-def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = ()) -> str:
-    """Return the initial block with the paths and texts of `files`; "" without files and notes."""
+def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = (), *, scope: str = "initial") -> str:
+    """Return the initial block with the paths and texts of `files`; "" without files and notes.
+
+    Another `scope` is that of a block which is not the first.
+    """
     texts = [f"Instructions from: {_line(path)}\n{_CLOSING.sub('&lt;', text)}" for path, text in files]
     note_lines = [f"<note>{_line(note.path)} {note.message}</note>" for note in notes]
     parts = [*texts, *(["\n".join(note_lines)] if note_lines else [])]
-    return '<agents_context scope="initial">\n' + "\n\n".join(parts) + "\n</agents_context>" if parts else ""
+    return f'<agents_context scope="{scope}">\n' + "\n\n".join(parts) + "\n</agents_context>" if parts else ""
 
 
 def paths_reminder(files: Sequence[AgentsFile]) -> str:

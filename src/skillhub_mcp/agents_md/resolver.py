@@ -7,7 +7,15 @@ import threading
 from dataclasses import dataclass
 
 from skillhub_mcp.agents_md.chain import Chain, read_chain
-from skillhub_mcp.agents_md.files import AGENTS_FILE, FoundAgentsFile, Note, find_agents_file, is_within
+from skillhub_mcp.agents_md.files import (
+    AGENTS_FILE,
+    FoundAgentsFile,
+    Note,
+    find_agents_file,
+    is_within,
+    read_agents_file,
+)
+from skillhub_mcp.agents_md.known import KnownFiles
 from skillhub_mcp.agents_md.reminders import agents_context, resume_reminder
 from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsFile, AgentsState, ResolvedAgents
 from skillhub_mcp.errors import InvalidArgument
@@ -25,10 +33,11 @@ class InitialAgents:
 
 
 class AgentsResolver:
-    """The AGENTS.md of one session. Thread-safe.
+    """The AGENTS.md of one session in one working directory. Thread-safe.
 
     `initial` is read once, so that the start of a model's context never changes. `resolve` returns the further files
-    that apply to a path, without bodies, and each version only once. With a `state`, a saved session is resumed.
+    that apply to a path, without bodies, and each version only once. With a `state`, a saved session is resumed;
+    `known` is what the session knows, where it has several working directories.
     """
 
     def __init__(
@@ -38,6 +47,7 @@ class AgentsResolver:
         config: AgentsConfig | None = None,
         home: str | None = None,
         state: AgentsState | None = None,
+        known: KnownFiles | None = None,
     ) -> None:
         """Start in `cwd`, or in the process's working directory. Raises InvalidArgument if that is not a directory."""
         self._config = config or AgentsConfig()
@@ -46,8 +56,7 @@ class AgentsResolver:
         self.project = self._find_project(cwd, os.path.expanduser("~") if home is None else home)
         self._lock = threading.Lock()
         self._first: InitialAgents | None = None
-        self._covered: dict[str, None] = dict.fromkeys(() if state is None else state.covered)
-        self._loaded: dict[str, int] = {} if state is None else dict(state.loaded)
+        self._known = KnownFiles(state) if known is None else known
 
     def initial(self) -> InitialAgents:
         """Return the initial block of the session, the same on every call."""
@@ -67,39 +76,56 @@ class AgentsResolver:
         directory, own = self._directory(target)
         if directory is None:
             return ResolvedAgents()
-        with self._lock:
-            self._mark_loaded(own)
-            found = self._unknown(self._chain_to(directory), self._loaded)
-            files = found[: self._config.resolver.maxFilesPerResolve]
-            self._loaded |= {file.path: file.mtimeMs for file in files}
-            self._covered |= dict.fromkeys(os.path.dirname(file.path) for file in files)
-        return ResolvedAgents(files=tuple(files))
+        self._mark_loaded(own)
+        found = self._find(self._chain_to(directory))
+        return ResolvedAgents(files=self._known.take_unknown(found, most=self._config.resolver.maxFilesPerResolve))
 
     def is_inside(self, target: str) -> bool:
         """Whether `target` lies in the project."""
         return self._directory(target)[0] is not None
 
+    def read(self, target: str) -> str:
+        """Return the text of an AGENTS.md of the project, as `initial` shows it, but whole; `resolve` is then silent.
+
+        Raises InvalidArgument for any other file and for one that cannot be read.
+        """
+        own = self._directory(target)[1] if self._config.enabled else None
+        place = None if own is None else find_agents_file(own, root=self.project.root)
+        text, _ = read_agents_file(place) if isinstance(place, FoundAgentsFile) else ("", None)
+        if not text:
+            raise InvalidArgument(
+                "path", "is no AGENTS.md with a text in this project", hint="pass a path as it was told"
+            )
+        self._mark_loaded(own)
+        return text
+
     @property
     def state(self) -> AgentsState:
         """The state of this session, for the host to save."""
-        with self._lock:
-            return AgentsState(
-                cwd=self.project.cwd,
-                root=self.project.root,
-                markers=self.markers,
-                covered=tuple(self._covered),
-                loaded=dict(self._loaded),
-            )
+        return AgentsState(
+            cwd=self.project.cwd,
+            root=self.project.root,
+            markers=self.markers,
+            covered=self._known.covered,
+            loaded=self._known.loaded,
+        )
 
-    def changed(self, saved: AgentsState) -> tuple[AgentsFile, ...]:
-        """Return the AGENTS.md from the root to the working directory that are new or changed since `saved`."""
-        if not self._config.enabled:
-            return ()
-        return tuple(self._unknown(self.project.chain, saved.loaded))
+    def take_up(self, saved: AgentsState) -> tuple[AgentsFile, ...]:
+        """Go on from a saved state.
+
+        Returns the AGENTS.md from the root to the working directory that are new or changed since. `resolve` returns
+        neither these again nor any that is unchanged.
+        """
+        found = self._find(self.project.chain) if self._config.enabled else []
+        changed = tuple(file for file in found if saved.loaded.get(file.path) != file.mtimeMs)
+        self._known.take_up(saved)
+        self._known.add({file.path: file.mtimeMs for file in changed}, covered=[file.directory for file in changed])
+        return changed
 
     def resume_diff(self, saved: AgentsState) -> str:
-        """Return the reminder of the changes since `saved`; "" if there are none."""
-        return resume_reminder(saved, self.state, self.changed(saved))
+        """Do what `take_up` does, and return the reminder of the changes since `saved`; "" if there are none."""
+        changed = self.take_up(saved)
+        return resume_reminder(saved, self.state, changed)
 
     def _load_initial(self) -> InitialAgents:
         initial = self._config.initial
@@ -108,29 +134,25 @@ class AgentsResolver:
             chain = read_chain(
                 self.project.chain, root=self.project.root, max_files=initial.maxFiles, max_bytes=initial.maxBytes
             )
-        self._loaded |= chain.seen
-        self._covered |= dict.fromkeys(os.path.dirname(file.place.path) for file in chain.files)
+        self._known.add(chain.seen, covered=[os.path.dirname(file.place.path) for file in chain.files])
         texts = tuple((file.place.path, file.text) for file in chain.files)
         files = tuple(_to_schema(file.place) for file in chain.files)
         return InitialAgents(agents_context(texts, chain.notes), files, chain.notes, texts)
 
-    def _unknown(self, directories: tuple[str, ...], known: dict[str, int]) -> list[AgentsFile]:
-        found: list[AgentsFile] = []
-        identities: set[tuple[int, int]] = set()
+    def _find(self, directories: tuple[str, ...]) -> list[AgentsFile]:
+        """Return the AGENTS.md of these directories, each file once, also if it has several names."""
+        found: dict[tuple[int, int], AgentsFile] = {}
         for directory in directories:
             place = find_agents_file(directory, root=self.project.root)
-            if not isinstance(place, FoundAgentsFile) or place.size == 0 or place.identity in identities:
-                continue
-            identities.add(place.identity)
-            if known.get(place.path) != place.mtime_ms:
-                found.append(_to_schema(place))
-        return found
+            if isinstance(place, FoundAgentsFile) and place.size > 0:
+                found.setdefault(place.identity, _to_schema(place))
+        return list(found.values())
 
     def _mark_loaded(self, own: str | None) -> None:
         """Mark the AGENTS.md in the directory `own` as loaded: it is the target, so the caller is about to read it."""
         place = None if own is None else find_agents_file(own, root=self.project.root)
         if isinstance(place, FoundAgentsFile):
-            self._loaded[place.path] = place.mtime_ms
+            self._known.add({place.path: place.mtime_ms})
 
     def _directory(self, target: str) -> tuple[str | None, str | None]:
         """Return the canonical directory of a target, if it lies in the project; and again if the target is the
@@ -140,11 +162,13 @@ class AgentsResolver:
             raise InvalidArgument("path", "contains a NUL character")
         path = os.path.join(self.project.cwd, os.path.expanduser(target))
         # Links are resolved, so that `..` after a link is the parent of its target. The target need not exist.
-        real = os.path.realpath(path)
-        directory = real if os.path.isdir(real) else os.path.dirname(real)
+        is_own = os.path.basename(path) == AGENTS_FILE
+        # An AGENTS.md that is a link is that of the directory where the link is.
+        real = os.path.realpath(os.path.dirname(path) if is_own else path)
+        directory = real if is_own or os.path.isdir(real) else os.path.dirname(real)
         if not is_within(directory, self.project.root):
             return None, None
-        return directory, directory if os.path.basename(path) == AGENTS_FILE else None
+        return directory, directory if is_own else None
 
     def _chain_to(self, directory: str) -> tuple[str, ...]:
         """Return the directories from the root down to `directory`."""

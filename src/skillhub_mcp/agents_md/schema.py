@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from typing import Annotated, Any
 
@@ -53,6 +54,11 @@ class AgentsFile(_Strict):
     path: str
     mtimeMs: Milliseconds  # noqa: N815 - the name in the JSON format
     sizeBytes: Annotated[int, Field(ge=0)]  # noqa: N815 - the name in the JSON format
+
+    @property
+    def directory(self) -> str:
+        """The directory whose AGENTS.md it is."""
+        return os.path.dirname(self.path)
 
 
 class ResolvedAgents(_Strict):

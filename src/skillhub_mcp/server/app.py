@@ -38,7 +38,7 @@ from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
 if TYPE_CHECKING:
-    from skillhub_mcp.agents_md.resolver import AgentsResolver
+    from skillhub_mcp.agents_md.session import MakeResolver
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
 _LIST_TTL_SECONDS = 300
@@ -60,10 +60,11 @@ class ContextOptions:
 class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
 
-    `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md as a session that
-    begins in a directory knows it; an empty one stands for the server's own. `remember` saves a rule for the skill of
-    that name. Hooks get `cwd`. A `stateless` server has no sessions in the 2025-11-25 protocol. `state_key` seals what
-    a client sends back with a person's answer, if several processes may receive it.
+    `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
+    session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
+    be taken up later. `remember` saves a rule for the skill of that name. Hooks get `cwd`. A `stateless` server has no
+    sessions in the 2025-11-25 protocol. `state_key` seals what a client sends back with a person's answer, if several
+    processes may receive it.
     """
 
     transport: Transport
@@ -76,7 +77,8 @@ class ServerOptions:
     run_timeout_seconds: float
     registry_admission: Callable[[bool], Admission]
     context: ContextOptions | None
-    make_resolver: Callable[[str], AgentsResolver]
+    make_resolver: MakeResolver
+    saved_sessions: str
     instructions_max_bytes: int
     card: CardOptions
     remember: Callable[[Action, str], None]
@@ -171,9 +173,11 @@ def _add_tool_sets(
         registration.register(server, registration.registry_tools(registry))
     agents = None
     if "agents" in options.tools:
+        from skillhub_mcp.agents_md.saved_sessions import SavedSessions
         from skillhub_mcp.server.tools.agents import AgentsTools
 
-        agents = AgentsTools(options.make_resolver, sessions, with_paths=with_paths)
+        saved = SavedSessions(options.saved_sessions)
+        agents = AgentsTools(options.make_resolver, sessions, saved, with_paths=with_paths)
         registration.register(server, registration.agents_tools(agents))
     if options.context is not None and catalogues is not None:
         from skillhub_mcp.disclosure.context.tiered_search import SearchLimits

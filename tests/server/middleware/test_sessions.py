@@ -16,7 +16,6 @@ from tests.server.bearers import ACCEPT
 from tests.server.connections import listening, reached
 from tests.server.sessions import in_process
 
-from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.bootstrap import make_hub, server_options
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.tool_actions import Action
@@ -39,19 +38,16 @@ def test_of_many_sessions_the_one_used_longest_ago_is_forgotten() -> None:
     assert sessions._find(None, "2") is not stored[2]
 
 
-def test_a_session_keeps_a_few_working_directories_and_the_last_one_last(tmp_path: Path) -> None:
+def test_a_session_keeps_what_was_agreed_to_and_one_handle(tmp_path: Path) -> None:
     session = Session()
-    resolvers = []
-    for number in range(20):
-        (tmp_path / str(number)).mkdir()
-        resolvers.append(session.add_agents(AgentsResolver(str(tmp_path / str(number)))))
-    assert len(session.agents) == 16
-    again = session.add_agents(AgentsResolver(str(tmp_path / "10")))
-    assert again is resolvers[10]
-    assert session.agents[-1] is again
     session.grant((Action.LOAD, "/a"))
     session.grant((Action.READ, "/a"))
     assert session.granted == {(Action.LOAD, "/a"), (Action.READ, "/a")}
+    assert not session.is_named
+    assert session.resume_handle == session.resume_handle != Session().resume_handle
+    assert session.is_named
+    # A client that has a handle is told no second one.
+    assert Session("own").resume_handle == "own"
 
 
 def test_a_server_whose_rules_cannot_be_understood_is_not_ready_and_says_why(
@@ -70,12 +66,15 @@ def test_a_server_whose_rules_cannot_be_understood_is_not_ready_and_says_why(
 
 
 def test_a_rule_may_be_about_every_tool_and_about_nothing_else(hub_environment: dict[str, str]) -> None:
-    async def go() -> set[str]:
+    async def go(expose_paths: bool) -> set[str]:
         environment = {**hub_environment, "SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
-        async with in_process(environment) as client:
+        async with in_process(environment, expose_paths=expose_paths) as client:
             return {tool.name for tool in await client.list_tools()}
 
-    assert asyncio.run(go()) == set(TOOL_ACTIONS.by_tool)
+    everywhere, without_the_disk = asyncio.run(go(True)), asyncio.run(go(False))
+    assert without_the_disk == set(TOOL_ACTIONS.by_tool)
+    # Who has the disk reads AGENTS.md without a tool.
+    assert without_the_disk - everywhere == {"agents_read"}
 
 
 def test_prompts_of_names_that_come_to_one_are_one_and_the_exact_name_has_it(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from mcp_types import TextContent
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
+from skillhub_mcp.agents_md.saved_sessions import SavedSessions
 from skillhub_mcp.bootstrap import make_resolver
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.hub import SkillHub
@@ -79,11 +81,12 @@ def test_the_run_tool_runs_a_command_in_the_skills_directory(hub: SkillHub, sess
 
 
 def test_the_agents_tools_refuse_a_directory_from_a_client_without_the_disk(
-    hub_environment: dict[str, str], sessions: Sessions
+    hub_environment: dict[str, str], sessions: Sessions, tmp_path: Path
 ) -> None:
     settings, _ = read_settings(hub_environment)
-    tools = AgentsTools(lambda cwd: make_resolver(settings, cwd), sessions, with_paths=False)
-    assert text_of(tools.agents_context())
+    saved = SavedSessions(str(tmp_path / "sessions"))
+    tools = AgentsTools(lambda cwd, known: make_resolver(settings, cwd, known=known), sessions, saved, with_paths=False)
+    assert tools.agents_context().content
     with pytest.raises(InvalidArgument, match="cwd"):
         tools.agents_context("/elsewhere")
 

@@ -29,22 +29,22 @@ SEPARATE = re.compile(r"built into your host")
 NAMES_SKILLS = ("search_skills", "skill_search", "available_skills", "Skill")
 
 
-def tools_of(environment: Environment) -> list[Tool]:
+def tools_of(environment: Environment, **options: Any) -> list[Tool]:
     async def listed() -> list[Tool]:
-        async with in_process(environment) as client:
+        async with in_process(environment, **options) as client:
             tools = await client.list_tools()
             return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
 
     return asyncio.run(listed())
 
 
-@pytest.fixture
-def tools(hub_environment: Environment) -> list[Tool]:
-    return tools_of({**hub_environment, **EVERYTHING})
+@pytest.fixture(params=[True, False], ids=["with the disk", "without"])
+def tools(request: pytest.FixtureRequest, hub_environment: Environment) -> list[Tool]:
+    return tools_of({**hub_environment, **EVERYTHING}, expose_paths=request.param)
 
 
 def test_every_text_says_when_to_call_what_comes_back_and_what_next(tools: list[Tool]) -> None:
-    assert {tool["name"] for tool in tools} == set(TOOL_ACTIONS.by_tool)
+    assert {tool["name"] for tool in tools} | {"agents_read"} == set(TOOL_ACTIONS.by_tool)
     for tool in tools:
         text = tool["description"]
         for said in (WHEN, BACK, NEXT):

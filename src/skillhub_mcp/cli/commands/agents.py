@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
             "--state",
             metavar="FILE",
             required=needed,
-            help="file of the session's state, updated" if not needed else "saved state of the session to compare with",
+            help="file of the session's state, updated" if not needed else "saved state to compare with, updated",
         )
         add_json_option(action)
         add_setting_options(action)
@@ -91,13 +91,15 @@ def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _resume_diff(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    from skillhub_mcp.agents_md.reminders import resume_reminder
+
     resolver = _resolver(options, None)
     saved = _read_state(args.state)
-    reminder = resolver.resume_diff(saved)
+    changed = resolver.take_up(saved)
+    reminder = resume_reminder(saved, resolver.state, changed)
+    _save_state(resolver, args.state)
     if args.json:
-        print_json(
-            {"changed": bool(reminder), "text": reminder, "files": [f.model_dump() for f in resolver.changed(saved)]}
-        )
+        print_json({"changed": bool(reminder), "text": reminder, "files": [file.model_dump() for file in changed]})
     elif reminder:
         print_text(reminder)
     return EXIT_OK

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,7 +28,7 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 from skillhub_mcp.server.callers import caller_name
 
 if TYPE_CHECKING:
-    from skillhub_mcp.agents_md.resolver import AgentsResolver
+    from skillhub_mcp.agents_md.session import AgentsSession
 
 SESSION_META_KEY = "io.skillhub/session"
 
@@ -36,7 +36,6 @@ Transport = Literal["stdio", "http"]
 
 # A session is small, and a client whose session was dropped is merely shown the same texts again.
 _MAX_SESSIONS = 1_000
-_MAX_DIRECTORIES = 16
 
 
 @dataclass(eq=False)
@@ -44,27 +43,35 @@ class Session:
     """What one client was shown and agreed to.
 
     `handle` is what the client passes to continue: empty if its connection is enough, None until the client has it.
+    `continues` is a handle that the client passed and that is not known here, because the server has restarted or
+    another process made it. `agents` is what the session knows of AGENTS.md, once it was asked for any.
     """
 
     handle: str | None = None
+    continues: str | None = None
     ledger: Ledger = field(default_factory=Ledger)
     granted: frozenset[Grant] = NOTHING_GRANTED
-    _agents: tuple[AgentsResolver, ...] = ()
+    agents: AgentsSession | None = None
+    _resume_handle: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def agents(self) -> tuple[AgentsResolver, ...]:
-        """What this session knows of AGENTS.md, for each working directory; the last one used comes last."""
-        return self._agents
-
-    def add_agents(self, resolver: AgentsResolver) -> AgentsResolver:
-        """Add a resolver, unless there already is one for its working directory, and return the one in use."""
+    def resume_handle(self) -> str:
+        """The handle by which a later session names this one: that of `handle`, if it has one."""
         with self._lock:
-            same = [known for known in self._agents if known.project.cwd == resolver.project.cwd]
-            used = same[0] if same else resolver
-            others = tuple(other for other in self._agents if other is not used)
-            self._agents = (*others, used)[-_MAX_DIRECTORIES:]
-            return used
+            self._resume_handle = self.handle or self._resume_handle or _make_handle()
+            return self._resume_handle
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the client knows a handle of this session."""
+        return bool(self.handle or self._resume_handle)
+
+    def agents_from(self, make: Callable[[], AgentsSession]) -> AgentsSession:
+        """Return what the session knows of AGENTS.md, which `make` returns for the first call."""
+        with self._lock:
+            self.agents = self.agents or make()
+            return self.agents
 
     def grant(self, grant: Grant) -> None:
         """Record what the person agreed to."""
@@ -101,7 +108,7 @@ class Sessions(Middleware):
         with self._lock:
             if session is self._only or session.handle is not None:
                 return result
-            session.handle = secrets.token_urlsafe(12)
+            session.handle = _make_handle()
             self._sessions.put(_handle_key(session.handle), session)
         note = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent or asked twice)"
         return ToolResult(
@@ -183,12 +190,16 @@ class Sessions(Middleware):
             if session is None and new is not None:
                 session = new
                 self._sessions.put(key, new)
-            return session or Session()
+            return session or Session(continues=handle)
 
     def _needs_handle(self, client: Context) -> bool:
         # On a stateless server, a client of the 2025-11-25 protocol chooses its session's id, and could choose another
         # client's.
         return self._stateless or is_stateless(client)
+
+
+def _make_handle() -> str:
+    return secrets.token_urlsafe(12)
 
 
 def _handle_key(handle: str) -> tuple[str, ...]:

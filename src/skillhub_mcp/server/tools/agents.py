@@ -2,79 +2,156 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import mcp_types
 from fastmcp.tools.base import ToolResult
 from pydantic import Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.agents_md.files import Note
+from skillhub_mcp.agents_md.chain import truncate
+from skillhub_mcp.agents_md.files import Note, is_within
 from skillhub_mcp.agents_md.reminders import agents_context as agents_context_text
 from skillhub_mcp.agents_md.reminders import paths_reminder, resume_reminder
 from skillhub_mcp.agents_md.resolver import AgentsResolver
+from skillhub_mcp.agents_md.saved_sessions import SavedSessions
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
+from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.server.middleware.sessions import Session, Sessions
+from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.middleware.sessions import SESSION_META_KEY, Session, Sessions
 from skillhub_mcp.server.tools.arguments import Path
 
+log = logging.getLogger(__name__)
+
 AGENTS_META_KEY = "io.skillhub/agents"
+
+_MAX_HANDLE_CHARACTERS = 64
+_READ_BYTES = 32_768
 
 _NOTHING_MORE = "No further AGENTS.md applies to this path."
 _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there."
 _NO_AGENTS = "There is no AGENTS.md for this directory."
-_NO_CHANGE = "Nothing has changed since the state was saved."
+_NO_CHANGE = "Nothing has changed since."
 
 
 @dataclass(frozen=True, slots=True)
 class AgentsTools:
     """AGENTS.md for the sessions of one server. Without `with_paths`, paths are relative to the project's root.
 
-    `make_resolver` returns what a session that begins in a directory knows; an empty one is the server's own.
+    `make_resolver` returns AGENTS.md in a directory, given what the session knows; an empty directory is the server's
+    own. `saved` has the sessions that later ones can take up.
     """
 
-    make_resolver: Callable[[str], AgentsResolver]
+    make_resolver: MakeResolver
     sessions: Sessions
+    saved: SavedSessions
     with_paths: bool
 
     def agents_context(self, cwd: Path | SkipJsonSchema[None] = None) -> ToolResult:
-        text = self.initial_text(cwd)
-        resolver = self.resolver(cwd)
-        state = self._shown_state(resolver)
-        facts = {"files": self._files(resolver, resolver.initial().files), "state": state.model_dump(mode="json")}
-        return self.sessions.with_handle(ToolResult(content=text or _NO_AGENTS, meta={AGENTS_META_KEY: facts}))
+        resolver = self._enter(cwd)
+        text = self._initial_text(resolver)
+        state = self._shown_state(resolver).model_dump(mode="json")
+        facts = {"files": self._dumped(self._shown_files(resolver, resolver.initial().files)), "state": state}
+        return self._with_resume_handle(ToolResult(content=text or _NO_AGENTS, meta={AGENTS_META_KEY: facts}))
 
     def agents_resolve(
         self,
         path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")],
     ) -> ToolResult:
-        return self.sessions.with_handle(self._resolve(path))
+        resolver, target = self._place(path)
+        if target is None or not resolver.is_inside(target):
+            return self.sessions.with_handle(ToolResult(content=_OUTSIDE, structured_content={"files": []}))
+        found = self._shown_files(resolver, resolver.resolve(target).files)
+        reminder = paths_reminder(found)
+        self.sessions.current().ledger.record("agents", "reminder", path, reminder)
+        result = {"files": self._dumped(found)}
+        answer = self.sessions.with_handle(ToolResult(content=reminder or _NOTHING_MORE, structured_content=result))
+        self._save()
+        return answer
 
     def agents_resume_diff(
         self,
-        saved_state: Annotated[dict[str, Any], Field(description="`state` as agents_context gave it")],
+        resume: Annotated[str, Field(max_length=_MAX_HANDLE_CHARACTERS, description="The earlier `session`")]
+        | SkipJsonSchema[None] = None,
+        cwd: Path | SkipJsonSchema[None] = None,
+        saved_state: Annotated[dict[str, Any], Field(description="Instead, for hosts: `state` from `_meta`")]
+        | SkipJsonSchema[None] = None,
     ) -> ToolResult:
-        saved = _parse_state(saved_state)
-        resolver = self.resolver()
-        before = saved if self.with_paths else self._absolute(resolver, saved)
-        changed = self._shown_files(resolver, resolver.changed(before))
-        text = resume_reminder(saved, self._shown_state(resolver), changed)
-        return self.sessions.with_handle(ToolResult(content=text or _NO_CHANGE))
+        # What an unknown session refers to is refused before this one changes.
+        given = self._earlier(resume) if saved_state is None else _parse_state(saved_state)
+        resolver = self._agents().current() if cwd is None else self._enter(cwd)
+        if saved_state is None:
+            before, shown = given, self._shown(resolver, given)
+        else:
+            before, shown = (given if self.with_paths else self._absolute(resolver, given)), given
+        changed = self._shown_files(resolver, resolver.take_up(before))
+        text = resume_reminder(shown, self._shown_state(resolver), changed)
+        return self._with_resume_handle(ToolResult(content=text or _NO_CHANGE))
 
-    def resolver(self, cwd: str | None = None) -> AgentsResolver:
-        """Return the current session's resolver, for `cwd` or the last one used. Raises InvalidArgument."""
+    def agents_read(
+        self,
+        path: Annotated[Path, Field(description="As agents_context or agents_resolve named it")],
+        offset: Annotated[int, Field(ge=0, description="To go on: the offset that the last answer named")] = 0,
+    ) -> ToolResult:
+        resolver, target = self._place(path)
+        if target is None:
+            raise InvalidArgument("path", "is absolute", hint="pass a path as it was told")
+        content = resolver.read(target).encode()
+        piece = truncate(content[offset:].decode("utf-8", "ignore"), _READ_BYTES)
+        shown, end = (
+            self._shown_path(resolver, os.path.join(resolver.project.root, target)),
+            offset + len(piece.encode()),
+        )
+        rest = [Note(shown, f"has {len(content):,} bytes: go on with offset={end}")] if end < len(content) else []
+        text = agents_context_text([(shown, piece)], rest, scope="path")
+        self.sessions.current().ledger.record("agents", "AGENTS.md", shown, text)
+        answer = self.sessions.with_handle(ToolResult(content=text))
+        self._save()
+        return answer
+
+    def initial_text(self) -> str:
+        """Return the initial block of the server's own directory, or an empty text if there are no AGENTS.md files."""
+        return self._initial_text(self._agents().enter())
+
+    def state(self, session: Session) -> dict[str, Any]:
+        """Return what a session knows of AGENTS.md, for `context_inspect`."""
+        resolvers = () if session.agents is None else session.agents.resolvers
+        return {"directories": [self._shown_state(resolver).model_dump(mode="json") for resolver in resolvers]}
+
+    def _agents(self) -> AgentsSession:
+        """Return the current session's AGENTS.md. One that goes on from a saved session knows what that one knew."""
+        session = self.sessions.current()
+
+        def make() -> AgentsSession:
+            agents = AgentsSession(self.make_resolver)
+            saved = None if session.continues is None else self._find(session.continues)
+            if saved is not None:
+                agents.known.take_up(saved)
+            return agents
+
+        return session.agents_from(make)
+
+    def _enter(self, cwd: str | None) -> AgentsResolver:
+        """Return the resolver of a directory, or of the server's own. Raises InvalidArgument."""
         if cwd is not None and not self.with_paths:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
-        session = self.sessions.current()
-        if cwd is None and session.agents:
-            return session.agents[-1]
-        return session.add_agents(self.make_resolver(cwd or ""))
+        return self._agents().enter(cwd or "")
 
-    def initial_text(self, cwd: str | None = None) -> str:
-        """Return the initial block of AGENTS.md files, or an empty text if there are none."""
-        resolver = self.resolver(cwd)
+    def _place(self, path: str) -> tuple[AgentsResolver, str | None]:
+        """Return the resolver for a path as it was told, and its target; None for one that no answer told."""
+        agents = self._agents()
+        if self.with_paths:
+            return agents.of_path(path), path
+        resolver = agents.current()
+        # A client without the disk counts from the directory that paths are told from, and guesses no others.
+        return resolver, None if os.path.isabs(path) else os.path.join(resolver.project.root, path)
+
+    def _initial_text(self, resolver: AgentsResolver) -> str:
         first = resolver.initial()
         text = first.text
         if text and not self.with_paths:
@@ -86,39 +163,74 @@ class AgentsTools:
         self.sessions.current().ledger.record("agents", "AGENTS.md", resolver.project.cwd, text)
         return text
 
-    def state(self, session: Session) -> dict[str, Any]:
-        """Return what a session knows of AGENTS.md, for `context_inspect`."""
-        return {"directories": [self._shown_state(resolver).model_dump(mode="json") for resolver in session.agents]}
+    def _with_resume_handle(self, result: ToolResult) -> ToolResult:
+        """Save the session, and return `result` with the handle by which a later one can take it up."""
+        answer, session = self.sessions.with_handle(result), self.sessions.current()
+        saved = self._save(name=True)
+        if session.handle or not saved:
+            # A client without a session is told its handle once, and it is the same.
+            return answer
+        note = f"session: {session.resume_handle} (for `resume` of agents_resume_diff, in a later session)"
+        return ToolResult(
+            content=[*answer.content, mcp_types.TextContent(type="text", text=note)],
+            structured_content=answer.structured_content,
+            meta={**(answer.meta or {}), SESSION_META_KEY: session.resume_handle},
+        )
 
-    def _resolve(self, path: str) -> ToolResult:
-        resolver = self.resolver()
-        if not resolver.is_inside(path):
-            return ToolResult(content=_OUTSIDE, structured_content={"files": []})
-        found = resolver.resolve(path).files
-        reminder = paths_reminder(self._shown_files(resolver, found))
-        self.sessions.current().ledger.record("agents", "reminder", path, reminder)
-        result = {"files": self._files(resolver, found)}
-        return ToolResult(content=reminder or _NOTHING_MORE, structured_content=result)
+    def _save(self, *, name: bool = False) -> bool:
+        """Save what the current session knows, if it has a handle or is to be given one; return whether it is saved."""
+        session = self.sessions.current()
+        if not (name or session.is_named):
+            return False
+        try:
+            self.saved.save(session.resume_handle, self._agents().current().state, caller=caller_name() or "")
+        except OSError as error:
+            log.warning("A session cannot be taken up later: its state cannot be saved: %s", error)
+            return False
+        return True
+
+    def _earlier(self, handle: str | None) -> AgentsState:
+        """Return the saved state of a session, of this one without a handle. Raises InvalidArgument."""
+        session = self.sessions.current()
+        own = session.continues or (session.resume_handle if session.is_named else None)
+        saved = self._find(handle or own or "")
+        if saved is None:
+            raise InvalidArgument(
+                "resume", "names no session that is known here", hint="call agents_context, which begins a new one"
+            )
+        return saved
+
+    def _find(self, handle: str) -> AgentsState | None:
+        return self.saved.find(handle, caller=caller_name() or "")
 
     def _shown_state(self, resolver: AgentsResolver) -> AgentsState:
-        state = resolver.state
-        if self.with_paths:
-            return state
+        """Return the state of a session in one project, with paths as the client knows them."""
+        return self._shown(resolver, resolver.state)
+
+    def _shown(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
+        root = resolver.project.root
+        covered = [path for path in state.covered if is_within(path, root)]
+        loaded = {path: mtime for path, mtime in state.loaded.items() if is_within(path, root)}
         return AgentsState(
             cwd=self._shown_path(resolver, state.cwd),
             root=self._shown_path(resolver, state.root),
             markers=state.markers,
-            covered=tuple(self._shown_path(resolver, path) for path in state.covered),
-            loaded={self._shown_path(resolver, path): mtime for path, mtime in state.loaded.items()},
+            covered=tuple(self._shown_path(resolver, path) for path in covered),
+            loaded={self._shown_path(resolver, path): mtime for path, mtime in loaded.items()},
         )
 
     def _absolute(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
-        """Return a state with relative paths with those of this machine; only `loaded` is needed."""
-        loaded = {os.path.join(resolver.project.root, path): mtime for path, mtime in state.loaded.items()}
-        return state.model_copy(update={"loaded": loaded})
+        """Return a state that a client without the disk saved, with the paths of this machine."""
+        root = resolver.project.root
+        return state.model_copy(
+            update={
+                "covered": tuple(os.path.normpath(os.path.join(root, path)) for path in state.covered),
+                "loaded": {os.path.join(root, path): mtime for path, mtime in state.loaded.items()},
+            }
+        )
 
-    def _files(self, resolver: AgentsResolver, files: tuple[AgentsFile, ...]) -> list[dict[str, Any]]:
-        return [file.model_dump(mode="json") for file in self._shown_files(resolver, files)]
+    def _dumped(self, files: Sequence[AgentsFile]) -> list[dict[str, Any]]:
+        return [file.model_dump(mode="json") for file in files]
 
     def _shown_files(self, resolver: AgentsResolver, files: tuple[AgentsFile, ...]) -> tuple[AgentsFile, ...]:
         return tuple(file.model_copy(update={"path": self._shown_path(resolver, file.path)}) for file in files)

@@ -5,7 +5,7 @@ The descriptions are written for a model, and each byte of them costs tokens in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-# The second answer of these tools differs, because the session has had the first; nothing is written anywhere.
+# The second answer of these tools differs, because the session has had the first; nothing of the user's is written.
 _STATEFUL = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _RUNS_COMMANDS = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
@@ -42,7 +42,8 @@ _RUNS_COMMANDS = ToolAnnotations(
 class ToolDefinition:
     """One tool. The defaults: the function's name, annotations of a tool that only reads, and an answer of text alone.
 
-    The arguments' descriptions and bounds are in the function's annotations.
+    The arguments' descriptions and bounds are in the function's annotations; `arguments` replaces the descriptions of
+    some.
     """
 
     function: Callable[..., ToolResult | Awaitable[ToolResult]]
@@ -52,6 +53,7 @@ class ToolDefinition:
     name: str | None = None
     output_schema: dict[str, Any] | None = None
     meta: dict[str, Any] | None = None
+    arguments: Mapping[str, str] | None = None
 
 
 def register(server: FastMCP, tools: Iterable[ToolDefinition]) -> None:
@@ -112,8 +114,8 @@ def registry_tools(tools: RegistryTools) -> Sequence[ToolDefinition]:
 
 
 def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
-    """Return the set `agents`."""
-    return (
+    """Return the set `agents`. A client without the disk has one tool more, which reads for it."""
+    definitions = (
         ToolDefinition(
             tools.agents_context,
             "AGENTS.md here",
@@ -127,17 +129,32 @@ def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
             "AGENTS.md for a path",
             "Call before you read or edit a file outside the directories that you have instructions for. Returns the "
             "paths of further AGENTS.md that apply to it, and nothing for what you know already. Read them yourself, "
-            "then go on.",
+            "then go on."
+            if tools.with_paths
+            else "Call before you read or edit a file outside the directories that you have instructions for. Returns "
+            "the paths of further AGENTS.md that apply to it, and nothing for what you know already. Read them with "
+            "agents_read, then go on.",
             annotations=_STATEFUL,
+            arguments=None if tools.with_paths else {"path": "The file or directory, from the project's root"},
         ),
         ToolDefinition(
             tools.agents_resume_diff,
             "What changed since",
-            "Call when a session is taken up again, with the `state` that agents_context gave. Returns what has "
-            "changed since, and what to read again before you go on.",
+            "Call when a session is taken up again, with `resume`: the `session` that agents_context told in it. "
+            "Returns what has changed since, and what to read again before you go on.",
             annotations=_STATEFUL,
         ),
     )
+    if tools.with_paths:
+        return definitions
+    read = ToolDefinition(
+        tools.agents_read,
+        "Read AGENTS.md",
+        "Call for a path that agents_context or agents_resolve named. Returns the text of that AGENTS.md: follow it "
+        "below its directory, and go on.",
+        annotations=_STATEFUL,
+    )
+    return (*definitions, read)
 
 
 def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
@@ -217,6 +234,8 @@ def _make_tool(tool: ToolDefinition) -> FunctionTool:
         output_schema=tool.output_schema,
         meta=tool.meta,
     )
+    for name, description in (tool.arguments or {}).items():
+        made.parameters["properties"][name]["description"] = description
     for argument in made.parameters["properties"].values():
         # An argument that is not required can be left out; a default of nothing, false or the minimum is plain.
         if argument.get("default", "stated") in (None, False, argument.get("minimum")):

@@ -1,0 +1,69 @@
+"""AGENTS.md in one session, which may work in several directories."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from skillhub_mcp.agents_md.known import KnownFiles
+from skillhub_mcp.agents_md.resolver import AgentsResolver
+
+# Bounds the memory of a session; a directory that is dropped is read again when it is named again.
+_MAX_DIRECTORIES = 16
+
+MakeResolver = Callable[[str, KnownFiles], AgentsResolver]
+
+
+class AgentsSession:
+    """A resolver for each working directory of a session; together they know what it was told. Thread-safe.
+
+    `make_resolver` returns the resolver of a directory, "" for the session's own. The directory that was entered last
+    is the one from which relative paths count.
+    """
+
+    def __init__(self, make_resolver: MakeResolver) -> None:
+        self.known = KnownFiles()
+        self._make_resolver = make_resolver
+        self._lock = threading.Lock()
+        self._own: AgentsResolver | None = None
+        self._resolvers: dict[str, AgentsResolver] = {}
+
+    def enter(self, cwd: str = "") -> AgentsResolver:
+        """Return the resolver of a working directory, "" for the session's own. Raises InvalidArgument."""
+        with self._lock:
+            if not cwd and self._own is not None:
+                return self._moved_last(self._own)
+            made = self._make_resolver(cwd, self.known)
+            used = self._moved_last(self._resolvers.get(made.project.cwd, made))
+            if not cwd:
+                self._own = used
+            for other in list(self._resolvers)[:-_MAX_DIRECTORIES]:
+                del self._resolvers[other]
+            return used
+
+    def current(self) -> AgentsResolver:
+        """Return the resolver of the directory entered last; without one, enter the session's own."""
+        with self._lock:
+            entered = [*self._resolvers.values()]
+        return entered[-1] if entered else self.enter()
+
+    def of_path(self, path: str) -> AgentsResolver:
+        """Return the resolver of the project with an absolute path, the innermost; else the current one."""
+        current = self.current()
+        if not os.path.isabs(os.path.expanduser(path)):
+            return current
+        holding = [resolver for resolver in self.resolvers if resolver.is_inside(path)]
+        # Of equals the one entered last.
+        return max(reversed(holding), key=lambda resolver: len(resolver.project.root), default=current)
+
+    @property
+    def resolvers(self) -> tuple[AgentsResolver, ...]:
+        """The resolvers of all working directories, the one entered last at the end."""
+        with self._lock:
+            return tuple(self._resolvers.values())
+
+    def _moved_last(self, resolver: AgentsResolver) -> AgentsResolver:
+        self._resolvers.pop(resolver.project.cwd, None)
+        self._resolvers[resolver.project.cwd] = resolver
+        return resolver

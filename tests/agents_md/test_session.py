@@ -1,0 +1,83 @@
+"""AGENTS.md in one session with several working directories."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.agents_md.conftest import Write
+
+from skillhub_mcp.agents_md.known import KnownFiles
+from skillhub_mcp.agents_md.resolver import AgentsResolver
+from skillhub_mcp.agents_md.session import AgentsSession
+
+
+@pytest.fixture
+def session(repo: Path) -> AgentsSession:
+    """A session whose own directory is the project's root."""
+
+    def make(cwd: str, known: KnownFiles) -> AgentsResolver:
+        return AgentsResolver(cwd or str(repo), known=known)
+
+    return AgentsSession(make)
+
+
+def found(one: AgentsResolver, target: str) -> list[str]:
+    return [os.path.relpath(file.path, one.project.root) for file in one.resolve(target).files]
+
+
+def test_each_directory_has_one_resolver_and_the_own_one_stays(session: AgentsSession, repo: Path) -> None:
+    (repo / "a").mkdir()
+    own, other = session.enter(), session.enter(str(repo / "a"))
+    assert session.current() is other
+    assert session.enter() is own is session.enter(str(repo)) is session.current()
+    assert session.enter(f"{repo}/./a") is other
+    assert session.resolvers == (own, other)
+
+
+def test_a_session_keeps_a_few_directories_and_always_its_own(session: AgentsSession, repo: Path) -> None:
+    own, first = session.enter(), None
+    for number in range(20):
+        (repo / str(number)).mkdir()
+        made = session.enter(str(repo / str(number)))
+        first = first or made
+    assert len(session.resolvers) == 16
+    assert first not in session.resolvers
+    assert session.current().project.cwd == str(repo / "19")
+    assert session.enter() is own
+
+
+def test_without_a_directory_the_session_is_in_its_own(session: AgentsSession, repo: Path) -> None:
+    assert session.resolvers == ()
+    assert session.current().project.cwd == str(repo)
+
+
+def test_no_directory_is_told_what_another_was(session: AgentsSession, repo: Path, write: Write) -> None:
+    write("", "Root.")
+    write("a", "A.")
+    write("b", "B.")
+    first = session.enter()
+    first.initial()
+    assert found(first, "a/x") == ["a/AGENTS.md"]
+    second = session.enter(str(repo / "b"))
+    assert found(second, str(repo / "a" / "x")) == []
+    assert found(second, "x") == ["b/AGENTS.md"]
+    assert found(first, "b/x") == []
+
+
+def test_an_absolute_path_lies_in_the_innermost_project(session: AgentsSession, repo: Path, tmp_path: Path) -> None:
+    inner = repo / "vendor" / "lib"
+    (inner / ".git").mkdir(parents=True)
+    (inner / "src").mkdir()
+    (repo / "a").mkdir()
+    outer = session.enter()
+    nested, deeper, beside = (session.enter(str(place)) for place in (inner, inner / "src", repo / "a"))
+    assert session.of_path(str(inner / "x")) is deeper
+    assert session.of_path(str(repo / "x")) is beside
+    session.enter(str(inner))
+    assert session.of_path(str(inner / "x")) is nested
+    session.enter()
+    assert session.of_path(str(repo / "x")) is outer
+    # Of no project, and relative: the directory entered last.
+    assert session.of_path(str(tmp_path)) is session.of_path("x") is session.of_path("../x") is outer

@@ -1,0 +1,280 @@
+"""The AGENTS.md tools through real clients: several directories, paths over HTTP, and sessions taken up later."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import pytest
+from tests.server.bearers import add_token, bearer
+from tests.server.connections import WAYS, Caller, Said, caller, listening, reached
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with AGENTS.md at its root and below, which is worked in below its root."""
+    root = tmp_path.resolve() / "repo"
+    (root / ".git").mkdir(parents=True)
+    (root / "here").mkdir()
+    for directory in ("", "a", "a/deep", "here/sub"):
+        write(root, directory, f"Rules of {directory or 'the root'}.\n", mtime=1_000)
+    return root
+
+
+def write(root: Path, directory: str, text: str, *, mtime: int) -> None:
+    path = root / directory / "AGENTS.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (mtime, mtime))
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str]:
+    return {**hub_environment, "SKILLHUB_TOOLS": "agents", "SKILLHUB_CWD": str(project / "here")}
+
+
+def handle_of(said: Said) -> str:
+    """The handle of a session, as a model reads it."""
+    (handle,) = re.findall(r"^session: (\S+) ", said.texts[-1])
+    return str(handle)
+
+
+async def told(hub: Caller, path: str) -> list[str]:
+    """The directories of the AGENTS.md that resolving a path names, the root as "repo"."""
+    said = await hub.call("agents_resolve", path=path)
+    assert said.code is None
+    return [os.path.basename(os.path.dirname(file["path"])) or "repo" for file in said.structured["files"]]
+
+
+@ways
+@pytest.mark.acceptance("S1-25", "S1-33")
+def test_a_session_is_taken_up_by_another_after_the_server_has_started_again(
+    way: tuple[str, str], environment: dict[str, str], project: Path
+) -> None:
+    # Over HTTP paths are those from the project's root, whatever the working directory.
+    start = "" if way[0] == "http" else f"{project}/"
+
+    async def first() -> str:
+        async with reached(way, environment) as hub:
+            begun = await hub.call("agents_context")
+            assert "Rules of the root." in begun.text
+            assert await told(hub, f"{start}a/x.py") == ["a"]
+            return handle_of(begun)
+
+    async def later(resume: str, cwd: str) -> str:
+        async with reached(way, {**environment, "SKILLHUB_CWD": str(project / cwd)}) as hub:
+            said = await hub.call("agents_resume_diff", resume=resume)
+            assert said.text.startswith('<system-reminder type="session.resume.diff">')
+            assert ("- cwd: here -> a/deep" if way[0] == "http" else f"- cwd: {project}/here -> {project}/a/deep") in (
+                said.text
+            )
+            # What is new or changed from the root to the working directory.
+            named = re.findall(r"^- (\S*AGENTS\.md) \(mtime: \d+\)$", said.text, re.MULTILINE)
+            assert named == [f"{start}AGENTS.md", f"{start}a/deep/AGENTS.md"]
+            # Neither what the reminder named nor what is as the earlier session knew it.
+            for path in ("x.py", "a/x.py", "a/deep/x.py"):
+                assert await told(hub, f"{start}{path}") == []
+            # What the earlier session never heard of, and what has changed since.
+            assert await told(hub, f"{start}here/sub/x.py") == ["sub"]
+            write(project, "a", "Other rules.\n", mtime=3_000)
+            assert await told(hub, f"{start}a/x.py") == ["a"]
+            return handle_of(said)
+
+    async def last(resume: str) -> None:
+        async with reached(way, {**environment, "SKILLHUB_CWD": str(project / "a" / "deep")}) as hub:
+            assert (await hub.call("agents_resume_diff", resume=resume)).text == "Nothing has changed since."
+            for path in ("x.py", "a/deep/x.py", "here/sub/x.py"):
+                assert await told(hub, f"{start}{path}") == []
+
+    handle = asyncio.run(first())
+    write(project, "", "New rules of the root.\n", mtime=2_000)
+    newer = asyncio.run(later(handle, "a/deep"))
+    assert newer != handle
+    asyncio.run(last(newer))
+
+
+@modes
+def test_of_two_sessions_at_once_one_takes_up_the_other_and_they_go_on_apart(
+    mode: str, environment: dict[str, str], project: Path
+) -> None:
+    async def journey(url: str) -> None:
+        async with caller(url, mode) as one, caller(url, mode) as other:
+            handle = handle_of(await one.call("agents_context"))
+            assert await told(one, "a/x") == ["a"]
+            assert (await other.call("agents_resume_diff", resume=handle)).text == "Nothing has changed since."
+            assert await told(other, "a/x") == []
+            # What one is told of from now on is not told to the other, and is to be told there.
+            assert await told(one, "a/deep/x") == ["deep"]
+            assert await told(other, "a/deep/x") == ["deep"]
+            # A session asks about itself without naming itself.
+            write(project, "", "New rules of the root.\n", mtime=2_000)
+            assert "- AGENTS.md (mtime: 2000000)" in (await one.call("agents_resume_diff")).text
+            assert await told(one, "x") == []
+            assert await told(other, "x") == ["repo"]
+
+    with listening(environment) as url:
+        asyncio.run(journey(url))
+
+
+def test_a_handle_of_the_newer_protocol_goes_on_in_a_server_that_has_started_again(
+    environment: dict[str, str], project: Path
+) -> None:
+    async def journey() -> None:
+        async with reached(("http", "auto"), environment) as hub:
+            await hub.call("agents_context")
+            assert await told(hub, "a/x") == ["a"]
+            handle = hub.handle
+        async with reached(("http", "auto"), environment) as hub:
+            hub.handle = handle
+            assert await told(hub, "a/deep/x") == ["deep"]
+            assert hub.handle != handle
+            assert await told(hub, "a/x") == []
+            # The text of the files is given as it always is.
+            assert "Rules of the root." in (await hub.call("agents_context")).text
+
+    asyncio.run(journey())
+
+
+@ways
+def test_a_handle_that_names_no_session_is_an_error_and_changes_nothing(
+    way: tuple[str, str], environment: dict[str, str], project: Path
+) -> None:
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            for arguments in ({}, {"resume": "AAAAAAAAAAAAAAAA"}, {"resume": "../../x"}, {"resume": "x\0"}):
+                said = await hub.call("agents_resume_diff", **arguments)
+                assert said.code == "INVALID_ARGUMENT"
+                assert "agents_context" in said.text
+            assert await told(hub, "a/x" if way[0] == "http" else f"{project}/a/x") == ["repo", "a"]
+
+    asyncio.run(journey())
+
+
+@modes
+def test_a_handle_in_the_hands_of_another_caller_names_nothing(
+    mode: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    tokens = [add_token(tmp_path / "tokens.json", name) for name in ("ada", "bob")]
+
+    async def journey(url: str) -> None:
+        async with bearer(url, tokens[0], mode) as ada:
+            handle = handle_of(await ada.call("agents_context"))
+        async with bearer(url, tokens[1], mode) as bob, bearer(url, tokens[0], mode) as ada:
+            said = await bob.call("agents_resume_diff", resume=handle)
+            guessed = await bob.call("agents_resume_diff", resume="A" * len(handle))
+            assert (said.code, said.text) == ("INVALID_ARGUMENT", guessed.text)
+            assert (await ada.call("agents_resume_diff", resume=handle)).text == "Nothing has changed since."
+
+    with listening({**environment, "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json")}) as url:
+        asyncio.run(journey(url))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way[0] == "stdio"], ids="-".join)
+@pytest.mark.acceptance("S1-28", "S1-37")
+def test_another_directory_leaves_the_first_block_as_it_is(
+    way: tuple[str, str], environment: dict[str, str], project: Path, tmp_path: Path
+) -> None:
+    other = tmp_path.resolve() / "other"
+    (other / ".git").mkdir(parents=True)
+    write(other, "", "Rules of another project.\n", mtime=1_000)
+    write(other, "a", "Rules of its directory.\n", mtime=1_000)
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            first = await hub.call("agents_context")
+            there = await hub.call("agents_context", cwd=str(other))
+            assert "Rules of another project." in there.text
+            assert (await hub.call("agents_context")).texts == first.texts
+            assert (await hub.call("agents_context", cwd=str(other))).texts == there.texts
+            # A relative path counts from the directory named last, an absolute one lies in its own project.
+            assert await told(hub, "a/x") == ["a"]
+            assert (await hub.call("agents_resolve", path=f"{project}/a/x")).structured["files"][0]["path"] == (
+                f"{project}/a/AGENTS.md"
+            )
+            # Both directories are one session, and one handle names it.
+            assert await told(hub, f"{other}/a/x") == []
+            assert handle_of(first) == handle_of(there)
+        async with reached(way, environment) as hub:
+            assert (await hub.call("agents_resume_diff", resume=handle_of(first), cwd=str(other))).text == (
+                "Nothing has changed since."
+            )
+            for path in (f"{project}/a/x", f"{other}/a/x"):
+                assert await told(hub, path) == []
+
+    asyncio.run(journey())
+
+
+@modes
+@pytest.mark.acceptance("S1-26", "S1-28")
+def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
+    mode: str, environment: dict[str, str], project: Path, tmp_path: Path
+) -> None:
+    write(project, "a/deep", "é" * 20_000, mtime=1_000)
+    (tmp_path / "AGENTS.md").write_text("Of no project.", encoding="utf-8")
+    (project / "link").mkdir()
+    (project / "link" / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
+    (project / "secret").write_text("The key.", encoding="utf-8")
+
+    async def journey() -> None:
+        async with reached(("http", mode), environment) as hub:
+            begun = await hub.call("agents_context")
+            assert "Instructions from: AGENTS.md\nRules of the root." in begun.text
+            said = await hub.call("agents_resolve", path="a/deep/x.py")
+            named = [file["path"] for file in said.structured["files"]]
+            assert named == ["a/AGENTS.md", "a/deep/AGENTS.md"]
+            # A path that was told is taken, and the file has been told of.
+            assert await told(hub, named[0]) == []
+            assert (await hub.call("agents_read", path=named[0])).text == (
+                '<agents_context scope="path">\nInstructions from: a/AGENTS.md\nRules of a.\n</agents_context>'
+            )
+            # A long one comes in pieces.
+            piece = (await hub.call("agents_read", path=named[1])).text
+            assert "<note>a/deep/AGENTS.md has 40,000 bytes: go on with offset=32768</note>" in piece
+            rest = (await hub.call("agents_read", path=named[1], offset=32_768)).text
+            assert (piece + rest).count("é") == 20_000
+            assert "<note>" not in rest
+            # Who reads a file is not told of it any more.
+            assert "Rules of here/sub." in (await hub.call("agents_read", path="here/sub/AGENTS.md")).text
+            assert await told(hub, "here/sub/x") == []
+            # Nothing else is read, and no answer tells what there is.
+            refused = [
+                await hub.call("agents_read", path=path)
+                for path in (
+                    "secret",
+                    "a",
+                    "none/AGENTS.md",
+                    "../AGENTS.md",
+                    "link/AGENTS.md",
+                    "a/../../AGENTS.md",
+                    f"{tmp_path}/AGENTS.md",
+                    f"{project}/AGENTS.md",
+                )
+            ]
+            assert {one.code for one in refused} == {"INVALID_ARGUMENT"}
+            assert len({one.text for one in refused[:6]}) == len({one.text for one in refused[6:]}) == 1
+            assert str(project) not in refused[-1].text
+            for path in (str(project / "a"), str(tmp_path)):
+                assert "outside" in (await hub.call("agents_resolve", path=path)).text
+
+    asyncio.run(journey())
+
+
+def test_without_a_place_for_its_state_a_session_goes_on_without_a_handle(
+    environment: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "sessions").write_text("No directory.", encoding="utf-8")
+
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), environment) as hub:
+            said = await hub.call("agents_context")
+            assert (len(said.texts), said.code) == (1, None)
+            assert await told(hub, "sub/x") == ["sub"]
+
+    asyncio.run(journey())
+    assert "its state cannot be saved" in caplog.text
