@@ -29,6 +29,7 @@ from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
+from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
@@ -201,6 +202,13 @@ class SkillHub:
         full text answers instead.
         """
         return self._engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
+
+    def standing(self, task: str, skill: Skill) -> Standing:
+        """Return where `skill` stands in a search for `task`, and what the first has that it has not.
+
+        Raises InvalidArgument for a task without a letter or digit, and IndexUnavailable.
+        """
+        return self._engine.standing(task, skill.directory)
 
     def load(self, skill_name: str, *, part: int = 1, granted: Collection[Grant] = NOTHING_GRANTED) -> LoadedSkill:
         """Return a skill's instructions as its SKILL.md holds them now.

@@ -37,6 +37,7 @@ from skillhub_mcp.cli.commands import (
     stats,
     token,
     validate,
+    why,
 )
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
@@ -64,6 +65,7 @@ COMMANDS = (
     search,
     list_,
     show,
+    why,
     read,
     pick,
     choices,

@@ -18,4 +18,5 @@ sanitization      untrusted text of skills: visible characters, one line, no mar
 shared_room       two lists of skills, or a list and the card, in one budget of bytes
 skill_loaded      the `<skill-loaded>` message
 token_estimate    estimates of tokens
+why               why a skill is served or not, and what decides
 """

@@ -240,3 +240,9 @@ def _unwritable(error: OSError, what: str, path: str) -> PolicyUnwritable:
 def _write(path: str, text: str) -> None:
     """Replace the file, whose lock the caller holds. Raises OSError."""
     atomic_write(path, text.encode(), mode=0o600)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file of rules or choices that could be read a moment ago. Raises OSError."""
+    with open(path, encoding="utf-8-sig") as file:
+        return file.read(_MAX_BYTES)

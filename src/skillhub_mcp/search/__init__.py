@@ -9,5 +9,6 @@ ranking         the final scores from 0 to 1, order and cutting the tail
 rerankers/      the order of the best candidates: fixed weights, or a model
 scoring         BM25F and the other components of a score
 searcher        the stages: parse, collect candidates, score, rerank, rank
+standing        where one skill stands in a search, and what the first has that it has not
 visible_skills  the skills that a caller may find
 """

@@ -8,7 +8,7 @@ view and policy stay the same.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
@@ -23,6 +23,7 @@ from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut_tail
 from skillhub_mcp.search.scoring import Contribution
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
+from skillhub_mcp.search.standing import LeftOut, Standing, differences
 from skillhub_mcp.search.visible_skills import VisibleSkills, is_searchable
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
@@ -159,6 +160,29 @@ class SearchEngine:
             event.hits, event.confident = len(answer.hits), answer.confident
         return answer
 
+    def standing(self, task: str, directory: str) -> Standing:
+        """Return where the skill in that directory stands in a search for `task`, and why it is not first.
+
+        Raises InvalidArgument for a task without a letter or digit, and IndexUnavailable.
+        """
+        parameters = _Parameters(normalise_query(task), self._options.limit)
+        if not tokens(parameters.text):
+            raise InvalidArgument("the task", "has no letter and no digit")
+        view, index = self._live.view_and_index()
+        scope = self._scope(view.snapshot, index, self._access.now(), parameters)
+        request = _request(parameters, scope)
+        try:
+            result = self._searcher.search(index, request)
+            hits = result.distinct_hits()
+            compared = [directory, *(hit.directory for hit in hits[:1])]
+            own, *first = self._searcher.explain(index, result, compared)
+        except IndexDamaged as error:
+            raise IndexUnavailable(
+                f"The index cannot be read: {error}", hint="skillhub doctor says what is damaged"
+            ) from error
+        shown = {hit.skill.directory for hit in self._answer(parameters, scope, result).hits}
+        return _standing(directory, shown, request, result, own, first[0] if first else (), scope)
+
     def has_terms(self, query: str) -> bool:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
         return bool(tokens(normalise_query(query)))
@@ -257,6 +281,54 @@ def _narrowed(visible: frozenset[str], snapshot: Snapshot, policy: Policy, param
         return visible
     skills = (snapshot.by_directory(directory) for directory in visible)
     return frozenset(skill.directory for skill in skills if skill is not None and parameters.where.matches(skill))
+
+
+def _standing(
+    directory: str,
+    shown: Collection[str],
+    request: SearchRequest,
+    result: SearchResult,
+    own: Sequence[Contribution],
+    first: Sequence[Contribution],
+    scope: _Scope,
+) -> Standing:
+    hits = result.distinct_hits()
+    places = {hit.directory: number for number, hit in enumerate(hits)}
+    place = places.get(directory)
+    best = hits[0] if hits else None
+    winner = None if best is None else scope.snapshot.by_directory(best.directory)
+    left_out = None
+    if directory not in shown:
+        is_copy = any(directory in group for group in result.copies.values())
+        left_out = _why_left_out(place, shown, is_copy=is_copy, has_words=bool(own), limit=request.limit)
+
+    def nearness(of: str) -> float | None:
+        return result.candidates[of].nearness if of in result.candidates else None
+
+    return Standing(
+        task=request.text,
+        rank=None if place is None else place + 1,
+        hits=len(hits),
+        score=0.0 if place is None else hits[place].score,
+        left_out=left_out,
+        first="" if winner is None else scope.snapshot.handle(winner),
+        first_score=0.0 if best is None else best.score,
+        named=best is not None and best.directory in request.named,
+        differences=() if place == 0 else differences(own, first),
+        matched=tuple(one.asked for one in own),
+        nearness=nearness(directory),
+        first_nearness=None if best is None else nearness(best.directory),
+    )
+
+
+def _why_left_out(place: int | None, shown: Collection[str], *, is_copy: bool, has_words: bool, limit: int) -> LeftOut:
+    if is_copy:
+        return LeftOut.COPY
+    if place is None:
+        return LeftOut.NOT_AMONG_BEST if has_words else LeftOut.NO_WORD
+    if len(shown) == limit // _CANDIDATES_PER_HIT:
+        return LeftOut.LIMIT
+    return LeftOut.NEAR_MISS if len(shown) <= NEAR_MISSES else LeftOut.TAIL
 
 
 def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:

@@ -162,9 +162,17 @@ class Searcher:
         return SearchResult(hits, query, candidates, scores, copies, mode, cacheable=not (lacks_vector or lacks_model))
 
     def explain(self, index: LanceIndex, result: SearchResult, directories: Sequence[str]) -> list[list[Contribution]]:
-        """Return what each clause of the query contributed to the text score of those hits."""
-        terms = index.terms_of([result.candidates[directory] for directory in directories])
-        return contributions(result.query, terms, index.statistics, fields=self._fields)
+        """Return what each clause of the query contributes to the text score of those rows, candidates or not.
+
+        Nothing for a row that the index has not. Raises IndexDamaged.
+        """
+        others = index.get_rows([one for one in directories if one not in result.candidates])
+        rows = {**result.candidates, **{row.directory: row for row in others}}
+        present = [directory for directory in directories if directory in rows]
+        terms = index.terms_of([rows[directory] for directory in present])
+        found = contributions(result.query, terms, index.statistics, fields=self._fields)
+        by_directory = dict(zip(present, found, strict=True))
+        return [by_directory.get(directory, []) for directory in directories]
 
     def _query_vector(self, index: LanceIndex, text: str) -> Vector | None:
         """Return the vector of the query, or None where the index has none like it or the provider fails."""

@@ -1,0 +1,245 @@
+"""Why a skill is served or not: from where, and what decides about it, by file and line. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.policy.origins import ChoicesText, RulesText, denials, switched_off
+from skillhub_mcp.policy.rules import Decision
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.skills.discovery import is_at_or_below
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.names import fold_name, safe_alias
+from skillhub_mcp.skills.problems import refusal, root_problems
+from skillhub_mcp.skills.roots import SOURCES, SkillRoot
+from skillhub_mcp.skills.snapshot import Refused, Snapshot
+from skillhub_mcp.skills.suggestions import near_names
+
+_NEAR = 3
+
+
+class Verdict(str, Enum):
+    """What became of a skill. Where several things keep it from being served, the first of these that applies."""
+
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    OFF = "switched off"
+    DENIED = "denied by a rule"
+    SHADOWED = "shadowed"
+    FOR_PEOPLE = "for people only"
+    SERVED = "served"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that decides about a skill: what it is, the path and the line where it stands, and how to change it."""
+
+    what: str
+    path: str = ""
+    line: int | None = None
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of the skill in one directory, and the causes, those of its verdict first.
+
+    `handle` loads exactly this skill; it is empty for one that is refused, which has no name either.
+    """
+
+    verdict: Verdict
+    directory: str
+    name: str
+    handle: str
+    source: str
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NearName:
+    """A name like the one that was asked for, and what became of its skill."""
+
+    name: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The accounts of every skill that a name may mean, the one that loads by it first.
+
+    Without any, `unknown` says why, and `near` has the names like it.
+    """
+
+    asked: str
+    accounts: tuple[Account, ...]
+    unknown: tuple[Cause, ...] = ()
+    near: tuple[NearName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPath:
+    """What is at a path that was asked for: whether there is anything, a directory, and a SKILL.md in it.
+
+    `path` is absolute and that of the skill's directory, `real` the same without links.
+    """
+
+    path: str
+    real: str
+    exists: bool
+    is_directory: bool
+    has_skill_file: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """The texts of the files that decide: those with rules, and that with choices, where there are such."""
+
+    rules: Sequence[RulesText] = ()
+    choices: ChoicesText | None = None
+
+
+def explain(
+    asked: str, snapshot: Snapshot, policy: Policy, deciding: Deciding, *, path: AskedPath | None = None
+) -> Explanation:
+    """Return why the skill that `asked` names, or the one at `path`, is served or not.
+
+    A name is a skill's own, its safe alias, `name@source`, or the name of its folder.
+    """
+    spelt = () if path is None else _spellings(path, snapshot.report.roots)
+    found = snapshot.find(asked) or next(filter(None, map(snapshot.by_directory, spelt)), None)
+    name = asked if found is None else found.name
+    meant = [] if found is None else [found]
+    if path is None:
+        meant += [skill for skill in snapshot.everything if skill is not found and _goes_by(skill, name)]
+    accounts = [_account(skill, snapshot, policy, deciding, asked=asked) for skill in meant]
+    folders = spelt or (asked,)
+    accounts += [
+        _refused(one, snapshot)
+        for one in snapshot.report.refused
+        if any(_is_folder(one.directory, folder) for folder in folders)
+    ]
+    if accounts:
+        return Explanation(asked, tuple(accounts))
+    if path is not None:
+        return Explanation(asked, (), (_why_no_path(path, spelt, snapshot),))
+    names = dict(_known(snapshot, policy, deciding))
+    near = tuple(NearName(one, names[one]) for one in near_names(asked, names, limit=_NEAR))
+    return Explanation(asked, (), tuple(_why_no_name(asked, snapshot)), near)
+
+
+def _spellings(path: AskedPath, roots: Sequence[SkillRoot]) -> tuple[str, ...]:
+    """Return the path as it was given, without links, and as the roots that it is below were configured."""
+    below = (root.path + path.real.removeprefix(root.real) for root in roots if is_at_or_below(path.real, root.real))
+    return tuple(dict.fromkeys((path.path, path.real, *below)))
+
+
+def _goes_by(skill: Skill, name: str) -> bool:
+    plain, _, source = name.rpartition("@")
+    wanted = plain if plain and source in SOURCES else name
+    same = fold_name(skill.name) == fold_name(wanted) or (bool(skill.alias) and skill.alias == safe_alias(wanted))
+    return same or _is_folder(skill.directory, wanted)
+
+
+def _is_folder(directory: str, wanted: str) -> bool:
+    return directory == wanted or fold_name(os.path.basename(directory)) == fold_name(wanted)
+
+
+def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding, *, asked: str) -> Account:
+    causes = list(_against(skill, snapshot, policy, deciding))
+    verdict = causes[0][0] if causes else Verdict.SERVED
+    notes = [cause for _, cause in causes]
+    if verdict in (Verdict.SERVED, Verdict.FOR_PEOPLE):
+        notes += _of_served(skill, snapshot, policy)
+    if fold_name(asked) == fold_name(os.path.basename(skill.directory)) != fold_name(skill.name):
+        what = f"the folder has this name, and its SKILL.md names the skill {skill.name!r}"
+        notes.append(Cause(what, os.path.join(skill.directory, SKILL_FILE)))
+    handle = snapshot.handle(skill)
+    return Account(verdict, skill.directory, skill.name, handle, snapshot.source(skill).value, tuple(notes))
+
+
+def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[tuple[Verdict, Cause]]:
+    """Yield what keeps a skill from being served to models, by verdict."""
+    if not policy.visibility.allows(skill):
+        what = f"{policy.visibility.setting} does not name {'it' if policy.visibility.names else 'its category'}"
+        yield Verdict.FILTERED, Cause(what, mend="add it there, or unset the setting")
+    if deciding.choices is not None:
+        off = switched_off(deciding.choices, skill, project=policy.project)
+        if off is not None:
+            mend = f"skillhub enable {skill.alias or skill.directory}"
+            yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
+    for denial in denials(deciding.rules, skill, Action.LOAD, tools=policy.tools):
+        mend = "remove that rule; `skillhub permissions show` lists all"
+        yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, mend)
+    for lost in snapshot.report.shadowed:
+        if lost.skill is skill:
+            handle = snapshot.handle(skill)
+            what = f"the skill there has the name: {lost.why.value}"
+            yield Verdict.SHADOWED, Cause(what, lost.winner.directory, mend=f"it loads as {handle}")
+    if skill.disable_model_invocation:
+        what = "disable-model-invocation is set: models do not find it"
+        file = os.path.join(skill.directory, SKILL_FILE)
+        yield Verdict.FOR_PEOPLE, Cause(what, file, mend="it loads by name, or remove that key")
+
+
+def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
+    """Return what else there is to know of a skill that is served: consent, and whom it shadows."""
+    notes = []
+    if policy.rules.decide(Action.LOAD, (skill.name, skill.alias), tools=policy.tools) is Decision.CONFIRM:
+        what = "the rules do not allow it, so an agent has to ask its user first"
+        notes.append(Cause(what, mend=f"skillhub permissions allow {skill.alias}"))
+    notes += [
+        Cause(f"has lost the name to it: {lost.why.value}", lost.skill.directory)
+        for lost in snapshot.report.shadowed
+        if lost.winner is skill
+    ]
+    return notes
+
+
+def _refused(refused: Refused, snapshot: Snapshot) -> Account:
+    problem, reason = refusal(refused), refused.reason
+    file = os.path.join(refused.directory, SKILL_FILE)
+    source = {root.path: root.source.value for root in snapshot.report.roots}.get(refused.root, "")
+    cause = Cause(problem.what, file, reason.line, problem.mend)
+    return Account(Verdict.REFUSED, refused.directory, "", "", source, (cause,))
+
+
+def _known(snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[tuple[str, Verdict]]:
+    for one in snapshot.report.refused:
+        yield os.path.basename(one.directory), Verdict.REFUSED
+    for skill in snapshot.skills:
+        against = next(_against(skill, snapshot, policy, deciding), None)
+        yield skill.name, Verdict.SERVED if against is None else against[0]
+
+
+def _why_no_name(asked: str, snapshot: Snapshot) -> Iterator[Cause]:
+    places = ", ".join(root.given for root in snapshot.report.roots) or "no directory"
+    yield Cause(f"no skill and no folder is named {asked!r} below {places}")
+    for problem in root_problems(snapshot.report):
+        yield Cause(problem.what, problem.about, mend=problem.mend)
+
+
+def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> Cause:
+    roots = snapshot.report.roots
+
+    def contains(directory: str) -> bool:
+        return any(is_at_or_below(place, directory) for place in spelt)
+
+    if not path.exists:
+        return Cause("is not there", path.path)
+    if not path.is_directory or not path.has_skill_file:
+        return Cause("has no SKILL.md" if path.is_directory else "is no directory", path.path)
+    if not any(contains(root.path) for root in roots):
+        mend = f"put it below {roots[0].given}, or add its directory to SKILLS_DIR" if roots else "set SKILLS_DIR"
+        return Cause("is below no directory that is searched", path.path, mend=mend)
+    around = next((skill.directory for skill in snapshot.everything if contains(skill.directory)), None)
+    if around is not None:
+        return Cause("is inside of another skill, and a skill holds no others", around)
+    skipped = ((reason, place) for reason, places in snapshot.report.ignored.paths.items() for place in places)
+    for reason, place in skipped:
+        if contains(place):
+            return Cause(f"is not searched: {reason.value}", place)
+    return Cause("was not found by the scan", path.path, mend="skillhub index --verify")

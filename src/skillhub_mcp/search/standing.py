@@ -1,0 +1,84 @@
+"""Where one skill stands in a search, and what the first has that it has not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from skillhub_mcp.search.scoring import Contribution
+
+# Less of a word's worth than this share of the first's is worth a line.
+_MUCH_LESS = 0.75
+
+
+class LeftOut(str, Enum):
+    """Why a search does not show a skill."""
+
+    NO_WORD = "it has no word of the task, and is not near it in meaning"
+    NOT_AMONG_BEST = "others have so much more of the task's words that it was not compared"
+    COPY = "it says nearly the same as a skill that is shown, which names it"
+    TAIL = "its score is too far below the first's (SEARCH_THRESHOLD)"
+    NEAR_MISS = "nothing fits well, and of near misses only the first three are shown"
+    LIMIT = "there are more hits than are shown (SEARCH_LIMIT)"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A word of the task, the fields in which the first has it and this one has it, and its worth to each."""
+
+    word: str
+    first_fields: tuple[str, ...]
+    own_fields: tuple[str, ...]
+    first_worth: float
+    own_worth: float
+
+    def describe(self) -> str:
+        """Return it in plain words."""
+        first = f"{self.word!r}: the first has it in its {_listed(self.first_fields)}"
+        if not self.own_fields:
+            return f"{first}, this one nowhere"
+        if set(self.own_fields) == set(self.first_fields):
+            return f"{first}, this one too, where it is one word among more"
+        return f"{first}, this one in its {_listed(self.own_fields)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a skill stands among the hits of a search.
+
+    `rank` is 1 for the first of `hits`, None where it is no hit; the scores are from 0 to 1. `left_out` says why it is
+    not shown. `first` is the handle of the first hit, empty where there is none; it is `named` where the task is its
+    name. `nearness` and `first_nearness` are cosines, where there are vectors.
+    """
+
+    task: str
+    rank: int | None
+    hits: int
+    score: float
+    left_out: LeftOut | None
+    first: str
+    first_score: float
+    named: bool
+    differences: tuple[Difference, ...]
+    matched: tuple[str, ...]
+    nearness: float | None
+    first_nearness: float | None
+
+
+def differences(own: Sequence[Contribution], first: Sequence[Contribution]) -> tuple[Difference, ...]:
+    """Return the words that the first has and the other has not, or to much less worth, the weightiest first."""
+    have = {one.asked: one for one in own}
+    found = []
+    for one in first:
+        mine = have.get(one.asked)
+        worth = 0.0 if mine is None else mine.worth
+        if worth < one.worth * _MUCH_LESS:
+            fields = () if mine is None else mine.fields
+            found.append(Difference(one.asked, one.fields, fields, one.worth, worth))
+    return tuple(sorted(found, key=lambda one: one.own_worth - one.first_worth))
+
+
+def _listed(fields: Sequence[str]) -> str:
+    *others, last = fields
+    return f"{', '.join(others)} and {last}" if others else last
