@@ -67,10 +67,10 @@ def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file_
     denied = told("pdf", SKILLHUB_PERMISSIONS=str(rules))
     assert denied[:2] == ("denied by a rule", [(str(rules), 5)])
     off = told("pdf", SKILLHUB_CHOICES=str(choices))
-    assert off[:2] == ("switched off", [(str(choices), 6)])
+    assert off[:2] == ("switched off", [(str(choices), 5)])
     assert "skillhub enable pdf" in off[2]
     both = told("pdf", SKILLHUB_CHOICES=str(choices), SKILLHUB_PERMISSIONS=str(rules))
-    assert both[:2] == ("switched off", [(str(choices), 6), (str(rules), 5)])
+    assert both[:2] == ("switched off", [(str(choices), 5), (str(rules), 5)])
     filtered = told("pdf", SKILLHUB_ENABLED_SKILLS="people")
     assert (filtered[0], "SKILLHUB_ENABLED_SKILLS does not name it" in filtered[2]) == ("filtered", True)
     by_category = told("pdf", SKILLHUB_ENABLED_CATEGORIES="docs")
