@@ -36,6 +36,12 @@ def caller_name() -> str | None:
     return None if caller is None else caller.name
 
 
+def caller_key() -> str | None:
+    """Return what tells the caller from every other, also from one of the same name with a token of another kind."""
+    token = get_access_token()
+    return token.client_id if isinstance(token, CallerToken) else None
+
+
 def caller_visibility() -> Visibility | None:
     """Return the caller's filter of skills; None is every skill that the server serves."""
     caller = current_caller()

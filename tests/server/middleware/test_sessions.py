@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from fastmcp.tools.base import ToolResult
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.testclient import TestClient
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
@@ -20,8 +25,9 @@ from skillhub_mcp.bootstrap import make_hub, server_options
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.app import make_server
+from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.app import HttpOptions, make_http_app, readiness
-from skillhub_mcp.server.middleware.sessions import Session, Sessions
+from skillhub_mcp.server.middleware.sessions import _CURRENT, Session, Sessions
 from skillhub_mcp.settings import read_settings
 
 
@@ -36,6 +42,40 @@ def test_of_many_sessions_the_one_used_longest_ago_is_forgotten() -> None:
     # The last look-up made it the one used last.
     assert sessions._find(None, "1") is stored[1]
     assert sessions._find(None, "2") is not stored[2]
+
+
+@contextmanager
+def called_by(client_id: str | None, name: str) -> Iterator[None]:
+    """Let a request's token be that of a caller; None is a request without a token."""
+    user = None
+    if client_id is not None:
+        user = AuthenticatedUser(CallerToken(token="", client_id=client_id, scopes=[], caller=Caller(name)))
+    token = auth_context_var.set(user)
+    try:
+        yield
+    finally:
+        auth_context_var.reset(token)
+
+
+def test_a_handle_in_another_callers_hands_leads_to_a_session_of_its_own() -> None:
+    sessions = Sessions("http", tools=())
+    session = Session(granted=frozenset({(Action.LOAD, "/a")}))
+    running = _CURRENT.set(session)
+    try:
+        with called_by("named ci", "ci"):
+            sessions.with_handle(ToolResult(content="x"))
+            assert sessions._find(None, session.handle) is session
+            assert sessions._find(None, f"{session.handle}x") is not session
+    finally:
+        _CURRENT.reset(running)
+    # Neither another name, nor the same name of another kind of token, nor nobody.
+    for client_id, name in (("named other", "other"), ("signed ci", "ci"), ("token", "ci"), (None, "")):
+        with called_by(client_id, name):
+            found = sessions._find(None, session.handle)
+            assert found is not session
+            assert not found.granted
+    with called_by("named ci", "ci"):
+        assert sessions._find(None, session.handle) is session
 
 
 def test_a_session_keeps_what_was_agreed_to_and_one_handle(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
-from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.callers import caller_key
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.session import AgentsSession
@@ -204,7 +204,7 @@ def _make_handle() -> str:
 
 def _handle_key(handle: str) -> tuple[str, ...]:
     """Return the key of a session, which includes the caller: a stolen handle is useless to another caller."""
-    return "handle", handle, *filter(None, [caller_name()])
+    return "handle", handle, *filter(None, [caller_key()])
 
 
 def _with_session_argument(tool: Tool) -> Tool:
