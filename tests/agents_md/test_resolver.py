@@ -159,7 +159,12 @@ def test_names_that_only_look_like_the_outside_are_inside(repo: Path, write: Wri
     write("a")
     one = resolver(repo)
     assert found(one, "..cache/x.txt") == ["..cache/AGENTS.md"]
-    assert not resolver(repo / "a", root={"projectRootOverride": "."}).is_inside(f"{repo}/ab")
+    # The other way round: a directory beside the root whose name begins like it.
+    write("ab", "Not mine.")
+    narrow = resolver(repo / "a", root={"projectRootOverride": "."})
+    for target in (f"{repo}/ab", f"{repo}/ab/x.txt", "../ab"):
+        assert not narrow.is_inside(target)
+        assert narrow.resolve(target).files == ()
 
 
 @pytest.mark.acceptance("S1-20")

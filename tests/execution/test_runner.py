@@ -224,6 +224,27 @@ time.sleep(60)
         assert_ended(pid)
 
 
+@needs_proc
+@pytest.mark.acceptance("S2-42")
+def test_every_generation_that_dropped_the_mark_and_the_session_is_killed(run_python: RunPython) -> None:
+    """Only its parent tells whose such a process is, and only its parent's parent whose that one is."""
+    line = """
+import os, subprocess, sys, time
+depth = int(sys.argv[2])
+os.write(1, b"%d\\n" % os.getpid())
+if depth:
+    command = [sys.executable, "-c", sys.argv[1], sys.argv[1], str(depth - 1)]
+    subprocess.Popen(command, start_new_session=True, env={})
+time.sleep(60)
+"""
+    result = run_python(line, line, "3", timeout=3.0)
+    assert result.timeout
+    numbers = [int(number) for number in result.stdout.split()]
+    assert len(numbers) == 4
+    for pid in numbers:
+        assert_ended(pid)
+
+
 @pytest.mark.parametrize(
     "beginning",
     [

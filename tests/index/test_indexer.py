@@ -16,7 +16,7 @@ from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import indexer as indexer_module
-from skillhub_mcp.index.indexer import LOCK_FILE, Indexer
+from skillhub_mcp.index.indexer import LOCK_FILE, Indexer, Published
 from skillhub_mcp.index.lance_store import SCHEMA_VERSION
 from skillhub_mcp.index.state import NO_EMBEDDING, save_state, state_path
 from skillhub_mcp.skills.roots import make_roots
@@ -55,6 +55,26 @@ def test_where_nothing_changed_nothing_is_written(db: Path, skills_dir: Path, wr
     assert stale(desk) is None
     assert desk.sync().report is None
     assert sorted((path, path.stat().st_mtime_ns) for path in db.parent.rglob("*") if path.name != LOCK_FILE) == before
+
+
+def test_only_the_version_that_failed_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    """Another process may have published a sound one since: it is kept, and read."""
+    write_skill("one")
+    desk = Desk(db, skills_dir)
+    failed = desk.sync().state.published
+    write_skill("two")
+    Desk(db, skills_dir).sync()
+
+    def sync_after_failure() -> Published:
+        _, published = desk.indexer.sync(lambda memory: scan(desk.roots, memory=memory), failed=failed)
+        return published
+
+    taken = sync_after_failure()
+    assert (taken.report, taken.state.published == failed) == (None, False)
+    write_skill("three")
+    changed = sync_after_failure().report
+    assert changed is not None
+    assert (changed.rebuilt, changed.written) == (False, 1)
 
 
 def test_a_change_an_addition_and_a_removal_touch_only_their_rows(

@@ -302,6 +302,21 @@ def test_an_index_that_failed_is_not_rebuilt_once_another_took_its_place(
     assert desk.refresh().report is None
 
 
+def test_a_sound_index_in_place_of_one_that_failed_is_taken_without_writing(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    desk = Desk(db, skills_dir, lock_timeout=0.1)
+    index = desk.refresh().index
+    assert index is not None
+    Desk(db, skills_dir).refresh(SyncDepth.REBUILD)
+    desk.index_sync.mark_damaged(index)
+    with FileLock(db.parent / LOCK_FILE):
+        view = desk.refresh()
+    assert (view.report, view.problem) == (None, None)
+    assert desk.find("walruses") == ["one"]
+
+
 def test_an_index_that_failed_and_cannot_be_replaced_gives_way_to_one_in_memory(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:

@@ -87,6 +87,24 @@ def test_meaning_without_any_word_is_at_most_a_near_miss() -> None:
     assert 0.0 < hit.score < HALF
 
 
+@pytest.mark.parametrize(("nearest", "times"), [(0.27, 1.0), (0.09, 1 / 3), (0.54, 2.0), (-0.1, 0.0), (None, 1.0)])
+def test_text_counts_as_much_as_the_nearest_is_near_beside_what_is_usual(nearest: float | None, times: float) -> None:
+    def best(usual: float | None) -> float:
+        found = rank(candidates(None, nearest), scores([9.0, 3.0]), [1.0, 0.5], skills=2_000, usual_nearness=usual)
+        return found[0].score
+
+    assert 0.0 < best(None) < HALF
+    assert best(0.27) == pytest.approx(best(None) * times)
+
+
+def test_a_near_miss_by_words_is_not_lifted_by_its_nearness() -> None:
+    def score_of(nearness: float | None) -> float:
+        return rank(candidates(nearness), scores([2.0]), [1.0], skills=2_000)[0].score
+
+    assert 0.0 < score_of(None) < 0.1
+    assert score_of(0.9) == score_of(None)
+
+
 def test_no_candidates_are_no_hits() -> None:
     assert rank([], scores([]), [], skills=10) == []
     assert not confident([], threshold=0.0)
@@ -108,6 +126,13 @@ def test_five_hits_or_fewer_are_all_kept_however_weak(count: int) -> None:
 def test_of_more_than_five_those_below_their_share_of_the_best_are_cut() -> None:
     given = hits(1.0, 0.9, 0.5, 0.2, 0.1999, 0.01)
     assert [hit.score for hit in cut_tail(given, threshold=0.2, limit=10)] == [1.0, 0.9, 0.5, 0.2]
+
+
+@pytest.mark.acceptance("S2-17")
+def test_the_share_is_of_the_best_and_not_of_a_whole() -> None:
+    given = hits(0.5, 0.4, 0.25, 0.125, 0.12, 0.01)
+    assert [hit.score for hit in cut_tail(given, threshold=0.25, limit=10)] == [0.5, 0.4, 0.25, 0.125]
+    assert cut_tail(hits(0.05, 0.04, 0.04, 0.04, 0.04, 0.04), threshold=0.5, limit=10)[-1].score == 0.04
 
 
 @pytest.mark.acceptance("S2-17")

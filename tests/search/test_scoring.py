@@ -80,6 +80,28 @@ def test_what_nobody_has_lowers_the_coverage() -> None:
     assert beside < 0.5
 
 
+@pytest.mark.parametrize("origin", list(TermOrigin))
+def test_a_guess_at_the_spelling_covers_less_than_what_was_meant(origin: TermOrigin) -> None:
+    """As many words of the query as there are: a skill that is found by guesses alone is not covered whole."""
+    candidates, known = measured()
+    question = Query((Clause("charts", (Alternative(("chart",), 1.0, origin, "charts"),)),), ())
+    scores = score(question, stack_terms(candidates), known)
+    certain = score(asked("charts", known), stack_terms(candidates), known)
+    assert scores.coverage.tolist()[3] == pytest.approx(0.75 if origin is TermOrigin.SPELLING else 1.0)
+    # The words themselves are worth the same.
+    assert scores.words.tolist() == certain.words.tolist()
+
+
+def test_a_misspelt_question_is_not_covered_enough_to_fit_by_that_alone() -> None:
+    candidates, known = measured()
+    covered = {
+        text: score(asked(text, known), stack_terms(candidates), known).coverage.tolist()[2]
+        for text in ("painter", "paintre")
+    }
+    assert covered["painter"] == pytest.approx(1.0)
+    assert 0.5 < covered["paintre"] < 0.7
+
+
 def test_synonyms_of_one_word_do_not_add_up() -> None:
     both = (make_skill("both", "Kubernetes k8s kubectl pod."), "")
     one = (make_skill("one", "Kubernetes kubernetes kubernetes kubernetes."), "")

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.skills.discovery import MAX_DEPTH, SkipReason, Walk, walk_roots
+from skillhub_mcp.skills.discovery import MAX_DEPTH, SkipReason, Walk, is_at_or_below, walk_changes, walk_roots
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
 
 
@@ -47,6 +48,18 @@ def test_skills_are_found_down_to_the_depth_and_no_deeper(tmp_path: Path) -> Non
     plant(tmp_path.joinpath(*"ABCDEF", "too-deep"))
     assert len(deepest.relative_to(tmp_path).parts) == MAX_DEPTH
     assert names(walk(tmp_path), tmp_path) == ["a/b/c/d/e/deepest"]
+
+
+def test_each_directory_beyond_the_depth_is_counted_and_not_looked_into(tmp_path: Path) -> None:
+    plant(tmp_path.joinpath(*"ABCDEF", "too-deep"))
+    plant(tmp_path.joinpath(*"ABCDEF", "too-deep-too"))
+    plant(tmp_path.joinpath(*"abcde", "deepest"))
+    ignored = walk(tmp_path).ignored
+    assert ignored.counts[SkipReason.TOO_DEEP] == 2
+    assert [os.path.basename(path) for path in sorted(ignored.paths[SkipReason.TOO_DEEP])] == [
+        "too-deep",
+        "too-deep-too",
+    ]
 
 
 def test_a_skill_ends_the_descent(tmp_path: Path) -> None:
@@ -278,3 +291,42 @@ def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path:
     assert [os.path.basename(found.directory) for found in less.found] == ["a", "b"]
     (problem,) = less.problems
     assert problem.reason == "has more than 3 directories; the rest was not searched"
+
+
+# Single changes
+
+
+def changed(roots: list[Path], *changes: Path, known: Sequence[str] = ()) -> Walk:
+    return walk_changes(make_roots([str(root) for root in roots]), [str(change) for change in changes], known)
+
+
+@pytest.mark.parametrize("depth", range(1, MAX_DEPTH + 3))
+def test_a_change_is_looked_into_as_deep_as_a_whole_walk_looks(depth: int, tmp_path: Path) -> None:
+    skill = plant(tmp_path.joinpath(*"abcdefghij"[:depth]))
+    expected = names(walk(tmp_path), tmp_path)
+    assert bool(expected) == (depth <= MAX_DEPTH)
+    for change in (skill, skill / "SKILL.md", skill / "references" / "new.md"):
+        assert names(changed([tmp_path], change), tmp_path) == expected
+
+
+def test_a_change_beside_a_root_whose_name_begins_like_it_is_no_change_below_it(tmp_path: Path) -> None:
+    """`library-old` is not in `library`."""
+    plant(tmp_path / "library" / "skill")
+    beside = plant(tmp_path / "library-old" / "skill")
+    found = changed([tmp_path / "library"], beside, tmp_path / "library-old")
+    assert (found.found, found.covered) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("path", "directory", "inside"),
+    [
+        ("/a/library", "/a/library", True),
+        ("/a/library/x", "/a/library", True),
+        ("/a/library-old", "/a/library", False),
+        ("/a/library-old/x", "/a/library", False),
+        ("/a", "/a/library", False),
+        ("/a", "/", True),
+    ],
+)
+def test_below_a_directory_is_what_its_path_leads_through(path: str, directory: str, inside: bool) -> None:
+    assert is_at_or_below(path, directory) == inside

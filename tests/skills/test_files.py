@@ -612,6 +612,28 @@ def test_a_directory_exchanged_between_the_look_and_the_opening_is_not_followed(
     assert (skill / "place" / "secret.md").read_text(encoding="utf-8") == SECRET
 
 
+@pytest.mark.acceptance("S2-30")
+@both_openers
+def test_a_file_exchanged_for_a_link_between_the_look_and_the_opening_is_not_followed(
+    skill: Path, opener: Opener
+) -> None:
+    (skill / "place.md").write_text("mine", encoding="utf-8")
+    real = os.stat
+
+    def stat_then_exchange(name: str | Path, **options: object) -> os.stat_result:
+        status = real(name, **options)  # type: ignore[arg-type]  # passed on as they came
+        if os.path.basename(name) == "place.md":
+            os.replace(skill / "place.md", skill / "moved.md")
+            os.symlink("../b/secret.md", skill / "place.md")
+        return status
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "stat", stat_then_exchange)
+        with pytest.raises(SkillFileNotFound):
+            read(skill, "place.md", opener=opener)
+    assert (skill / "place.md").read_text(encoding="utf-8") == SECRET
+
+
 def test_no_descriptor_is_left_open(skill: Path) -> None:
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("needs /proc to count descriptors")

@@ -36,6 +36,19 @@ def test_one_real_directory_is_one_root_under_its_first_name(tmp_path: Path) -> 
     assert make_roots(given) == (SkillRoot(given[0], given[0], target=os.path.realpath(tmp_path / "real")),)
 
 
+def test_only_what_lies_below_a_linked_root_is_told_by_its_name(tmp_path: Path) -> None:
+    """A directory beside the root's target whose name begins like it is not below it."""
+    (tmp_path / "releases" / "v1").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("releases/v1")
+    (root,) = make_roots([str(tmp_path / "current")])
+    target = os.path.realpath(tmp_path / "releases" / "v1")
+    assert root.as_configured(f"{target}/skill") == f"{tmp_path}/current/skill"
+    assert root.as_configured(target) == f"{tmp_path}/current"
+    assert root.as_configured(f"{target}0/skill") == f"{target}0/skill"
+    assert root.resolved(f"{tmp_path}/current/skill") == f"{target}/skill"
+    assert root.resolved(f"{tmp_path}/current-old/skill") == f"{tmp_path}/current-old/skill"
+
+
 def test_the_parent_of_a_link_is_that_of_its_target(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "link").symlink_to("a/b")

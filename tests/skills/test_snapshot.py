@@ -11,7 +11,9 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.skills.conftest import Looker
 
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanner import ReadDepth, scan
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
 MtimeSetter = Callable[[Path, int], None]
 SECOND = 1_000_000_000
@@ -64,6 +66,28 @@ def test_of_skills_of_one_age_the_first_by_path_wins(
         written_at(write_skill("same", directory=directory), 1_000 * SECOND)
     snapshot = look().snapshot
     assert (served(snapshot, "same"), shadowed(snapshot)) == ("a", [("b", "a"), ("c", "a")])
+
+
+@pytest.mark.parametrize(
+    ("bodies", "whole", "why"),
+    [
+        # Only what was read whole can be the same word for word: of the others the headers alone were compared.
+        (("One.\n", "Another.\n"), False, ShadowReason.ROOT),
+        (("One.\n", "One.\n"), False, ShadowReason.ROOT),
+        (("One.\n", "Another.\n"), True, ShadowReason.ROOT),
+        (("One.\n", "One.\n"), True, ShadowReason.COPY),
+    ],
+)
+def test_only_the_same_file_word_for_word_is_a_copy(
+    bodies: tuple[str, str], whole: bool, why: ShadowReason, tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    for root, body in zip(("one", "two"), bodies, strict=True):
+        write_skill("same", root=tmp_path / root, body=body)
+    roots = make_roots([str(tmp_path / "one"), str(tmp_path / "two")])
+    seen = scan(roots, memory={}, depth=ReadDepth.WHOLE if whole else ReadDepth.HEADER)
+    assert {skill.stamp.is_of_whole_file for skill in seen.snapshot.everything} == {whole}
+    (lost,) = seen.snapshot.report.shadowed
+    assert lost.why is why
 
 
 def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skill: SkillWriter) -> None:
@@ -139,6 +163,21 @@ def test_a_copy_of_the_library_elsewhere_has_the_same_digest(
     write_skill("broken", frontmatter="x")
     shutil.copytree(skills_dir, tmp_path / "copy" / "of", copy_function=shutil.copyfile)
     assert look(tmp_path / "copy" / "of").snapshot.digest == look().snapshot.digest
+
+
+@pytest.mark.parametrize("beside", ["elsewhere", "library-old", "library2"])
+def test_where_a_linked_skill_lies_makes_no_difference_to_the_digest(
+    beside: str, tmp_path: Path, look: Looker, write_skill: SkillWriter
+) -> None:
+    """Not even beside the root, under a name that begins like the root's."""
+    digests = []
+    for machine, place in (("one", "far/away"), ("two", beside)):
+        root = tmp_path / machine / "library"
+        root.mkdir(parents=True)
+        skill = write_skill("linked", root=tmp_path / machine / place, directory="linked")
+        (root / "linked").symlink_to(skill)
+        digests.append(look(root).snapshot.digest)
+    assert digests[0] == digests[1]
 
 
 def test_the_digest_changes_with_content_and_with_place(
