@@ -228,6 +228,7 @@ def server_options(
         settings.disclosure.skill_search_limit,
         settings.disclosure.skill_search_max_limit,
     )
+    beside = os.path.dirname(os.path.abspath(settings.index.db_path))
     if "agents" in settings.disclosure.tools:
         # An invalid configuration is reported at startup rather than to the first caller.
         make_resolver(settings)
@@ -243,7 +244,8 @@ def server_options(
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
         context=context if settings.disclosure.skills_enabled else None,
         make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
-        saved_sessions=os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), "sessions"),
+        saved_sessions=os.path.join(beside, "sessions"),
+        agreements=os.path.join(beside, "agreements"),
         instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=lambda act, skill_name: remember_rule(settings, act, skill_name),

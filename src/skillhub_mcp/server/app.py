@@ -19,6 +19,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.middleware.agreements import SharedAgreements
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddleware
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
@@ -63,8 +64,8 @@ class ServerOptions:
     `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
     session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
     be taken up later. `remember` saves a rule for the skill of that name. Hooks get `cwd`. A `stateless` server has no
-    sessions in the 2025-11-25 protocol. `state_key` seals what a client sends back with a person's answer, if several
-    processes may receive it.
+    sessions in the 2025-11-25 protocol. If several processes may receive a client's requests, they have one
+    `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`.
     """
 
     transport: Transport
@@ -79,6 +80,7 @@ class ServerOptions:
     context: ContextOptions | None
     make_resolver: MakeResolver
     saved_sessions: str
+    agreements: str
     instructions_max_bytes: int
     card: CardOptions
     remember: Callable[[Action, str], None]
@@ -94,7 +96,12 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     notifier = ListChangedNotifier(hub, prompts="skill" in options.tools)
     subscriptions = ResourceSubscriptions(hub, options.publisher, notifier)
     over_stdio = options.transport == "stdio"
-    sessions = Sessions(options.transport, tools=SESSION_TOOLS, stateless=options.stateless)
+    sessions = Sessions(
+        options.transport,
+        tools=SESSION_TOOLS,
+        stateless=options.stateless,
+        agreements=SharedAgreements(options.agreements, options.state_key) if options.state_key else None,
+    )
     context = options.context if "context" in options.tools else None
     catalogues = None if context is None else context.make_catalogues()
 

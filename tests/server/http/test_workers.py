@@ -143,6 +143,40 @@ def test_a_question_of_one_worker_can_be_answered_to_another(
         allow(rules, "alpha")
 
 
+def test_what_was_agreed_to_with_one_worker_holds_with_another(
+    shared_workers: tuple[Process, int, int, Path],
+) -> None:
+    server, *workers, rules = shared_workers
+    allow(rules)
+
+    async def journey(url: str) -> None:
+        asked: list[str] = []
+
+        async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+            asked.append(params.message)
+            return mcp_types.ElicitResult(action="accept", content={"answer": "once"})
+
+        async with new_each_time(url, "auto", elicitation_callback=person) as hub:
+            await hub.look()
+            handles = []
+            for pid in (*workers, *workers):
+                with held_up(pid):
+                    assert "The body of alpha." in (await hub.call("load_skill", skill_name="alpha")).text
+                    said = await hub.call("read_skill_file", skill_name="alpha", file_path="SKILL.md")
+                    assert said.code is None
+                    handles.append(hub.handle)
+            assert len(asked) == 1
+            assert len(set(handles)) == 1
+            hub.handle = "made-up"
+            await hub.call("load_skill", skill_name="alpha")
+            assert len(asked) == 2
+
+    try:
+        asyncio.run(journey(server.url))
+    finally:
+        allow(rules, "alpha")
+
+
 def test_a_worker_that_dies_is_replaced_and_none_stays_without_the_one_that_looks_after_it(
     environment: dict[str, str],
 ) -> None:

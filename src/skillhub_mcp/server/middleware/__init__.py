@@ -1,5 +1,6 @@
 """FastMCP middleware: what happens around every request.
 
+agreements       what users agreed to, for all worker processes
 argument_errors  messages for invalid arguments, from the tool's schema
 consent          asking the client's user where the rules need agreement
 deferred_start   starting the hub after the client has its list of tools

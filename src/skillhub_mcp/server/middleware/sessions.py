@@ -8,6 +8,8 @@ be guessed, and an unknown one starts a new session.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -29,6 +31,9 @@ from skillhub_mcp.server.callers import caller_key
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.session import AgentsSession
+    from skillhub_mcp.server.middleware.agreements import SharedAgreements
+
+log = logging.getLogger(__name__)
 
 SESSION_META_KEY = "io.skillhub/session"
 
@@ -88,13 +93,21 @@ class Sessions(Middleware):
     """The sessions of one server: each call is answered within its own. Thread-safe.
 
     `tools` are those whose answers depend on the session. A `stateless` server has no sessions in the 2025-11-25
-    protocol.
+    protocol. `agreements` are those of all worker processes, where there are several.
     """
 
-    def __init__(self, transport: Transport, *, tools: Collection[str], stateless: bool = False) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        tools: Collection[str],
+        stateless: bool = False,
+        agreements: SharedAgreements | None = None,
+    ) -> None:
         self._only = Session() if transport == "stdio" else None
         self._tools = frozenset(tools)
         self._stateless = stateless
+        self._agreements = agreements
         self._lock = threading.Lock()
         self._sessions: LRUCache[tuple[str, ...], Session] = LRUCache(_MAX_SESSIONS)
 
@@ -139,10 +152,17 @@ class Sessions(Middleware):
             return await self._within(context, None, call_next)
 
         async def keeping(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> Any:
+            before = self.current().granted
             result = await call_next(context)
-            answers = isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult)
+            if isinstance(result, InputRequiredToolResult) or not isinstance(result, ToolResult):
+                return result
+            if not self.current().granted:
+                return result
             # What the client's user agreed to lasts only if the client can name the session.
-            return self.with_handle(result) if answers and self.current().granted else result
+            answer = self.with_handle(result)
+            if self._agreements is not None and self.current().granted != before:
+                await asyncio.to_thread(self._share, self._agreements, self.current())
+            return answer
 
         if "session" not in given or client is None or self._only:
             return await self._within(context, None, keeping)
@@ -178,19 +198,34 @@ class Sessions(Middleware):
     def _find(self, client: Context | None, handle: str | None) -> Session:
         if self._only is not None:
             return self._only
-        key: tuple[str, ...]
-        if client is not None and not self._needs_handle(client):
-            key, new = ("connection", client.session_id), Session(handle="")
-        elif handle is not None:
-            key, new = _handle_key(handle), None
-        else:
-            return Session()
+        if client is None or self._needs_handle(client):
+            return Session() if handle is None else self._named(handle)
+        key = ("connection", client.session_id)
+        with self._lock:
+            session = self._sessions.get(key) or Session(handle="")
+            self._sessions.put(key, session)
+            return session
+
+    def _named(self, handle: str) -> Session:
+        """Return the session of a handle, with what was agreed to in other processes; a new one if none knows it."""
+        key = _handle_key(handle)
+        agreed = NOTHING_GRANTED if self._agreements is None else self._agreements.find(key)
         with self._lock:
             session = self._sessions.get(key)
-            if session is None and new is not None:
-                session = new
-                self._sessions.put(key, new)
-            return session or Session(continues=handle)
+            if session is None:
+                session = Session(continues=handle)
+                if agreed:
+                    session.handle = handle
+                    self._sessions.put(key, session)
+        for grant in agreed:
+            session.grant(grant)
+        return session
+
+    def _share(self, agreements: SharedAgreements, session: Session) -> None:
+        try:
+            agreements.record(_handle_key(session.handle or ""), session.granted)
+        except OSError as error:
+            log.warning("What a user agreed to is known to one worker alone, since it cannot be saved: %s", error)
 
     def _needs_handle(self, client: Context) -> bool:
         # On a stateless server, a client of the 2025-11-25 protocol chooses its session's id, and could choose another
