@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
@@ -23,6 +24,7 @@ from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
+from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.sync import IndexSync
 from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -40,7 +42,7 @@ from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
-from skillhub_mcp.search.searcher import Searcher, SearchMode
+from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, SearchMode
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, HttpSettings, Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -452,10 +454,18 @@ def make_hub(
     roots = roots_of(settings)
     index_progress = IndexProgress(progress)
     embedder = choose_embedder(settings)
+    embedder_breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
     automatic = not settings.index.skip_auto_reindex
     index_sync = IndexSync(
         roots,
-        Indexer(settings.index.db_path, roots, embedder=embedder, progress=index_progress.report),
+        Indexer(
+            settings.index.db_path,
+            roots,
+            embedder=embedder,
+            # A provider that fails at indexing is not asked at the next search either: nobody waits for it twice.
+            embedding=EmbeddingOptions(on_failure=embedder_breaker.record_failure),
+            progress=index_progress.report,
+        ),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
         admission=STRICT if settings.skills.strict else LENIENT,
@@ -477,6 +487,7 @@ def make_hub(
                 mode=SearchMode(settings.search.mode),
                 fields=frozenset(settings.search.fields),
                 embedder=embedder,
+                embedder_breaker=embedder_breaker,
                 model=_reranker(settings),
                 observer=observer,
             ),

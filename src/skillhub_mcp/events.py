@@ -85,6 +85,14 @@ class SyncEvent(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class EmbeddingEvent(Event):
+    """Skills that lacked a vector are embedded: how many vectors were `written`, and whether the embedder failed."""
+
+    written: int = 0
+    failed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
 class LibraryEvent(Event):
     """The set of skills has changed; `skills` is their number now."""
 

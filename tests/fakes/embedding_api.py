@@ -62,6 +62,10 @@ class EmbeddingApi:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if api._thread is None:
+                    # A connection from before the server ended.
+                    self.close_connection = True
+                    return
                 api.requests.append(Recorded(self.path, dict(self.headers), body))
                 if api._trouble.hang is not None:
                     api._trouble.hang.wait(30)

@@ -16,8 +16,10 @@ from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import indexer as indexer_module
+from skillhub_mcp.index import row_embedder
 from skillhub_mcp.index.indexer import LOCK_FILE, Indexer, Published
-from skillhub_mcp.index.lance_store import SCHEMA_VERSION
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance_store import SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.state import NO_EMBEDDING, save_state, state_path
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
@@ -186,9 +188,8 @@ def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     assert published.report is not None
     assert published.report.embedding_failure == "the test's provider is down"
     assert published.index.dimension is None
-    assert published.state.embedding == NO_EMBEDDING
+    assert published.state.roots[str(skills_dir)].missing_vectors == 1
     assert len(text_hits(published.index, "walruses", among=frozenset(published.index.stored()))) == 1
-    # While the circuit is open the index is not stale: the provider is not called before every answer.
     assert stale(desk) is None
 
 
@@ -199,11 +200,12 @@ def test_a_provider_that_recovers_gets_its_vectors_written(db: Path, skills_dir:
     desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
     desk.sync()
     embedder.fails = False
-    assert "embeddings changed from none" in str(stale(desk))
     published = desk.sync()
     assert published.index.dimension == embedder.dimension
-    assert published.state.embedding == embedder.identity
-    assert stale(desk) is None
+    assert published.report is not None
+    assert (published.report.reason, published.report.written) == ("skills had no embeddings yet", 1)
+    assert published.state.roots[str(skills_dir)].missing_vectors == 0
+    assert desk.sync().report is None
 
 
 def test_a_provider_that_goes_on_failing_does_not_get_the_same_text_index_written_again(
@@ -218,6 +220,7 @@ def test_a_provider_that_goes_on_failing_does_not_get_the_same_text_index_writte
     assert report is not None
     assert (report.rebuilt, report.written) == (False, 0)
     assert report.embedding_failure == "the test's provider is down"
+    assert desk.published().table_version == version
     write_skill("two")
     assert desk.sync().index.version > version
     assert published_rows(db) == ["one", "two"]
@@ -244,7 +247,6 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert published.index.vectors(everything).keys() == {str(one)}
     embedder.fails = False
     embedder.texts.clear()
-    assert stale(desk) == "1 skills have no embeddings yet"
     published = desk.sync()
     assert embedder.texts == ["two\nAbout walruses."]
     assert published.state.roots[root].missing_vectors == 0
@@ -252,7 +254,7 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert stale(desk) is None
 
 
-def test_rows_without_vectors_wait_while_the_circuit_is_open(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_rows_without_vectors_wait_while_the_embedder_rests(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     embedder = WordEmbedder()
     desk = Desk(db, skills_dir, embedder=embedder)
@@ -260,9 +262,10 @@ def test_rows_without_vectors_wait_while_the_circuit_is_open(db: Path, skills_di
     embedder.fails = True
     write_skill("two")
     desk.sync()
-    assert stale(desk) is None
+    embedder.fails = False
     write_skill("three")
     published = desk.sync()
+    assert len(embedder.texts) == 1
     assert published.state.roots[str(skills_dir)].missing_vectors == 2
     assert published.state.embedding == embedder.identity
     assert published_rows(db) == ["one", "three", "two"]
@@ -306,6 +309,164 @@ def test_what_a_killed_rebuild_for_another_provider_left_is_not_used(
     assert vectors[str(skills_dir / "one")] == pytest.approx(
         ours.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
     )
+
+
+# The vectors that come behind the text
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two texts in one request."""
+    monkeypatch.setattr(row_embedder, "BATCH_TEXTS", 2)
+
+
+def embedded(desk: Desk) -> list[str]:
+    """The skills of the published index that have a vector of their present text."""
+    index = desk.indexer.open(desk.published())
+    return sorted(Path(path).name for path in index.stored().keys() - index.unembedded())
+
+
+def test_the_text_is_published_before_the_embedder_is_asked(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    index = desk.sync_text().index
+    assert len(text_hits(index, "walruses", among=frozenset(index.stored()))) == 1
+    assert (embedder.texts, desk.published().roots[str(skills_dir)].missing_vectors) == ([], 1)
+    desk.sync()
+    write_skill("two", "About walruses too.")
+    index = desk.sync_text().index
+    assert len(text_hits(index, "walruses", among=frozenset(index.stored()))) == 2
+    assert (len(embedder.texts), index.dimension) == (1, embedder.dimension)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_an_embedder_that_fails_at_its_second_batch_keeps_the_first_and_completes_the_rest_later(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for number in range(5):
+        write_skill(f"s{number}")
+    embedder = WordEmbedder()
+    embedder.lasts = 1
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
+    published = desk.sync()
+    assert published.report is not None
+    assert published.report.embedding_failure == "the test's provider has died"
+    assert published.state.roots[str(skills_dir)].missing_vectors == 3
+    assert embedded(desk) == ["s0", "s1"]
+    # Another process completes it as well.
+    embedder.lasts = 2
+    embedder.texts.clear()
+    assert Desk(db, skills_dir, embedder=embedder).sync().state.roots[str(skills_dir)].missing_vectors == 0
+    assert embedded(desk) == ["s0", "s1", "s2", "s3", "s4"]
+    assert [text.splitlines()[0] for text in embedder.texts] == ["s2", "s3", "s4"]
+
+
+def test_no_lock_is_held_while_the_embedder_works_and_changes_meanwhile_are_not_overwritten(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for name in ("changed", "gone", "kept"):
+        write_skill(name)
+    embedder = WordEmbedder()
+    desk, other = Desk(db, skills_dir, embedder=embedder), Desk(db, skills_dir, embedder=embedder, lock_timeout=0.0)
+
+    def change() -> None:
+        embedder.meanwhile = bool
+        write_skill("changed", "Now about walruses.")
+        write_skill("added", "About walruses too.")
+        shutil.rmtree(skills_dir / "gone")
+        assert other.sync_text().report is not None
+
+    embedder.meanwhile = change
+    assert desk.sync().state.roots[str(skills_dir)].missing_vectors == 2
+    assert (embedded(desk), published_rows(db)) == (["kept"], ["added", "changed", "kept"])
+    assert desk.sync().state.roots[str(skills_dir)].missing_vectors == 0
+    index = desk.indexer.open(desk.published())
+    stored = index.vectors(list(index.stored()))
+    assert {Path(path).name: own.text for path, own in stored.items()} == {
+        "added": "added\nAbout walruses too.",
+        "changed": "changed\nNow about walruses.",
+        "kept": "kept\nDoes one thing well. Use when that thing is wanted.",
+    }
+    for own in stored.values():
+        assert own.vector == pytest.approx(embedder.embed_query(str(own.text)))
+
+
+def test_of_two_servers_of_one_index_one_pays_the_provider(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    first, second = WordEmbedder(), WordEmbedder()
+    desk, other = Desk(db, skills_dir, embedder=first), Desk(db, skills_dir, embedder=second)
+    first.meanwhile = other.sync
+    assert desk.sync().state.roots[str(skills_dir)].missing_vectors == 0
+    assert (len(first.texts), len(second.texts)) == (1, 0)
+    assert other.sync().report is None
+
+
+def test_a_rebuild_keeps_the_vectors_until_the_provider_has_returned_others(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name)
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
+    desk.sync()
+    embedder.fails = True
+    published = desk.sync(force_reason="requested", rebuild=True)
+    assert published.report is not None
+    assert (published.report.rebuilt, published.report.embedding_failure) == (True, "the test's provider is down")
+    assert len(published.index.vectors(list(published.index.stored()))) == 2
+    assert published.state.roots[str(skills_dir)].missing_vectors == 2
+    embedder.fails = False
+    embedder.texts.clear()
+    assert desk.sync().state.roots[str(skills_dir)].missing_vectors == 0
+    assert len(embedder.texts) == 2
+
+
+def test_vectors_of_another_length_are_a_failure_but_after_a_rebuild_the_new_ones(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
+    desk.sync()
+    embedder.dimension = 8
+    write_skill("two")
+    published = desk.sync()
+    assert published.report is not None
+    assert "vectors of 8 numbers, and the index has 16" in str(published.report.embedding_failure)
+    assert (published.index.dimension, embedded(desk)) == (16, ["one"])
+    published = desk.sync(force_reason="requested", rebuild=True)
+    assert (published.index.dimension, embedded(desk)) == (8, ["one", "two"])
+
+
+def test_a_state_is_saved_only_after_its_version_was_opened(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one")
+    embedder = WordEmbedder()
+    embedder.fails = True
+    desk = Desk(db, skills_dir, embedder=embedder, cooldown_seconds=0)
+    desk.sync()
+    before = desk.published()
+    opened = LanceStore.open
+
+    def unreadable(store: LanceStore, version: int, **options: Any) -> LanceIndex:
+        if version != before.table_version:
+            raise IndexDamaged("the new version cannot be read")
+        return opened(store, version, **options)
+
+    embedder.fails = False
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceStore, "open", unreadable)
+        with pytest.raises(IndexUnavailable, match="the new version cannot be read"):
+            desk.indexer.embed_missing()
+        assert desk.published() == before
+        write_skill("two")
+        with pytest.raises(IndexUnavailable, match="the new version cannot be read"):
+            desk.sync_text()
+    assert desk.published() == before
+    assert desk.sync().state.roots[str(skills_dir)].missing_vectors == 0
+    assert published_rows(db) == ["one", "two"]
 
 
 # Two servers
@@ -424,9 +585,9 @@ def test_vectors_that_another_server_still_lacks_are_left_to_it(db: Path, tmp_pa
     two.sync()
     assert stale(two) is None
     failing.fails = False
-    assert stale(one) == "1 skills have no embeddings yet"
     one.sync()
-    assert (stale(one), stale(two)) == (None, None)
+    assert [text.splitlines()[0] for text in (*failing.texts, *fine.texts)] == ["a", "a2", "b", "b2"]
+    assert [own.missing_vectors for own in one.published().roots.values()] == [0, 0]
 
 
 def test_stamps_saved_late_do_not_overwrite_a_state_published_since(

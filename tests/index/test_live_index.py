@@ -54,7 +54,8 @@ def live_index(
         yield live
     finally:
         live.close()
-        assert not {"skillhub-sync", "skillhub-watch"} & {thread.name for thread in threading.enumerate()}
+        running = {thread.name for thread in threading.enumerate()}
+        assert not {"skillhub-sync", "skillhub-watch", "skillhub-vectors"} & running
 
 
 def found(live: LiveIndex, query: str) -> list[str]:

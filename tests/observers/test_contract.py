@@ -12,6 +12,7 @@ from tests.observers.recording import EVERY_OBSERVER, Recording, record
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.errors import SkillHubError, SkillNotFound
 from skillhub_mcp.events import (
+    EmbeddingEvent,
     Event,
     LibraryEvent,
     RequestEvent,
@@ -46,6 +47,7 @@ def events() -> list[Event]:
         UseEvent(action="read", skill=HOSTILE, source="hub", file_path=HOSTILE, part=2),
         UseEvent(action="run", skill=HOSTILE, command=HOSTILE, exit_code=-9, size=0),
         SyncEvent(written=1, removed=2, rebuilt=True, embedding_failed=True),
+        EmbeddingEvent(written=3, failed=True),
         LibraryEvent(skills=100_000),
     ]
 

@@ -15,6 +15,7 @@ from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.indexer import Indexer, Published
 from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
+from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.rows import IndexRow
 from skillhub_mcp.index.state import IndexState, load_state, state_path
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
@@ -57,7 +58,7 @@ def make_skill(
 
 
 def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> IndexRow:
-    return IndexRow(skill, skill.stamp.content_hash, instructions, vector)
+    return IndexRow(skill, instructions, vector)
 
 
 def index_of(db_path: str | Path, skills: Sequence[Skill], *, held_rows: int = 0) -> LanceIndex:
@@ -92,10 +93,17 @@ class WordEmbedder:
         self.texts: list[str] = []
         self.queries: list[str] = []
         self.fails = False
+        # How many more calls for documents succeed, and what happens during each.
+        self.lasts = 1_000_000
+        self.meanwhile: Callable[[], object] = bool
 
     def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
         del waiting
         self._refuse()
+        if self.lasts <= 0:
+            raise EmbeddingError("the test's provider has died")
+        self.lasts -= 1
+        self.meanwhile()
         self.texts += texts
         return [self._vector(text) for text in texts]
 
@@ -131,7 +139,11 @@ class Desk:
         self.db_path = str(db_path)
         self.roots: tuple[SkillRoot, ...] = make_roots([str(root) for root in roots])
         self.indexer = Indexer(
-            self.db_path, self.roots, embedder=embedder, lock_timeout=lock_timeout, cooldown_seconds=cooldown_seconds
+            self.db_path,
+            self.roots,
+            embedder=embedder,
+            lock_timeout=lock_timeout,
+            embedding=EmbeddingOptions(pause_seconds=cooldown_seconds),
         )
         self.index_sync = IndexSync(
             self.roots,
@@ -143,7 +155,7 @@ class Desk:
         self.view: View | None = None
 
     def refresh(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
-        self.view = self.index_sync.sync(self.view, depth, on_snapshot=lambda *_: None)
+        self.view = self.index_sync.embed(self.index_sync.sync(self.view, depth, on_snapshot=lambda *_: None))
         return self.view
 
     def scan(self, *, reread: bool = False) -> Scan:
@@ -152,6 +164,18 @@ class Desk:
         return scan(self.roots, memory=memory, reread=reread)
 
     def sync(self, *, force_reason: str | None = None, rebuild: bool = False) -> Published:
+        """Sync, and embed what lacks a vector."""
+        published = self.sync_text(force_reason=force_reason, rebuild=rebuild)
+        done = self.indexer.embed_missing()
+        index, state = (
+            (published.index, published.state)
+            if done.published is None
+            else (done.published.index, done.published.state)
+        )
+        return Published(index, state, done.reported(published.report), published.stamp)
+
+    def sync_text(self, *, force_reason: str | None = None, rebuild: bool = False) -> Published:
+        """Sync, and leave the vectors for later."""
         _, published = self.indexer.sync(
             lambda memory: scan(self.roots, memory=memory), force_reason=force_reason, rebuild=rebuild
         )

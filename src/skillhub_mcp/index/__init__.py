@@ -1,18 +1,19 @@
 """The index over the skills: the LanceDB table and its state, kept in sync with the files.
 
-candidate    a row that a search may return, before it is scored
-features     the terms, phrases and lengths of a skill, as stored in its row
-filter       narrowing a search by category and tags
-identity     whose an index is: the state file and the table of a database and an embedder
-indexer      the one writer: lock, changed rows, embeddings, commit
-lance        LanceDB, reading: one finished version of the table
-lance_store  LanceDB, writing: new versions of the table
-live_index   the current view, and when to check the files again
-postings     a small library's terms in memory
-progress     the progress of indexing, for callers that wait
-rows         what is written for a skill, and read back to see what changed
-state        `index_state.json`: the published version, and what was read from each SKILL.md
-statistics   how many skills have a term, for BM25F
-sync         one check of the files, and the view that results
-watcher      the operating system's notices of changes
+candidate     a row that a search may return, before it is scored
+features      the terms, phrases and lengths of a skill, as stored in its row
+filter        narrowing a search by category and tags
+identity      whose an index is: the state file and the table of a database and an embedder
+indexer       the one writer: lock, changed rows, embeddings, commit
+lance         LanceDB, reading: one finished version of the table
+lance_store   LanceDB, writing: new versions of the table
+live_index    the current view, and when to check the files again
+postings      a small library's terms in memory
+progress      the progress of indexing, for callers that wait
+row_embedder  vectors from the embedder, in batches, with a pause after a failure
+rows          what is written for a skill, and read back to see what changed
+state         `index_state.json`: the published version, and what was read from each SKILL.md
+statistics    how many skills have a term, for BM25F
+sync          one check of the files, and the view that results
+watcher       the operating system's notices of changes
 """

@@ -3,8 +3,8 @@
 A sync writes new versions of the table and then replaces `index_state.json`, which is the commit. A writer killed at
 any moment leaves the last published version in use, and the next sync starts from what the table actually holds.
 
-While the embedding provider fails, rows are written without vectors and text search finds them; a later sync embeds
-them.
+A sync publishes the text of a skill at once. Its vector comes behind it, from `embed_missing`, which holds no lock
+while it asks a provider: until then text search finds the skill, however long the provider takes.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillhub_mcp.circuit_breaker import CircuitBreaker
-from skillhub_mcp.embedders.base import Embedder, Vector
-from skillhub_mcp.errors import EmbeddingError, IndexUnavailable, SkillUnreadable
+from skillhub_mcp.embedders.base import Embedder
+from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
+from skillhub_mcp.index.rows import IndexRow, StoredVector
 from skillhub_mcp.index.state import (
     FIRST_TABLE,
     NO_EMBEDDING,
@@ -47,7 +48,8 @@ from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache
 log = logging.getLogger(__name__)
 
 LOCK_FILE = "index.lock"
-_EMBEDDED_AT_ONCE = 256
+# Who holds it embeds: several servers of one index would each pay the provider for the same texts.
+_EMBEDDING_LOCK = ".embedding.lock"
 _LOCK_STEP_SECONDS = 0.2
 _UNUSED_SECONDS = 30 * 24 * 3600
 
@@ -69,10 +71,26 @@ class _Written:
 
     table: str
     version: int
-    embedding: str
     without_vectors: frozenset[str]
     touched: frozenset[str]
     report: SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What embedding did: the index with the new vectors if there are any, how many, and why it failed if it did."""
+
+    published: Published | None = None
+    rows: int = 0
+    failure: str | None = None
+
+    def reported(self, before: SyncReport | None) -> SyncReport | None:
+        """Return the report of the sync before, with what embedding added to it."""
+        if before is None and (self.rows or self.failure):
+            before = SyncReport("skills had no embeddings yet", self.rows, 0, rebuilt=False)
+        if before is None or self.failure is None:
+            return before
+        return replace(before, embedding_failure=self.failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +109,7 @@ class Published:
 class Indexer:
     """Keeps one database in sync with scans of `roots`. `embedder` is None for full text alone.
 
-    After a failure the embedder is not called for `cooldown_seconds`. `lock_timeout` is how many seconds to wait for
-    another writer.
+    `lock_timeout` is how many seconds to wait for another writer. One thread may sync while another embeds.
     """
 
     def __init__(
@@ -102,32 +119,36 @@ class Indexer:
         *,
         embedder: Embedder | None,
         lock_timeout: float = 600.0,
-        cooldown_seconds: float = 300.0,
+        embedding: EmbeddingOptions = ASK_AGAIN,
         progress: ProgressCallback = no_progress,
     ) -> None:
         self.db_path = db_path
         self._roots = tuple(root.path for root in roots)
-        self._embedder = embedder
         self._lock_timeout = lock_timeout
-        self._embedder_breaker = CircuitBreaker(cooldown_seconds)
         self._progress = progress
         self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
         self._memory_state: IndexState | None = None
         self._cancelled = threading.Event()
+        self._rows_embedder = (
+            None
+            if embedder is None
+            else RowEmbedder(embedder, options=embedding, cancelled=self._cancelled, progress=progress)
+        )
 
     @property
     def embedding(self) -> str:
-        """The identity of the embeddings that the index should hold: none while the embedder's circuit is open."""
-        return NO_EMBEDDING if self._embedder_breaker.is_open else self._own_embedding
+        """The identity of the embeddings that the index holds."""
+        return NO_EMBEDDING if self._rows_embedder is None else self._rows_embedder.embedder.identity
 
     @property
-    def _own_embedding(self) -> str:
-        return NO_EMBEDDING if self._embedder is None else self._embedder.identity
+    def embedding_pause(self) -> float | None:
+        """How many seconds to wait before `embed_missing` may ask the embedder again; None without an embedder."""
+        return None if self._rows_embedder is None else self._rows_embedder.pause
 
     @property
     def identity(self) -> IndexIdentity:
         """Whose the index is: its database, and its embedder. A link in the path may point elsewhere the next time."""
-        return IndexIdentity.of(self.db_path, self._own_embedding)
+        return IndexIdentity.of(self.db_path, self.embedding)
 
     def state(self) -> IndexState | None:
         """Return the published state, or None: also where a newer version of SkillHub wrote it. Loads no database."""
@@ -174,22 +195,25 @@ class Indexer:
             return "the database is missing"
         if state.schema != SCHEMA_VERSION:
             return f"the index has schema {state.schema}, this version writes {SCHEMA_VERSION}"
-        if state.embedding != self.embedding and not (self._embedder_breaker.is_open and self._embedder is not None):
+        if state.embedding != self.embedding:
             return f"the embeddings changed from {state.embedding} to {self.embedding}"
         if any(root not in state.roots for root in self._roots):
             return "a skills directory is not in the index yet"
-        missing = sum(state.roots[root].missing_vectors for root in self._roots)
-        if missing and self._embedder is not None and not self._embedder_breaker.is_open:
-            return f"{missing} skills have no embeddings yet"
         return "skills changed" if scan.changed else None
 
     def open(self, state: IndexState) -> LanceIndex:
         """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""
-        own = self._embedder is not None and state.embedding == self._embedder.identity
+        own = self._rows_embedder is not None and state.embedding == self.embedding
         store = self._store_of(state.table.name)
         index = store.open(state.table_version, created_as=state.table.id, with_vectors=own)
         store.mark_used()
         return index
+
+    def missing_vectors(self, state: IndexState) -> int:
+        """Return how many skills of this indexer's roots have no vector of their present text."""
+        if self._rows_embedder is None or state.embedding != self.embedding:
+            return 0
+        return sum(state.roots[root].missing_vectors for root in self._roots if root in state.roots)
 
     def sync(
         self,
@@ -206,21 +230,34 @@ class Indexer:
         changed. `rebuild` rewrites the table; so does a `failed` version that is still the published one. Raises
         IndexUnavailable, naming the path, when the database cannot be locked or written.
         """
-        if self._in_memory:
+        with self._locked():
             return self._sync_locked(take_scan, force_reason=force_reason, rebuild=rebuild, failed=failed)
-        from filelock import FileLock
 
-        try:
-            os.makedirs(os.path.dirname(self._lock_path), exist_ok=True)
-            # The operating system releases the lock of a dead process, so a stale lock cannot block.
-            lock = FileLock(self._lock_path)
-            self._acquire(lock)
-            try:
-                return self._sync_locked(take_scan, force_reason=force_reason, rebuild=rebuild, failed=failed)
-            finally:
-                lock.release()
-        except OSError as error:
-            raise self._unwritable(str(damaged(error))) from error
+    def embed_missing(self, *, seconds: float | None = None) -> Embedded:
+        """Embed the rows of the published index that lack a vector, and publish their vectors.
+
+        No lock is held while the embedder works; a row whose text changes meanwhile keeps its place for the next time.
+        Where another process embeds, or the embedder failed a short while ago, nothing is done. With `seconds` a user
+        is waiting: what is not embedded by then is left for later. Raises IndexUnavailable where the vectors cannot be
+        written.
+        """
+        if self._rows_embedder is None or self._rows_embedder.pause > 0.0:
+            return Embedded()
+        published: list[Published] = []
+        rows = 0
+
+        def publish(vectors: Mapping[str, StoredVector]) -> None:
+            nonlocal rows
+            with self._locked():
+                done = self._publish_vectors(vectors)
+            if done is not None:
+                published[:] = [done]
+                rows += len(vectors)
+
+        with self._embedding_turn() as ours:
+            texts, dimension = self._texts_without_vectors() if ours else ({}, None)
+            failure = self._rows_embedder.embed(texts, publish, seconds=seconds, dimension=dimension)
+        return Embedded(published[0] if published else None, rows, failure)
 
     def save_stamps(self, scan: Scan, published: IndexState) -> None:
         """Save the stamps of files that were opened and found unchanged, so that they are not opened again.
@@ -249,6 +286,51 @@ class Indexer:
     def cancelled(self) -> bool:
         """Whether `cancel` was called."""
         return self._cancelled.is_set()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the writer's lock. Raises IndexUnavailable, also for an OSError of the work under it."""
+        if self._in_memory:
+            yield
+            return
+        from filelock import FileLock
+
+        try:
+            os.makedirs(os.path.dirname(self._lock_path), exist_ok=True)
+            # The operating system releases the lock of a dead process, so a stale lock cannot block.
+            lock = FileLock(self._lock_path)
+            self._acquire(lock)
+            try:
+                yield
+            finally:
+                lock.release()
+        except OSError as error:
+            raise self._unwritable(str(damaged(error))) from error
+
+    @contextmanager
+    def _embedding_turn(self) -> Iterator[bool]:
+        """Hold the lock of whoever embeds for this index, if nobody else does. Raises IndexUnavailable."""
+        if self._in_memory:
+            yield True
+            return
+        from filelock import FileLock, Timeout
+
+        files = self.identity.find()
+        if files is None:
+            yield False
+            return
+        lock = FileLock(files.state_path + _EMBEDDING_LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            yield False
+            return
+        except OSError as error:
+            raise self._unwritable(str(damaged(error))) from error
+        try:
+            yield True
+        finally:
+            lock.release()
 
     def _acquire(self, lock: Any) -> None:
         from filelock import Timeout
@@ -309,23 +391,15 @@ class Indexer:
         """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it."""
         skills = scan.snapshot.everything
         try:
-            accepted = {self.embedding, self._own_embedding} if self._embedder_breaker.is_open else {self.embedding}
-            written = self._update(base, skills, reason, accepted)
-            if written is None:
-                vectors, failure = self._embed(skills)
-                if failure is not None:
-                    # An existing table without vectors is as good as a new one.
-                    written = self._update(base, skills, reason, {NO_EMBEDDING}, failure)
-                written = written or self._rebuild(skills, vectors, reason, failure, published)
+            written = self._update(base, skills, reason) or self._rebuild(skills, reason, published)
             kept = None if written.report.rebuilt else base
-            own = self._embedder is not None and written.embedding == self._embedder.identity
-            index = self._store_of(written.table).open(written.version, with_vectors=own)
+            index = self._store_of(written.table).open(written.version)
             identity = self.identity
             state = IndexState(
                 database=identity.database_name,
                 embedder=identity.embedder,
                 schema=SCHEMA_VERSION,
-                embedding=written.embedding,
+                embedding=self.embedding,
                 table=PublishedTable(written.table, index.table_id),
                 table_version=written.version,
                 roots=self._merged(kept, scan.memory, written),
@@ -351,34 +425,19 @@ class Indexer:
             except (OSError, IndexDamaged) as error:
                 log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
 
-    def _update(
-        self,
-        base: IndexState | None,
-        skills: Sequence[Skill],
-        reason: str,
-        accepted: Collection[str],
-        failure: str | None = None,
-    ) -> _Written | None:
-        """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt.
-
-        `accepted` are the embeddings that `base` may hold; `failure` is why there are no better ones.
-        """
-        if base is None or base.schema != SCHEMA_VERSION or base.embedding not in accepted:
+    def _update(self, base: IndexState | None, skills: Sequence[Skill], reason: str) -> _Written | None:
+        """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt."""
+        if base is None or base.schema != SCHEMA_VERSION or base.embedding != self.embedding:
             return None
         try:
             index = self._store_of(base.table.name).open(base.table_version, created_as=base.table.id)
-            if index.dimension is None and base.embedding != NO_EMBEDDING and skills:
-                # It was written when there was no skill to embed.
-                return None
-            return self._update_rows(base, index, skills, reason, failure)
+            return self._update_rows(base, index, skills, reason)
         except IndexDamaged as error:
             self._check_cancelled()
             log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
             return None
 
-    def _update_rows(
-        self, base: IndexState, index: LanceIndex, skills: Sequence[Skill], reason: str, failure: str | None
-    ) -> _Written:
+    def _update_rows(self, base: IndexState, index: LanceIndex, skills: Sequence[Skill], reason: str) -> _Written:
         stored = index.stored()
         present = {skill.directory for skill in skills}
         changed = [
@@ -390,35 +449,39 @@ class Indexer:
         removed = [
             path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
         ]
-        vectors: dict[str, Vector] = {}
+        vectors = self._unchanged_vectors(changed, index)
+        failure = None
         if index.dimension is not None:
-            vectors = self._unchanged_vectors(changed, index)
-            embedded, failure = self._embed([skill for skill in changed if skill.directory not in vectors])
-            vectors |= embedded
-        version = index.version
+            rest = [skill for skill in changed if skill.directory not in vectors]
+            made, failure = self._local_vectors(rest, dimension=index.dimension)
+            vectors |= made
+        version, without = index.version, self._unembedded(base, index)
+        paths = frozenset(skill.directory for skill in changed)
         if changed or removed:
-            rows = self._rows(changed, vectors, vectors_wanted=index.dimension is not None)
+            rows = self._rows(changed, vectors)
             store = self._store_of(base.table.name)
             version = store.update(rows, removed=removed, dimension=index.dimension, published=version)
-        paths = frozenset(skill.directory for skill in changed)
+            if self._rows_embedder is not None:
+                without = (without - paths).difference(removed) | (paths - vectors.keys())
         return _Written(
             table=base.table.name,
             version=version,
-            embedding=base.embedding,
-            without_vectors=frozenset() if index.dimension is None else paths - vectors.keys(),
+            without_vectors=without,
             touched=paths.union(removed),
             report=SyncReport(reason, len(changed), len(removed), rebuilt=False, embedding_failure=failure),
         )
 
-    def _rebuild(
-        self,
-        skills: Sequence[Skill],
-        vectors: Mapping[str, Vector],
-        reason: str,
-        failure: str | None,
-        published: IndexState | None,
-    ) -> _Written:
-        dimension = len(next(iter(vectors.values()))) if vectors else None
+    def _unembedded(self, state: IndexState, index: LanceIndex) -> frozenset[str]:
+        """Return the rows that lack the vector of their present text; asks the table only where there are some."""
+        if self._rows_embedder is None or not any(root.missing_vectors for root in state.roots.values()):
+            return frozenset()
+        return index.unembedded()
+
+    def _rebuild(self, skills: Sequence[Skill], reason: str, published: IndexState | None) -> _Written:
+        vectors, failure = self._local_vectors(skills)
+        if not vectors:
+            vectors = self._stale_vectors(skills, published)
+        dimension = len(next(iter(vectors.values())).vector) if vectors else None
         now = None if published is None else published.table_version
         store = self._store_of(FIRST_TABLE if self._in_memory else self.identity.claim().table)
         is_first = not store.occupied
@@ -435,11 +498,15 @@ class Indexer:
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             store.discard()
             version = store.rebuild(self._rows(skills, vectors), dimension=dimension)
+        wanted = () if self._rows_embedder is None else skills
         return _Written(
             table=store.table,
             version=version,
-            embedding=self._own_embedding if vectors or not skills else NO_EMBEDDING,
-            without_vectors=frozenset(),
+            without_vectors=frozenset(
+                skill.directory
+                for skill in wanted
+                if skill.directory not in vectors or vectors[skill.directory].text is None
+            ),
             touched=frozenset(),
             report=SyncReport(reason, len(skills), 0, rebuilt=True, embedding_failure=failure),
         )
@@ -452,39 +519,99 @@ class Indexer:
             return False
         return True
 
-    def _unchanged_vectors(self, skills: Sequence[Skill], index: LanceIndex) -> dict[str, Vector]:
+    def _unchanged_vectors(self, skills: Sequence[Skill], index: LanceIndex) -> dict[str, StoredVector]:
         """Return the stored vectors of the skills whose searchable text is still the embedded one."""
         earlier = index.vectors([skill.directory for skill in skills])
         return {
-            skill.directory: earlier[skill.directory].vector
+            skill.directory: earlier[skill.directory]
             for skill in skills
             if skill.directory in earlier and earlier[skill.directory].text == skill.searchable_text
         }
 
-    def _embed(self, skills: Sequence[Skill]) -> tuple[dict[str, Vector], str | None]:
-        """Return the vectors by directory, or none and why: with only some, the other skills would be hidden."""
-        if self._embedder is None or self._embedder_breaker.is_open:
-            return {}, None
-        vectors: dict[str, Vector] = {}
+    def _stale_vectors(self, skills: Sequence[Skill], published: IndexState | None) -> dict[str, StoredVector]:
+        """Return the vectors that a table written anew keeps until the embedder has answered again.
+
+        Searches go on using them: a rebuild while the provider is down loses none.
+        """
+        if published is None or self._rows_embedder is None or published.embedding != self.embedding:
+            return {}
         try:
-            for start in range(0, len(skills), _EMBEDDED_AT_ONCE):
-                self._check_cancelled()
-                self._progress("embedding", start, len(skills))
-                part = skills[start : start + _EMBEDDED_AT_ONCE]
-                answered = self._embedder.embed_documents([skill.searchable_text for skill in part])
-                vectors.update(zip((skill.directory for skill in part), answered, strict=True))
-        except EmbeddingError as error:
-            return {}, self._record_failure(error)
-        return vectors, None
+            kept = self._unchanged_vectors(skills, self.open(published))
+        except IndexDamaged as error:
+            log.debug("The vectors of the index before are lost: %s", error)
+            return {}
+        return {directory: replace(own, text=None) for directory, own in kept.items()}
 
-    def _record_failure(self, error: EmbeddingError) -> str:
-        self._embedder_breaker.record_failure()
-        log.warning("Embedding failed; search uses full text alone for skills without vectors: %s", error.message)
-        return error.message
+    def _local_vectors(
+        self, skills: Sequence[Skill], *, dimension: int | None = None
+    ) -> tuple[dict[str, StoredVector], str | None]:
+        """Return the vectors of a local embedder, or why there are none: it makes no request, so writing waits for it.
 
-    def _rows(
-        self, skills: Sequence[Skill], vectors: Mapping[str, Vector], *, vectors_wanted: bool = False
-    ) -> Iterator[IndexRow]:
+        With any other embedder there are none, which is no failure.
+        """
+        rows = self._rows_embedder
+        if rows is None or not rows.embedder.is_local or rows.pause > 0.0:
+            return {}, None
+        vectors: dict[str, StoredVector] = {}
+        texts = {skill.directory: skill.searchable_text for skill in skills}
+        failure = rows.embed(texts, vectors.update, dimension=dimension)
+        self._check_cancelled()
+        return vectors, failure
+
+    def _texts_without_vectors(self) -> tuple[dict[str, str], int | None]:
+        """Return the texts to embed, by directory, and the length that their vectors must have, where it is known.
+
+        It is known where some rows have vectors of their present text: those of another length could not be compared
+        with them.
+        """
+        state = self.state()
+        if state is None or state.schema != SCHEMA_VERSION or not self.missing_vectors(state):
+            return {}, None
+        try:
+            index = self.open(state)
+            missing = index.unembedded()
+            known = None if len(missing) == index.count() else index.dimension
+        except IndexDamaged as error:
+            # The next sync finds this too, and replaces the index.
+            log.debug("The index to embed cannot be read: %s", error)
+            return {}, None
+        memory = state.memory_of(self._roots)
+        found = ((directory, memory[directory].skill) for directory in sorted(missing) if directory in memory)
+        return {directory: skill.searchable_text for directory, skill in found if skill is not None}, known
+
+    def _publish_vectors(self, vectors: Mapping[str, StoredVector]) -> Published | None:
+        """Write the vectors of those texts that the published index still holds without one. Holds the lock."""
+        state = self.state()
+        if state is None or state.schema != SCHEMA_VERSION or state.embedding != self.embedding:
+            return None
+        try:
+            index = self.open(state)
+            missing = index.unembedded()
+            memory = state.memory_of(self._roots)
+            present = {
+                directory: own
+                for directory, own in vectors.items()
+                if directory in missing
+                and directory in memory
+                and (skill := memory[directory].skill) is not None
+                and skill.searchable_text == own.text
+            }
+            if not present:
+                return None
+            dimension = len(next(iter(present.values())).vector)
+            store = self._store_of(state.table.name)
+            version = store.add_vectors(present, dimension=dimension, published=index.version)
+            state = replace(state, table_version=version)
+            # Before the state is saved, which is the commit: a version that cannot be read is not published.
+            index = self.open(state)
+            state = replace(state, roots=_with_missing(state.roots, index.unembedded()))
+            stamp = self._save(state)
+        except IndexDamaged as error:
+            self._check_cancelled()
+            raise self._unwritable(str(error)) from error
+        return Published(index, state, stamp=stamp)
+
+    def _rows(self, skills: Sequence[Skill], vectors: Mapping[str, StoredVector]) -> Iterator[IndexRow]:
         for done, skill in enumerate(skills):
             self._check_cancelled()
             self._progress("indexing", done, len(skills))
@@ -494,10 +621,11 @@ class Indexer:
                 # It was removed after the scan: the row can be found until the next scan removes it.
                 log.warning("%s: %s", error.path, error.message)
                 instructions = ""
-            vector = vectors.get(skill.directory)
-            # A row that lacks its vector has an empty hash, which no file has, so that the next sync completes it.
-            content_hash = "" if vectors_wanted and vector is None else skill.stamp.content_hash
-            yield IndexRow(skill, content_hash, instructions, vector)
+            own = vectors.get(skill.directory)
+            if own is None:
+                yield IndexRow(skill, instructions, None)
+            else:
+                yield IndexRow(skill, instructions, own.vector, is_stale=own.text is None)
         self._progress("indexing", len(skills), len(skills))
 
     def _merged(
@@ -516,12 +644,9 @@ class Indexer:
                 merged[root] = replace(earlier, memory=rest)
         for root in self._roots:
             own = {path: entry for path, entry in memory.items() if entry.root == root}
-            if written is not None:
-                missing = len(own.keys() & written.without_vectors)
-            else:
-                missing = merged[root].missing_vectors if root in merged else 0
+            missing = merged[root].missing_vectors if root in merged else 0
             merged[root] = RootState(root_digest(own, root), missing, own)
-        return merged
+        return merged if written is None else _with_missing(merged, written.without_vectors)
 
     def _save(self, state: IndexState) -> StateStamp | None:
         if self._in_memory:
@@ -530,9 +655,11 @@ class Indexer:
         return save_state(self.identity.claim().state_path, state)
 
     def _store_of(self, table: str) -> LanceStore:
-        if self._store.table != table:
-            self._store = LanceStore(self.db_path, table)
-        return self._store
+        # One thread may sync while another embeds.
+        store = self._store
+        if store.table != table:
+            store = self._store = LanceStore(self.db_path, table)
+        return store
 
     def _unwritable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(
@@ -544,3 +671,7 @@ class Indexer:
 def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
     # A file with an mtime in the future is read again by every scan: saving its stamp saves nothing.
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns
+
+
+def _with_missing(roots: Mapping[str, RootState], without_vectors: frozenset[str]) -> dict[str, RootState]:
+    return {root: replace(own, missing_vectors=len(own.memory.keys() & without_vectors)) for root, own in roots.items()}

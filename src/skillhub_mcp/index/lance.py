@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from skillhub_mcp.analysis.analyzer import tokens
@@ -100,15 +101,43 @@ class LanceIndex:
     def vectors(self, directories: Collection[str]) -> dict[str, StoredVector]:
         """Return the vectors of those rows that have one, and the embedded texts. Raises IndexDamaged."""
         found: dict[str, StoredVector] = {}
+        if self.dimension is None:
+            return found
         try:
             for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
                 query = self._table.search().where(path_in(keys)).select(["path", "embedded_text", "vector"])
-                for row in query.limit(len(keys)).to_list():
-                    if row["vector"] is not None:
-                        found[row["path"]] = StoredVector(row["embedded_text"], list(row["vector"]))
+                read = query.limit(len(keys)).to_arrow()
+                if len(read):
+                    paths, texts = (read.column(name).to_pylist() for name in ("path", "embedded_text"))
+                    for path, text, vector in zip(paths, texts, _vectors(read.column("vector")), strict=True):
+                        if vector is not None:
+                            found[path] = StoredVector(text, vector)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
         return found
+
+    def unembedded(self) -> frozenset[str]:
+        """Return the rows whose present text was not embedded; some have a vector, of an earlier text or model.
+
+        Raises IndexDamaged.
+        """
+        query = self._table.search().select(["path"])
+        if self.dimension is not None:
+            query = query.where("embedded_text IS NULL OR vector IS NULL")
+        try:
+            return frozenset(query.limit(None).to_arrow().column("path").to_pylist())
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
+    @cached_property
+    def lacks_vectors(self) -> bool:
+        """Whether some rows have no vector. Raises IndexDamaged."""
+        if self.dimension is None:
+            return True
+        try:
+            return bool(self._table.count_rows("vector IS NULL"))
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
 
     def match_terms(
         self,

@@ -35,7 +35,7 @@ from skillhub_mcp.index.lance import (
     damaged,
     table_id,
 )
-from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.rows import IndexRow, StoredVector
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
 
@@ -156,6 +156,39 @@ class LanceStore:
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
+    def add_vectors(self, vectors: Mapping[str, StoredVector], *, dimension: int, published: int) -> int:
+        """Write vectors of that `dimension` to rows of the version `published`, and return the new version.
+
+        The other columns of the rows stay as they are. Vectors of another dimension are all dropped. Raises
+        IndexDamaged.
+        """
+        import pyarrow as pa
+
+        try:
+            table = self._connect().open_table(self.table)
+            if int(table.version) != published:
+                table.checkout(published)
+                table.restore()
+            before = self._connect().open_table(self.table)
+            before.checkout(published)
+            statistics = self._statistics(before)
+            fields = _vector_fields(dimension)
+            if "vector" in table.schema.names and table.schema.field("vector").type.list_size != dimension:
+                table.drop_columns([field.name for field in fields])
+            if "vector" not in table.schema.names:
+                # Columns of nulls, for which no row is written again.
+                table.add_columns(pa.schema(fields))
+            schema = pa.schema([table.schema.field("path"), *fields])
+            rows = [
+                {"path": path, "embedded_text": own.text, "vector": list(own.vector)} for path, own in vectors.items()
+            ]
+            merge = table.merge_insert("path").when_matched_update_all()
+            merge.execute(pa.Table.from_pylist(rows, schema=schema))
+            self._optimize(table, published)
+            return self._store_statistics(table, statistics, published)
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
     def _connect(self) -> Any:
         if self._connection is None:
             import lancedb
@@ -209,7 +242,10 @@ class LanceStore:
         batches = _batches(rows, schema)
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
-        table = self._connect().create_table(self.table, data=data, schema=schema, mode="overwrite")
+        # A row may have no vector yet, which LanceDB would refuse as a bad one.
+        table = self._connect().create_table(
+            self.table, data=data, schema=schema, mode="overwrite", on_bad_vectors="null"
+        )
         for field in TEXT_FIELDS:
             # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese
             # and Korean.
@@ -265,8 +301,14 @@ def _schema(dimension: int | None, created_as: str) -> Any:
         pa.field("features", pa.binary(), nullable=False),
     ]
     if dimension is not None:
-        fields += [pa.field("embedded_text", text), pa.field("vector", pa.list_(pa.float32(), dimension))]
+        fields += _vector_fields(dimension)
     return pa.schema(fields, metadata={TABLE_ID: created_as.encode()})
+
+
+def _vector_fields(dimension: int) -> list[Any]:
+    import pyarrow as pa
+
+    return [pa.field("embedded_text", pa.string()), pa.field("vector", pa.list_(pa.float32(), dimension))]
 
 
 def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:
@@ -298,7 +340,7 @@ def _values(row: IndexRow, *, with_vectors: bool) -> dict[str, object]:
     values: dict[str, object] = {
         "path": skill.directory,
         "root": skill.root,
-        "content_hash": row.content_hash,
+        "content_hash": skill.stamp.content_hash,
         "name": skill.name,
         "description": skill.description,
         "category": skill.category,
@@ -311,7 +353,7 @@ def _values(row: IndexRow, *, with_vectors: bool) -> dict[str, object]:
     }
     if with_vectors:
         values |= {
-            "embedded_text": skill.searchable_text,
+            "embedded_text": None if row.vector is None or row.is_stale else skill.searchable_text,
             "vector": None if row.vector is None else list(row.vector),
         }
     return values

@@ -3,6 +3,7 @@
 1. A caller gets one immutable `View` and uses it for its whole answer. A sync replaces the view.
 2. One thread syncs. A starting server, the watcher, or a caller that finds the last sync too old requests it. A
    caller with a view does not wait for the sync, unless a scan is cheap.
+3. Another thread embeds what a sync left without a vector. Nobody waits for it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,18 @@ _POLL_SECONDS = 2.0
 _IDLE_FACTOR = 10
 FIRST_ANSWER_SECONDS = 120.0
 _CLOSE_SECONDS = 2.0
+# How long a search waits for missing vectors where there is no thread that would bring them later.
+_EMBEDDING_SECONDS = 10.0
+# Between two looks for rows without a vector: another process may be embedding them.
+_EMBEDDING_REST_SECONDS = 2.0
+_UNEXPECTED_REST_SECONDS = 300.0
 
 
 class LiveIndex:
     """The snapshot and the index of `roots`. The thread starts with `start` or with the first query.
 
-    Without `background` there is no thread: one sync, made when it is first needed, answers all queries. `progress`
-    receives the steps of indexing. Safe to use from several threads.
+    Without `background` there is no thread: one sync, made when it is first needed, answers all queries, and waits some
+    seconds for an embedder. `progress` receives the steps of indexing. Safe to use from several threads.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class LiveIndex:
         self._scan_seconds = 0.0
         self._failure: IndexUnavailable | None = None
         self._thread: threading.Thread | None = None
+        self._embedding_thread: threading.Thread | None = None
         self._reported: Snapshot | None = None
         self._change_listeners: list[Callable[[], None]] = []
         self._sync_listeners: list[Callable[[], None]] = []
@@ -85,17 +92,21 @@ class LiveIndex:
             if self._background and self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="skillhub-sync", daemon=True)
                 self._thread.start()
+                if self._automatic and self._index_sync.embedding_pause is not None:
+                    self._embedding_thread = threading.Thread(target=self._embed, name="skillhub-vectors", daemon=True)
+                    self._embedding_thread.start()
 
     def close(self) -> None:
-        """Stop both threads. An index that is being written is abandoned: the published one stays unchanged."""
+        """Stop all threads. An index that is being written is abandoned: the published one stays unchanged."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
         self.progress.notify()
         self._index_sync.cancel()
         self._watcher.stop()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_SECONDS)
+        for thread in (self._thread, self._embedding_thread):
+            if thread is not None:
+                thread.join(_CLOSE_SECONDS)
 
     def peek(self) -> View | None:
         """Return the current view, if there is one, without waiting and without a scan."""
@@ -137,7 +148,8 @@ class LiveIndex:
     def sync_now(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Sync in the caller's thread and return the view. With `only`, scan just those paths.
 
-        Raises IndexUnavailable if the skills could not be read.
+        Without `background` it also embeds all that lacks a vector. Raises IndexUnavailable if the skills could not be
+        read.
         """
         self._sync(depth, only=only, requested=True)
         return self._require_view()
@@ -235,6 +247,25 @@ class LiveIndex:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
 
+    def _embed(self) -> None:
+        """Embed whatever lacks a vector, for as long as the server runs."""
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._closed or self._index_sync.missing_vectors > 0)
+            rest = _EMBEDDING_REST_SECONDS
+            try:
+                if not self._closed and self._index_sync.embed_behind():
+                    # As if another process had published: the sync opens the index that has the vectors.
+                    self._request_sync()
+            except Exception:  # the top of a thread: it is logged, and text search goes on
+                log.exception("Embedding failed unexpectedly; skills without vectors are found by text")
+                rest = _UNEXPECTED_REST_SECONDS
+            self.progress.finish()
+            with self._condition:
+                rest = max(rest, self._index_sync.embedding_pause or 0.0)
+                if self._condition.wait_for(lambda: self._closed, rest):
+                    return
+
     def _poll_seconds(self) -> float | None:
         if not self._automatic:
             return None
@@ -249,6 +280,9 @@ class LiveIndex:
                 self._view, depth, only=only, requested=requested, on_snapshot=self._publish_snapshot
             )
             self._publish(view)
+            if not self._background and (self._automatic or requested):
+                view = self._index_sync.embed(view, seconds=None if requested else _EMBEDDING_SECONDS)
+                self._publish(view)
             # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):

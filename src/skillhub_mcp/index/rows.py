@@ -12,12 +12,15 @@ from skillhub_mcp.skills.model import Skill
 
 @dataclass(frozen=True)
 class IndexRow:
-    """One row of the table: a skill, its body, and its embedding where there is one."""
+    """One row of the table: a skill, its body, and its vector where there is one.
+
+    A vector that `is_stale` is used until the embedder has returned another.
+    """
 
     skill: Skill
-    content_hash: str
     instructions: str
     vector: Vector | None
+    is_stale: bool = False
 
     @cached_property
     def features(self) -> EncodedFeatures:
@@ -35,7 +38,7 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class StoredVector:
-    """A vector, and the text that was embedded."""
+    """A vector, and the text that was embedded: None where it is to be embedded again."""
 
-    text: str
+    text: str | None
     vector: Vector

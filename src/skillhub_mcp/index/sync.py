@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.events import NULL_OBSERVER, Observer, SyncEvent, observe
-from skillhub_mcp.index.indexer import Indexer, SyncReport
+from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
+from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -126,6 +126,48 @@ class IndexSync:
             return self._read_only(seen, before, problem)
         else:
             return view
+
+    def embed(self, view: View, *, seconds: float | None = None) -> View:
+        """Embed what lacks a vector, and return `view` with it. See `Indexer.embed_missing` for `seconds`.
+
+        Where that fails, the view's report says why. Nothing is embedded without a usable index.
+        """
+        if view.problem is not None or not self.missing_vectors:
+            return view
+        done = self._embed_missing(seconds)
+        if done.published is None:
+            return replace(view, report=done.reported(view.report))
+        if done.published.stamp is None:
+            self._load_state()
+        else:
+            self._set_state(done.published.state, done.published.stamp)
+        return replace(view, index=done.published.index, report=done.reported(view.report))
+
+    def embed_behind(self) -> bool:
+        """Embed what lacks a vector, in a thread of its own, and return whether the next sync finds another index."""
+        return self._embed_missing(None).published is not None
+
+    @property
+    def missing_vectors(self) -> int:
+        """How many skills lacked a vector when the index was last opened; 0 also where none is wanted."""
+        state = self._state
+        return 0 if state is None else self._indexer.missing_vectors(state)
+
+    @property
+    def embedding_pause(self) -> float | None:
+        """How many seconds to wait before the embedder may be asked again; None without an embedder."""
+        return self._indexer.embedding_pause
+
+    def _embed_missing(self, seconds: float | None) -> Embedded:
+        with observe(self._observer, EmbeddingEvent()) as event:
+            try:
+                done = self._indexer.embed_missing(seconds=seconds)
+            except IndexUnavailable as problem:
+                if not self._indexer.cancelled:
+                    log.warning("The vectors of skills cannot be written: %s", problem.message)
+                done = Embedded(failure=problem.message)
+            event.written, event.failed = done.rows, done.failure is not None
+        return done
 
     def mark_damaged(self, index: LanceIndex) -> None:
         """Record that `index` cannot be read: the next sync replaces it, if it is still the published one."""

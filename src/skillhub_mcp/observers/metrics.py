@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skillhub_mcp.errors import EmbeddingError
-from skillhub_mcp.events import OK, Event, LibraryEvent, RequestEvent, SearchEvent, SearchStepEvent, SyncEvent, UseEvent
+from skillhub_mcp.events import (
+    OK,
+    EmbeddingEvent,
+    Event,
+    LibraryEvent,
+    RequestEvent,
+    SearchEvent,
+    SearchStepEvent,
+    SyncEvent,
+    UseEvent,
+)
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _SYNC_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
@@ -89,9 +99,8 @@ def samples_of(event: Event) -> Iterator[Sample]:
             yield Sample(SEARCH_SECONDS, event.seconds, (event.mode, event.outcome))
             if event.outcome == OK:
                 yield Sample(SEARCH_HITS, event.hits, ("true" if event.confident else "false",))
-        case SearchStepEvent():
-            if event.outcome == EmbeddingError.code:
-                yield Sample(EMBEDDING_FAILURES, 1, ("query",))
+        case SearchStepEvent(outcome=EmbeddingError.code):
+            yield Sample(EMBEDDING_FAILURES, 1, ("query",))
         case UseEvent():
             yield Sample(_USE_METRICS[event.action], 1, (event.outcome,))
         case SyncEvent():
@@ -99,6 +108,8 @@ def samples_of(event: Event) -> Iterator[Sample]:
             yield Sample(SYNC_SECONDS, event.seconds)
             if event.embedding_failed:
                 yield Sample(EMBEDDING_FAILURES, 1, ("document",))
+        case EmbeddingEvent(failed=True):
+            yield Sample(EMBEDDING_FAILURES, 1, ("document",))
         case LibraryEvent():
             yield Sample(SKILLS, event.skills)
         case _:

@@ -16,6 +16,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider
 from skillhub_mcp.events import (
     OK,
     REQUEST_CONTEXT,
+    EmbeddingEvent,
     Event,
     LibraryEvent,
     RequestEvent,
@@ -115,6 +116,8 @@ def _name(event: Event) -> str:
             return f"skillhub.{action}"
         case SyncEvent():
             return "skillhub.index.sync"
+        case EmbeddingEvent():
+            return "skillhub.index.embed"
         case _:
             return "skillhub.search"
 
@@ -150,6 +153,8 @@ def _attributes(event: Event) -> Attributes:
                 "skillhub.index.removed": event.removed,
                 "skillhub.index.rebuilt": event.rebuilt,
             }
+        case EmbeddingEvent():
+            attributes = {"skillhub.index.written": event.written}
         case _:
             pass
     return {key: value for key, value in attributes.items() if value is not None}

@@ -103,9 +103,10 @@ def score(
     # rounding from Python 3.12 on.
     covered = (rarity[table.answerable][:, None] * table.best_of_clauses(table.covering)).sum(axis=0)
     asked = reduce(add, rarity.tolist(), 0.0)
+    words = by_clause.sum(axis=0)
     return Scores(
-        words=by_clause.sum(axis=0),
-        meaning=_spread(nearness) if nearness else np.zeros(candidates),
+        words=words,
+        meaning=_spread(nearness, words) if nearness else np.zeros(candidates),
         phrase=_phrases(query, terms) if {"name", "description"} <= fields else np.zeros(candidates),
         coverage=covered / asked if asked else covered,
         by_clause=by_clause,
@@ -125,15 +126,25 @@ def _certainty(choice: Alternative) -> float:
     return choice.weight * (_GUESSED if choice.origin is TermOrigin.SPELLING else 1.0)
 
 
-def _spread(nearness: Sequence[float | None]) -> NDArray[Any]:
-    """Return the nearness of each candidate, scaled from 0 for the farthest to 1 for the nearest."""
+def _spread(nearness: Sequence[float | None], words: NDArray[Any]) -> NDArray[Any]:
+    """Return the nearness of each candidate, scaled from 0 for the farthest to 1 for the nearest.
+
+    A candidate without a vector counts as near as its `words` say: as the farthest, it would come after all others
+    until it is embedded.
+    """
     import numpy as np
 
     known = [one for one in nearness if one is not None]
     if not known or max(known) <= min(known):
         return np.zeros(len(nearness))
     lowest, width = min(known), max(known) - min(known)
-    return np.array([0.0 if one is None else (one - lowest) / width for one in nearness])
+    best = float(words.max(initial=0.0)) or 1.0
+    return np.array(
+        [
+            share / best if one is None else (one - lowest) / width
+            for one, share in zip(nearness, words.tolist(), strict=True)
+        ]
+    )
 
 
 def contributions(

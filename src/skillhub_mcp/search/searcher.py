@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 _CANDIDATES = 80
 # Text matches in every field; where only some fields count, this many times more candidates are needed.
 _SOME_FIELDS_FACTOR = 4
-_PROVIDER_REST_SECONDS = 30.0
+PROVIDER_REST_SECONDS = 30.0
 _CACHED_QUERY_VECTORS = 256
 _RERANKED_BY_MODEL = 20
 # The cosine of word vectors between a query and a skill that just fits it.
@@ -105,7 +105,10 @@ class SearchResult:
 
 
 class Searcher:
-    """Searches an index. Safe to use from several threads; caches the vectors of the last queries."""
+    """Searches an index. Safe to use from several threads; caches the vectors of the last queries.
+
+    While the `embedder_breaker` is open, the embedder is not asked; whoever else finds that it fails may open it.
+    """
 
     def __init__(
         self,
@@ -116,6 +119,7 @@ class Searcher:
         weights: FixedWeights | None = None,
         model: Reranker | None = None,
         origins: frozenset[TermOrigin] = ALL_ORIGINS,
+        embedder_breaker: CircuitBreaker | None = None,
         clock: Callable[[], float] = time.monotonic,
         observer: Observer = NULL_OBSERVER,
     ) -> None:
@@ -126,8 +130,8 @@ class Searcher:
         self._model = model
         self._origins = origins
         self._observer = observer
-        self._embedder_breaker = CircuitBreaker(_PROVIDER_REST_SECONDS, clock=clock)
-        self._model_breaker = CircuitBreaker(_PROVIDER_REST_SECONDS, clock=clock)
+        self._embedder_breaker = embedder_breaker or CircuitBreaker(PROVIDER_REST_SECONDS, clock=clock)
+        self._model_breaker = CircuitBreaker(PROVIDER_REST_SECONDS, clock=clock)
         self._embed = None
         if embedder is not None and mode is not SearchMode.FTS:
             self._embed = lru_cache(maxsize=_CACHED_QUERY_VECTORS)(embedder.embed_query)
@@ -139,7 +143,7 @@ class Searcher:
         """
         query = parse_query(request.text, index.statistics, index.speller, origins=self._origins)
         vector = self._query_vector(index, request.text)
-        mode = self._retrieval_mode(vector)
+        mode = self._retrieval_mode(index, vector)
         with observe(self._observer, SearchStepEvent(name="candidates")):
             candidates = self._candidates(index, request, query, vector, mode)
         with observe(self._observer, SearchStepEvent(name="score")):
@@ -182,15 +186,22 @@ class Searcher:
             with observe(self._observer, SearchStepEvent(name="embed")):
                 vector = self._embed(text)
         except EmbeddingError as error:
-            self._embedder_breaker.record_failure()
-            log.warning("Searching by text alone for a while: %s", error.message)
+            self._rest_embedder(error.message)
             return None
-        return vector if len(vector) == index.dimension else None
+        if len(vector) != index.dimension:
+            self._rest_embedder(f"the query's vector has {len(vector)} numbers, those of the index {index.dimension}")
+            return None
+        return vector
 
-    def _retrieval_mode(self, vector: Vector | None) -> RetrievalMode:
+    def _rest_embedder(self, reason: str) -> None:
+        self._embedder_breaker.record_failure()
+        log.warning("Searching by text alone for a while: %s", reason)
+
+    def _retrieval_mode(self, index: LanceIndex, vector: Vector | None) -> RetrievalMode:
         if vector is None:
             return "fts"
-        return "vector" if self._mode is SearchMode.VECTOR else "hybrid"
+        # By vectors alone, a skill that has none yet could not be found at all.
+        return "vector" if self._mode is SearchMode.VECTOR and not index.lacks_vectors else "hybrid"
 
     @property
     def _vectors_find_candidates(self) -> bool:

@@ -1,0 +1,171 @@
+"""A provider of embeddings that fails is not noticed: clients get answers by text, and the vectors come later."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
+from tests.server.connections import WAYS, Caller, reached
+
+from skillhub_mcp import bootstrap
+from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
+from skillhub_mcp.index import live_index
+from skillhub_mcp.index.row_embedder import EmbeddingOptions
+from skillhub_mcp.index.state import load_state, state_path
+
+Environment = dict[str, str]
+PROVIDERS = ("openai", "gemini")
+# Only bounds how long a test can hang: no wait for a provider is as long as these.
+LONG = 20.0
+
+# Every trouble at every provider, each time by another of the four ways to a server.
+CASES = [
+    pytest.param(trouble, provider, way, id=f"{trouble} {provider} {' '.join(way)}")
+    for (trouble, provider), way in zip(
+        itertools.product(TROUBLES, PROVIDERS), itertools.cycle([*WAYS, WAYS[0]]), strict=False
+    )
+]
+
+
+@pytest.fixture
+def api() -> Iterator[EmbeddingApi]:
+    with EmbeddingApi() as served:
+        yield served
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waits for a provider are what they are, but shorter."""
+    options = partial(EmbedderOptions, waiting=TimeLimits(1.0, 0.4), unhurried=TimeLimits(1.5, 0.6))
+    monkeypatch.setattr(bootstrap, "EmbedderOptions", options)
+    monkeypatch.setattr(bootstrap, "EmbeddingOptions", partial(EmbeddingOptions, pause_seconds=0.2))
+    monkeypatch.setattr(bootstrap, "PROVIDER_REST_SECONDS", 0.1)
+    monkeypatch.setattr(live_index, "_EMBEDDING_REST_SECONDS", 0.1)
+
+
+def choose(environment: Environment, provider: str, api: EmbeddingApi) -> Environment:
+    return {
+        **environment,
+        "EMBEDDING_PROVIDER": provider,
+        f"{provider.upper()}_API_KEY": "k",
+        "EMBEDDING_BASE_URL": api.url_for(provider),
+    }
+
+
+async def eventually(ask: Callable[[], Awaitable[object]], wanted: object) -> None:
+    deadline = time.monotonic() + LONG
+    while (answer := await ask()) != wanted:
+        assert time.monotonic() < deadline, f"still {answer!r}, not {wanted!r}"
+        await asyncio.sleep(0.05)
+
+
+async def names(caller: Caller, query: str) -> list[str]:
+    said = await caller.call("search_skills", query=query)
+    assert said.code is None, said
+    return sorted(skill["name"] for skill in said.json["skills"])
+
+
+def missing_vectors(environment: Environment) -> int | None:
+    """How many skills of the published index have no vector, or None where there is no index."""
+    state = load_state(state_path(environment["DB_PATH"]))
+    return None if state is None else sum(root.missing_vectors for root in state.roots.values())
+
+
+def all_embedded(environment: Environment) -> Callable[[], Awaitable[object]]:
+    async def ask() -> object:
+        return missing_vectors(environment)
+
+    return ask
+
+
+@pytest.mark.acceptance("S2-11")
+@pytest.mark.parametrize(("trouble", "provider", "way"), CASES)
+def test_a_provider_that_fails_at_indexing_leaves_skills_found_by_text_and_their_vectors_come_by_themselves(
+    hub_environment: Environment,
+    write_skill: SkillWriter,
+    api: EmbeddingApi,
+    trouble: str,
+    provider: str,
+    way: tuple[str, str],
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    environment = choose(hub_environment, provider, api)
+    TROUBLES[trouble](api)
+
+    async def scenario() -> None:
+        async with reached(way, environment) as caller:
+            assert await names(caller, "feeds walrus") == ["walrus"]
+            assert missing_vectors(environment) == 1
+            write_skill("seal", "Feeds the seal.")
+            await eventually(lambda: names(caller, "feeds seal"), ["seal", "walrus"])
+            assert missing_vectors(environment) == 2
+            api.recover()
+            # Without any further call.
+            await eventually(all_embedded(environment), 0)
+            asked = len(api.requests)
+
+            async def query_is_embedded() -> bool:
+                assert "seal" in await names(caller, "who feeds which seal")
+                return len(api.requests) > asked
+
+            # The index with the vectors is opened by the sync that follows.
+            await eventually(query_is_embedded, wanted=True)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.acceptance("S2-11")
+@pytest.mark.parametrize(("trouble", "provider", "way"), CASES)
+def test_a_provider_that_fails_at_a_query_is_no_error_and_text_answers(
+    hub_environment: Environment,
+    write_skill: SkillWriter,
+    api: EmbeddingApi,
+    trouble: str,
+    provider: str,
+    way: tuple[str, str],
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    write_skill("painter", "Paints walls.")
+    environment = choose(hub_environment, provider, api)
+
+    async def scenario() -> None:
+        async with reached(way, environment) as caller:
+            await names(caller, "walrus")
+            await eventually(all_embedded(environment), 0)
+            await eventually(lambda: names(caller, "walrus"), ["painter", "walrus"])
+            TROUBLES[trouble](api)
+            assert await names(caller, "feeds walrus") == ["walrus"]
+            api.recover()
+            await eventually(lambda: names(caller, "feed the walrus"), ["painter", "walrus"])
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_skill_is_found_while_a_provider_is_busy_with_many_others(
+    hub_environment: Environment, write_skill: SkillWriter, api: EmbeddingApi, way: tuple[str, str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(bootstrap, "EmbedderOptions", EmbedderOptions)
+    for number in range(120):
+        write_skill(f"skill-{number}", f"Does the thing number {number}.")
+    environment = choose(hub_environment, "openai", api)
+    api.hang()
+
+    async def scenario() -> None:
+        async with reached(way, environment) as caller:
+            await names(caller, "thing")
+            write_skill("walrus", "Feeds the walrus.")
+            started = time.monotonic()
+            await eventually(lambda: names(caller, "walrus"), ["walrus"])
+            # Long before the request that hangs is given up.
+            assert time.monotonic() - started < LONG
+            assert missing_vectors(environment) == 121
+
+    asyncio.run(scenario())
