@@ -85,6 +85,32 @@ def test_words_are_shared_in_every_script(query: str, description: str) -> None:
     assert told(found) == [("wanted", "token_overlap")]
 
 
+@pytest.mark.acceptance("S0-31")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "I would like to have release notes for what we did, please",
+        "Ich möchte notes für den release machen, und das mit einem commit",
+        "commits からノートを書いてください",
+    ],
+)
+def test_words_that_say_nothing_do_not_count(query: str) -> None:
+    others = [
+        skill(f"other-{number}", "What you would use to make this and that for all of it, mit dem und für das")
+        for number in range(20)
+    ] + [skill("greeting", "挨拶を書いてください")]
+    found = ask(query, [*SKILLS, *others])
+    assert "release-notes" in {hit.skill.name for hit in found.hits}
+    assert not {hit.skill.name for hit in found.hits} & {other.name for other in others[:-1]}
+    assert found.count <= 4
+
+
+def test_where_no_word_says_anything_only_names_are_found() -> None:
+    skills = [skill("how-to", "Explains."), skill("other", "How to do it.")]
+    assert told(ask("how do I", skills)) == [("how-to", "token_overlap")]
+    assert told(ask("めがねの", [skill("glasses", "めがねを選ぶ"), skill("b", "い")])) == [("glasses", "token_overlap")]
+
+
 @pytest.mark.acceptance("S0-32")
 def test_ties_go_to_repo_and_then_by_path() -> None:
     same = [

@@ -195,6 +195,39 @@ def test_what_one_client_over_http_looked_at_is_no_older_for_another(
         asyncio.run(go(url))
 
 
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.acceptance("S0-75")
+def test_a_long_list_comes_in_pages_each_skill_and_error_once(
+    way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    for number in range(130):
+        add(project, f"s{number:03}", "d" * (900 if number < 50 else 9))
+    for number in range(20):
+        add(project, f"wrong-{number:02}", frontmatter="name: wrong")
+
+    async def go() -> None:
+        async with reached(way, environment) as hub:
+            answers = [await hub.call("skills_list")]
+            while (cursor := answers[-1].json.get("next_cursor")) is not None:
+                answers.append(await hub.call("skills_list", cursor=cursor))
+            pages = [(page.json["skills"], page.json["errors"]) for page in answers]
+            assert [skill["name"] for skills, _ in pages for skill in skills] == [f"s{n:03}" for n in range(130)]
+            assert len({error["path"] for _, errors in pages for error in errors}) == 20
+            assert all(len(page.text.encode()) < 34 * 1024 for page in answers)
+            assert [len(skills) + len(errors) <= 100 for skills, errors in pages] == [True] * 3
+
+            # What comes or goes between two pages moves no other skill out of them.
+            last = pages[0][0][-1]["name"]
+            shutil.rmtree(project / ".agents" / "skills" / "s000")
+            second = await hub.call("skills_list", cursor=answers[0].json["next_cursor"], force_reload=True)
+            assert second.json["skills"][0]["name"] == f"s{int(last[1:]) + 1:03}"
+            for wrong in ("x", "1", "0." + "g" * 24):
+                refused = await hub.call("skills_list", cursor=wrong)
+                assert (refused.code, "leave it out" in refused.text.lower()) == ("INVALID_ARGUMENT", True)
+
+    asyncio.run(go())
+
+
 @pytest.mark.acceptance("S0-27", "S0-29", "S0-30", "S0-31", "S0-35")
 def test_a_search_gives_candidates_with_reasons_and_scores(
     environment: Environment, add: Callable[..., Path], project: Path

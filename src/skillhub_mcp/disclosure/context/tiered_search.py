@@ -1,13 +1,18 @@
-"""The agent-context tools' search, in tiers: an exact path, an exact name, a prefix of a name, shared words. Pure."""
+"""The agent-context tools' search, in tiers: an exact path, an exact name, a prefix of a name, shared words. Pure.
+
+Words that say nothing of a task are not shared words, or every skill would be found for a sentence.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.analysis.scripts import UNSPACED
+from skillhub_mcp.analysis.lexicon import stop_word_languages, stop_words
+from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, SkillScope, SkillSearchResult
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.names import fold_name
@@ -18,6 +23,8 @@ _PREFIX = (0.6, 0.8)
 _OVERLAP = (0.1, 0.5)
 
 _WORD = re.compile(r"[^\W_]+")
+# In Japanese, what is written in hiragana alone is mostly grammar.
+_HIRAGANA = re.compile("[\u3041-\u309f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,10 @@ class _Matcher:
         path = os.path.normpath(os.path.join(cwd, expanded))
         self._paths = {path, os.path.realpath(path)}
         self._name = fold_name(text)
-        self._tokens = tokens(text)
+        words = tokens(text)
+        self._tokens = telling(words)
+        # Where no word says anything, a skill may still be named so.
+        self._names = frozenset() if self._tokens else words
 
     def match(self, skill: SkillMetadata) -> SkillSearchResult | None:
         if skill.path in self._paths or skill.dir in self._paths:
@@ -86,14 +96,14 @@ class _Matcher:
             return SkillSearchResult(skill=skill, score=_EXACT_NAME, reason="exact_name")
         if name.startswith(self._name):
             return SkillSearchResult(skill=skill, score=_scale(_PREFIX, len(self._name) / len(name)), reason="prefix")
-        shared = self._tokens & tokens(f"{skill.name} {skill.description}")
+        in_name = tokens(skill.name)
+        shared = self._tokens & (in_name | tokens(skill.description)) | self._names & in_name
         if not shared:
             return None
         # A word of the name counts twice.
-        weight = len(shared) + len(shared & tokens(skill.name))
-        return SkillSearchResult(
-            skill=skill, score=_scale(_OVERLAP, weight / (2 * len(self._tokens))), reason="token_overlap"
-        )
+        weight = len(shared) + len(shared & in_name)
+        share = weight / (2 * len(self._tokens or self._names))
+        return SkillSearchResult(skill=skill, score=_scale(_OVERLAP, share), reason="token_overlap")
 
 
 def tokens(text: str) -> frozenset[str]:
@@ -106,6 +116,17 @@ def tokens(text: str) -> frozenset[str]:
             rest = rest.replace(run, " ", 1)
         found.update(rest.split())
     return frozenset(found)
+
+
+def telling(words: frozenset[str]) -> frozenset[str]:
+    """Return the tokens of a query that say something of a task: no stop words, in English or the query's language."""
+    folded = {word: fold_marks(word) for word in words}
+    counts = Counter(language for word in folded.values() for language in stop_word_languages(word))
+    # One foreign stop word proves nothing: `die` is a word of other languages too.
+    languages = {"en", *(language for language, count in counts.items() if count > max(1, counts["en"]))}
+    empty = frozenset().union(*(stop_words(language) for language in languages))
+    left = frozenset(word for word in words if folded[word] not in empty)
+    return frozenset(word for word in left if not _HIRAGANA.fullmatch(word)) or left
 
 
 def _pairs(run: str) -> Sequence[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -10,10 +11,10 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.context.catalogue import Catalogues
+from skillhub_mcp.disclosure.context.catalogue import Catalogues, skill_id
 from skillhub_mcp.disclosure.context.inspection import inspect_context
 from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill, short_path
-from skillhub_mcp.disclosure.context.schema import SkillMetadata, scope_source
+from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
@@ -24,6 +25,10 @@ from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS, MAX_QUERY_A
 from skillhub_mcp.server.tools.results import compact_json
 
 SKILL_META_KEY = "io.skillhub/skill"
+
+_MAX_PAGE = 100
+_MAX_PAGE_BYTES = 32 * 1024
+_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +51,30 @@ class ContextTools:
         self,
         cwd: Path | SkipJsonSchema[None] = None,
         force_reload: Annotated[bool, Field(description="Look again instead of answering from the last look")] = False,
+        cursor: Annotated[str, Field(max_length=64, description="If there are more: next_cursor")]
+        | SkipJsonSchema[None] = None,
     ) -> ToolResult:
         if cwd is not None and not self.with_paths:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
         listing = self.catalogues.listing(cwd, force_reload=force_reload)
-        errors = [
-            {"path": error.path if self.with_paths else short_path(error.path), "message": error.message}
-            for error in listing.errors
-        ]
-        skills = [self._fields(skill) for skill in listing.shown]
-        return ToolResult(content=compact_json({"skills": skills, "errors": errors}))
+        shown = listing.shown
+        entries: list[SkillMetadata | SkillLoadError] = [*shown, *listing.errors]
+        ids = [*(skill.id for skill in shown), *(skill_id(error.path) for error in listing.errors)]
+        start = 0 if cursor is None else _start(cursor, ids)
+        skills: list[dict[str, object]] = []
+        errors: list[dict[str, object]] = []
+        size, end = 0, start
+        for entry in entries[start : start + _MAX_PAGE]:
+            fields = self._fields(entry) if isinstance(entry, SkillMetadata) else self._error(entry)
+            size += len(compact_json(fields).encode())
+            if size > _MAX_PAGE_BYTES and end > start:
+                break
+            (skills if isinstance(entry, SkillMetadata) else errors).append(fields)
+            end += 1
+        result: dict[str, object] = {"skills": skills, "errors": errors}
+        if end < len(entries):
+            result["next_cursor"] = f"{end}.{ids[end - 1]}"
+        return ToolResult(content=compact_json(result))
 
     def skill_search(
         self,
@@ -107,3 +126,18 @@ class ContextTools:
 
     def _fields(self, skill: SkillMetadata) -> dict[str, object]:
         return skill.model_dump(exclude=None if self.with_paths else {"path", "dir"})
+
+    def _error(self, error: SkillLoadError) -> dict[str, object]:
+        return {"path": error.path if self.with_paths else short_path(error.path), "message": error.message}
+
+
+def _start(cursor: str, ids: Sequence[str]) -> int:
+    """Return where the page of a cursor starts: after the entry that the page before ended with, if it is still there.
+
+    Raises InvalidArgument for a text that is no cursor.
+    """
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InvalidArgument("cursor", "is not a next_cursor of skills_list", hint="leave it out to begin")
+    position, last = int(found[1]), found[2]
+    return ids.index(last) + 1 if last in ids else position

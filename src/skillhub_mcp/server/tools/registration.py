@@ -164,7 +164,8 @@ def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
             tools.skills_list,
             "List skills",
             "List every skill of the project and of the user. Call to see all there is; to find one for a task call "
-            "skill_search. Returns `skills`, and `errors` for what could not be read. Load one with skill_load.",
+            "skill_search. Returns `skills`, and `errors` for what could not be read, in pages. Load one with "
+            "skill_load.",
         ),
         ToolDefinition(
             tools.skill_search,
