@@ -41,6 +41,23 @@ def test_the_root_is_found_as_the_environment_has_it(skillhub: Skillhub, repo: P
     ]
 
 
+@pytest.mark.acceptance("S1-9")
+def test_a_repository_of_settings_is_no_project_of_what_lies_below_it(skillhub: Skillhub, tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    for directory in (".git", ".config/.git", ".config/editor", "notes", "work/.git", "work/src"):
+        (home / directory).mkdir(parents=True)
+    for directory in ("", ".config", "work"):
+        (home / directory / "AGENTS.md").write_text(f"Of {directory or 'the home'}.", encoding="utf-8")
+
+    def shown(directory: str) -> list[str]:
+        done = skillhub("agents", "context", "--cwd", home / directory, "--json", HOME=str(home))
+        return [os.path.relpath(file["path"], home) for file in done.json["files"]]
+
+    assert shown("notes") == shown(".config/editor") == []
+    assert shown("work/src") == ["work/AGENTS.md"]
+    assert shown("") == ["AGENTS.md"]
+
+
 @pytest.mark.acceptance("S1-12", "S1-13", "S1-14", "S1-15", "S1-18")
 def test_the_first_block_keeps_its_bounds_and_says_what_is_missing(skillhub: Skillhub, repo: Path) -> None:
     here = repo / "a" / "b"

@@ -69,7 +69,7 @@ class Session:
 
     @property
     def is_named(self) -> bool:
-        """Whether the client knows a handle of this session."""
+        """Whether the session has a handle."""
         return bool(self.handle or self._resume_handle)
 
     def agents_from(self, make: Callable[[], AgentsSession]) -> AgentsSession:

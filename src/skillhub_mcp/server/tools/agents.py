@@ -22,7 +22,7 @@ from skillhub_mcp.agents_md.saved_sessions import SavedSessions
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.middleware.sessions import SESSION_META_KEY, Session, Sessions
 from skillhub_mcp.server.tools.arguments import Path
 
@@ -183,7 +183,7 @@ class AgentsTools:
         if not (name or session.is_named):
             return False
         try:
-            self.saved.save(session.resume_handle, self._agents().current().state, caller=caller_name() or "")
+            self.saved.save(session.resume_handle, self._agents().current().state, caller=caller_key() or "")
         except OSError as error:
             log.warning("A session cannot be taken up later: its state cannot be saved: %s", error)
             return False
@@ -201,7 +201,7 @@ class AgentsTools:
         return saved
 
     def _find(self, handle: str) -> AgentsState | None:
-        return self.saved.find(handle, caller=caller_name() or "")
+        return self.saved.find(handle, caller=caller_key() or "")
 
     def _shown_state(self, resolver: AgentsResolver) -> AgentsState:
         """Return the state of a session in one project, with paths as the client knows them."""
