@@ -69,6 +69,29 @@ def test_one_of_two_namesakes_is_switched_off_by_its_place(
     assert skillhub("show", str(other), SKILLS_DIR=both).code == 1
 
 
+@pytest.mark.acceptance("S0-85")
+def test_one_of_two_namesakes_is_switched_on_again_alone_and_both_by_their_name(
+    skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
+) -> None:
+    other = write_skill("alpha", "Another alpha.", root=tmp_path.resolve() / "other")
+    both = f"{skills_dir}{os.pathsep}{other.parent}"
+
+    def states() -> list[str]:
+        rows = skillhub("list", "--all", "--json", SKILLS_DIR=both).json["skills"]
+        return [row["state"] for row in rows if row["name"] == "alpha"]
+
+    skillhub("disable", "alpha", SKILLS_DIR=both)
+    assert states() == ["off", "off"]
+    skillhub("enable", str(other), SKILLS_DIR=both)
+    assert states() == ["off", "on"]
+    skillhub("disable", "alpha", SKILLS_DIR=both)
+    assert states() == ["off", "off"]
+    skillhub("disable", str(other), SKILLS_DIR=both)
+    skillhub("enable", "alpha", SKILLS_DIR=both)
+    assert states() == ["on", "on"]
+    assert kept("choices.json") == {"format": 1, "user": {}, "projects": {}}
+
+
 def test_a_slip_in_a_name_switches_nothing(skillhub: Skillhub, two: None) -> None:
     done = skillhub("disable", "beta", "alhpa", "--json")
     assert (done.code, done.error["near"]) == (1, ["alpha"])

@@ -70,6 +70,51 @@ def test_an_undecided_action_needs_consent_which_covers_only_that_action(skill: 
         policy.check(skill, Action.LOAD, {(Action.LOAD, "/elsewhere"), (Action.READ, skill.directory)})
 
 
+READ_ANY, RUN_ANY = PermissionRule("read_skill_file"), PermissionRule("run_skill_command")
+
+
+def test_a_skill_whose_files_or_commands_are_denied_is_listed_and_loaded(skill: Skill) -> None:
+    allowed = (PermissionRule("skill_load"), RUN_ANY)
+    for denied, action in ((READ_ANY, Action.READ), (RUN_ANY, Action.RUN)):
+        policy = with_rules(deny=(denied,), allow=allowed)
+        assert policy.offers(skill)
+        policy.check(skill, Action.LOAD)
+        with pytest.raises(PermissionDenied) as caught:
+            policy.check(skill, action)
+        # The answer names the tool that was denied.
+        assert (caught.value.tool, caught.value.skill_name) == (denied.tool, "PDF Tools")
+        policy.check(skill, Action.RUN if action is Action.READ else Action.READ)
+    # What needs consent is listed too: a person may agree.
+    assert with_rules().offers(skill)
+
+
+def test_what_a_person_is_asked_about_is_the_skill_itself(skill: Skill) -> None:
+    for action, tool in ((Action.LOAD, "skill_load"), (Action.READ, "read_skill_file")):
+        with pytest.raises(ConfirmationRequired) as caught:
+            with_rules().check(skill, action)
+        asked = caught.value
+        assert (asked.tool, asked.skill_name, asked.directory) == (tool, "PDF Tools", skill.directory)
+        assert asked.description == skill.description
+
+
+def test_a_tool_that_is_denied_may_not_be_called_for_any_skill() -> None:
+    policy = with_rules(deny=(PermissionRule("search_skills"), PermissionRule("skill_load", "pdf-tools")))
+    with pytest.raises(PermissionDenied) as caught:
+        policy.check_tool("search_skills")
+    assert (caught.value.tool, caught.value.skill_name) == ("search_skills", None)
+    policy.check_tool("skill_load")
+
+
+def test_one_of_two_namesakes_is_switched_off_by_its_directory(
+    write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill("alpha")
+    write_skill("alpha", "Another.", root=tmp_path / "other")
+    one, other = Registry([str(skills_dir), str(tmp_path / "other")]).snapshot.everything
+    policy = Policy(Visibility(), choices=NO_CHOICES.switched(one.directory, on=False), tools=TOOL_ACTIONS)
+    assert [policy.availability(skill) for skill in (one, other)] == [Availability.OFF, Availability.ON]
+
+
 def test_a_persons_own_command_is_consent_and_never_undoes_a_denial(skill: Skill) -> None:
     replace(with_rules(), asks=False).check(skill, Action.RUN)
     with pytest.raises(PermissionDenied):

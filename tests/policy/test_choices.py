@@ -62,6 +62,39 @@ def test_switching_takes_away_what_was_chosen_under_the_skills_other_names() -> 
     assert off.switched("pdf", also=("/s/pdf",), on=True) == NO_CHOICES.switched("docx", on=False)
 
 
+def test_one_of_two_namesakes_is_switched_on_and_the_other_stays_off() -> None:
+    off = NO_CHOICES.switched("pdf", on=False)
+    one = off.switched("/s/pdf", names=("pdf", "PDF"), on=True)
+    assert is_on(one)
+    assert not is_on(one, directory="/other/pdf")
+    assert not is_on(one.switched("/s/pdf", names=("pdf", "PDF"), on=False))
+    # By name it is about both again.
+    both = one.switched("pdf", also=("/s/pdf", "/other/pdf"), on=False)
+    assert both == off
+    # What nobody switched off is not stored.
+    assert NO_CHOICES.switched("/s/pdf", names=("pdf", "docx"), on=True) == NO_CHOICES
+
+
+def test_one_project_and_one_skill_of_several_are_switched_alone() -> None:
+    choices = NO_CHOICES
+    for name, project in (("pdf", "/one"), ("docx", "/one"), ("pdf", "/two"), ("pdf", None), ("docx", None)):
+        choices = choices.switched(name, on=False, project=project)
+    changed = choices.switched("pdf", on=True, project="/one").switched("docx", on=True)
+    assert changed == Choices(
+        user={"pdf": False}, projects={"/one": {"pdf": True, "docx": False}, "/two": {"pdf": False}}
+    )
+    assert is_on(changed, project="/one")
+    assert not is_on(changed, project="/two")
+    # A project's layer counts also where the person has chosen nothing for all projects.
+    assert not is_on(NO_CHOICES.switched("pdf", on=False, project="/repo"))
+    assert not is_on(NO_CHOICES.switched("Docx", on=False), "DOCX")
+
+
+def test_other_keys_of_a_skill_are_found_however_they_are_written() -> None:
+    off = NO_CHOICES.switched("pdf tools", on=False)
+    assert off.switched("pdf-tools", also=("PDF  Tools",), on=True) == NO_CHOICES
+
+
 def test_choices_are_read_back_as_they_were_written() -> None:
     choices = NO_CHOICES.switched("日本語", on=False).switched("/a b", on=True, project="/repo é")
     assert parse_choices(choices_text(choices)) == choices

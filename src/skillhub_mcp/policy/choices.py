@@ -40,10 +40,13 @@ class Choices:
                     return layer[key]
         return True
 
-    def switched(self, key: str, *, also: Collection[str] = (), on: bool, project: str | None = None) -> Choices:
+    def switched(
+        self, key: str, *, also: Collection[str] = (), names: Collection[str] = (), on: bool, project: str | None = None
+    ) -> Choices:
         """Return the choices with `key`, a name or a path, on or off for all projects, or for one.
 
-        `also` are other keys of the same skill: choices under them are removed from that layer.
+        `also` are other keys of the same skills: choices under them are removed from that layer. `names` are those of a
+        skill that is switched by its path: choices under them stay, since they are about its namesakes too.
         """
         folded = choice_key(key)
         replaced = {folded, *map(choice_key, also)}
@@ -52,7 +55,8 @@ class Choices:
         if project is not None:
             return replace(self, projects={**self.projects, project: {**layer, folded: on}})
         # A skill that nobody switched off is on by default.
-        return replace(self, user=layer if on else {**layer, folded: False})
+        default = all(layer.get(choice_key(name), True) for name in names)
+        return replace(self, user=layer if on and default else {**layer, folded: on})
 
 
 NO_CHOICES = Choices()

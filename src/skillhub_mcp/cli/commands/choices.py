@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, dec
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
@@ -48,12 +49,8 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
         for typed, skill in skills:
             # A name applies to every skill with that name; a skill given by name@source or path is saved by path.
             named = fold_name(typed) in (fold_name(skill.name), fold_name(skill.alias))
-            key = skill.name if named else skill.directory
-            also = (skill.name, skill.alias, skill.directory) if named or on else (skill.directory,)
-            change_choices(
-                settings.policy.choices,
-                lambda choices, key=key, also=also: choices.switched(key, also=also, on=on, project=project),  # type: ignore[misc]  # mypy infers no lambda with defaults
-            )
+            change = partial(_switched, skill, namesakes(hub, skill), named=named, on=on, project=project)
+            change_choices(settings.policy.choices, change)
         policy = hub.access.now()
         outcomes = [(skill, policy.availability(skill)) for _, skill in skills]
     if args.json:
@@ -72,6 +69,35 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
         elif on and standing is not Availability.ON:
             print_note(f"{skill.name} is still not served: {standing.value}")
     return EXIT_OK
+
+
+def namesakes(hub: SkillHub, skill: Skill) -> tuple[Skill, ...]:
+    """Return the other skills that go by a name of `skill`."""
+    names = {fold_name(skill.name), fold_name(skill.alias)}
+    return tuple(
+        one.skill
+        for one in hub.listed()
+        if one.skill.directory != skill.directory and names & {fold_name(one.skill.name), fold_name(one.skill.alias)}
+    )
+
+
+def _switched(
+    skill: Skill, others: Sequence[Skill], choices: Choices, *, named: bool, on: bool, project: str | None
+) -> Choices:
+    names = (skill.name, skill.alias)
+    if named:
+        directories = (skill.directory, *(other.directory for other in others))
+        return choices.switched(skill.name, also=(*names, *directories), on=on, project=project)
+    return switched_by_path(choices, skill, others, on=on, project=project)
+
+
+def switched_by_path(
+    choices: Choices, skill: Skill, others: Sequence[Skill], *, on: bool, project: str | None
+) -> Choices:
+    """Return the choices with `skill` on or off, and its namesakes, the `others`, as they were."""
+    names = (skill.name, skill.alias)
+    also = names if on and not others else ()
+    return choices.switched(skill.directory, also=also, names=names, on=on, project=project)
 
 
 def _find(hub: SkillHub, typed: str) -> Skill:

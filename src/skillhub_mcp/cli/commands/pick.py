@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_absence, print_json, print_text, problems_json
 from skillhub_mcp.cli.picker_rows import NO_MATCH, SCOPES, PickerRow, count_text, filter_rows, picker_rows
@@ -82,14 +83,12 @@ def _pick(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed: s
             return head + error.message
 
     def toggle(row: PickerRow, here_only: bool) -> Sequence[PickerRow]:
+        skill = hub.find(row.directory)
+        others = namesakes(hub, skill)
+        where = project if here_only else None
         change_choices(
             settings.policy.choices,
-            lambda choices: choices.switched(
-                row.directory,
-                also=(row.name,) if row.state != "on" else (),
-                on=row.state != "on",
-                project=project if here_only else None,
-            ),
+            lambda choices: switched_by_path(choices, skill, others, on=row.state != "on", project=where),
         )
         return picker_rows(hub.listed())
 
