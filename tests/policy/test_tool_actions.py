@@ -22,7 +22,8 @@ def test_every_tool_that_a_server_can_register_has_its_facts_and_no_other(hub_en
             return [tool.name for tool in await client.list_tools()]
 
     declared = [*TOOL_ACTIONS.load, *TOOL_ACTIONS.read, *TOOL_ACTIONS.run, *TOOL_ACTIONS.other]
-    assert sorted(asyncio.run(registered())) == sorted(declared)
+    # One tool reads files for clients that do not share this machine's disk, and is not offered here.
+    assert sorted([*asyncio.run(registered()), "agents_read"]) == sorted(declared)
     assert set(SESSION_TOOLS) <= set(declared)
 
 
