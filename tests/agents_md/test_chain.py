@@ -138,6 +138,7 @@ def test_one_budget_runs_from_the_root_down_and_what_comes_after_it_is_named(rep
     ]
     assert f"{repo}/a/AGENTS.md" in chain.seen
     assert f"{repo}/a/b/AGENTS.md" not in chain.seen
+    assert list(chain.named) == [f"{repo}/a/b/AGENTS.md"]
     # Where the bytes end with a file, the next one is not shown at all.
     assert texts(read(repo, "a", "a/b", max_bytes=10)) == ["root", "nested"]
     block = agents_context([(file.place.path, file.text) for file in chain.files], chain.notes)

@@ -274,6 +274,25 @@ def test_a_session_that_was_taken_up_is_told_nothing_that_it_knows(repo: Path, w
     assert found(later, str(repo / "x")) == []
 
 
+@pytest.mark.acceptance("S1-17", "S1-20", "S1-33")
+@pytest.mark.parametrize("limit", [{"maxFiles": 1}, {"maxBytes": 6}])
+def test_what_the_first_block_had_no_room_for_is_no_change_and_still_applies(
+    repo: Path, write: Write, limit: dict[str, int]
+) -> None:
+    write("", "Rules.", mtime_ms=1_000)
+    write("a", "More.", mtime_ms=1_000)
+    before = resolver(repo / "a", initial=limit)
+    assert "More." not in before.initial().text
+    assert before.state.covered == (str(repo),)
+    later = resolver(repo / "a", initial=limit)
+    assert later.resume_diff(before.state) == ""
+    for one in (before, later):
+        assert found(one, "x") == ["a/AGENTS.md"]
+        assert found(one, "x") == []
+    write("a", "Others.", mtime_ms=2_000)
+    assert "a/AGENTS.md (mtime: 2000)" in resolver(repo / "a", initial=limit).resume_diff(before.state)
+
+
 @pytest.mark.acceptance("S1-33")
 def test_a_resumed_session_is_told_what_changed_and_nothing_where_nothing_did(repo: Path, write: Write) -> None:
     write("", "Root.", mtime_ms=1_000)

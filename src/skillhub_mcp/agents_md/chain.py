@@ -18,22 +18,27 @@ class AdoptedFile:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The files shown, the root's first; the notes on all files; and the mtimes of all files seen, by path."""
+    """The files shown, the root's first; the notes on all files; and by path the mtimes of files.
+
+    Those in `seen` were shown or have no text; those in `named` are named in a note, beyond the limits.
+    """
 
     files: tuple[AdoptedFile, ...]
     notes: tuple[Note, ...]
     seen: Mapping[str, int]
+    named: Mapping[str, int]
 
 
 def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_bytes: int) -> Chain:
     """Return the AGENTS.md of `directories`, which are ordered from the root down.
 
     `max_files` and `max_bytes`, of UTF-8, both run from the root down. The text in which the bytes end is truncated
-    between characters; a file after it, or after the last that is counted, is named in a note and not in `seen`.
+    between characters; a file after it, or after the last that is counted, is named in a note.
     """
     files: list[AdoptedFile] = []
     notes: list[Note] = []
     seen: dict[str, int] = {}
+    named: dict[str, int] = {}
     identities: set[tuple[int, int]] = set()
     left = max_bytes
     for directory in directories:
@@ -44,6 +49,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
             continue
         if len(files) == max_files:
             notes.append(Note(place.path, f"is not shown: there are more than {max_files} files; read it yourself"))
+            named[place.path] = place.mtime_ms
             continue
         identities.add(place.identity)
         text, file_notes = read_agents_file(place)
@@ -52,6 +58,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
         if text and not shown:
             # A smaller file after this one must not be shown in its place: what is shown is a beginning of the chain.
             left = 0
+            named[place.path] = place.mtime_ms
             notes.append(Note(place.path, f"is not shown: the limit is {max_bytes:,} bytes; read it yourself"))
             continue
         if shown:
@@ -63,7 +70,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
             left = 0
             cut, size = len(shown.encode()), len(text.encode())
             notes.append(Note(place.path, f"is truncated to {cut:,} of {size:,} bytes; read it for the rest"))
-    return Chain(tuple(files), tuple(notes), seen)
+    return Chain(tuple(files), tuple(notes), seen, named)
 
 
 def truncate(text: str, max_bytes: int) -> str:

@@ -22,19 +22,24 @@ class KnownFiles:
         self._lock = threading.Lock()
         self._covered: dict[str, None] = {}
         self._loaded: dict[str, int] = {}
+        self._named: dict[str, int] = {}
         if state is not None:
             self.take_up(state)
 
-    def add(self, versions: Mapping[str, int], *, covered: Iterable[str] = ()) -> None:
-        """Know these versions and directories from now on."""
+    def add(
+        self, versions: Mapping[str, int], *, covered: Iterable[str] = (), named: Mapping[str, int] | None = None
+    ) -> None:
+        """Know these versions and directories from now on; `named` are versions that are yet to be told of."""
         with self._lock:
             self._loaded |= versions
+            self._named |= named or {}
             self._covered |= dict.fromkeys(covered)
 
     def take_up(self, saved: AgentsState) -> None:
         """Know what an earlier session knew, where this one does not know better."""
         with self._lock:
             self._loaded = dict(islice(saved.loaded.items(), _MAX_TAKEN_UP)) | self._loaded
+            self._named = dict(islice(saved.named.items(), _MAX_TAKEN_UP)) | self._named
             self._covered = dict.fromkeys(saved.covered[:_MAX_TAKEN_UP]) | self._covered
 
     def take_unknown(self, files: Sequence[AgentsFile], *, most: int) -> tuple[AgentsFile, ...]:
@@ -59,3 +64,9 @@ class KnownFiles:
         """The mtimes in milliseconds of the versions that the session was shown or told of, by path."""
         with self._lock:
             return dict(self._loaded)
+
+    @property
+    def named(self) -> dict[str, int]:
+        """The mtimes in milliseconds of the versions that the first block named beyond its limits, by path."""
+        with self._lock:
+            return dict(self._named)

@@ -108,6 +108,7 @@ class AgentsResolver:
             markers=self.markers,
             covered=self._known.covered,
             loaded=self._known.loaded,
+            named=self._known.named,
         )
 
     def take_up(self, saved: AgentsState) -> tuple[AgentsFile, ...]:
@@ -117,7 +118,9 @@ class AgentsResolver:
         neither these again nor any that is unchanged.
         """
         found = self._find(self.project.chain) if self._config.enabled else []
-        changed = tuple(file for file in found if saved.loaded.get(file.path) != file.mtimeMs)
+        changed = tuple(
+            file for file in found if file.mtimeMs not in (saved.loaded.get(file.path), saved.named.get(file.path))
+        )
         self._known.take_up(saved)
         self._known.add({file.path: file.mtimeMs for file in changed}, covered=[file.directory for file in changed])
         return changed
@@ -129,12 +132,13 @@ class AgentsResolver:
 
     def _load_initial(self) -> InitialAgents:
         initial = self._config.initial
-        chain = Chain((), (), {})
+        chain = Chain((), (), {}, {})
         if self._config.enabled:
             chain = read_chain(
                 self.project.chain, root=self.project.root, max_files=initial.maxFiles, max_bytes=initial.maxBytes
             )
-        self._known.add(chain.seen, covered=[os.path.dirname(file.place.path) for file in chain.files])
+        covered = [os.path.dirname(file.place.path) for file in chain.files]
+        self._known.add(chain.seen, covered=covered, named=chain.named)
         texts = tuple((file.place.path, file.text) for file in chain.files)
         files = tuple(_to_schema(file.place) for file in chain.files)
         return InitialAgents(agents_context(texts, chain.notes), files, chain.notes, texts)

@@ -79,7 +79,8 @@ class SystemReminderType(str, Enum):
 class AgentsState(_Strict):
     """The state of one session: its directories, the directories with known instructions, and the versions seen.
 
-    `loaded` maps paths to mtimes in milliseconds. A host saves the state and passes it back to resume the session.
+    `loaded` maps paths to mtimes in milliseconds, and so does `named` for files that the first block has no room for. A
+    host saves the state and passes it back to resume the session.
     """
 
     cwd: str
@@ -87,6 +88,7 @@ class AgentsState(_Strict):
     markers: Annotated[tuple[str, ...], Field(strict=False)]
     covered: Annotated[tuple[str, ...], Field(strict=False)] = ()
     loaded: dict[str, Milliseconds] = {}
+    named: dict[str, Milliseconds] = {}
 
 
 TYPES: tuple[type[_Strict], ...] = (AgentsConfig, AgentsFile, ResolvedAgents, AgentsState)

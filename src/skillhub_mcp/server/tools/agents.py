@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -209,14 +209,18 @@ class AgentsTools:
 
     def _shown(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
         root = resolver.project.root
-        covered = [path for path in state.covered if is_within(path, root)]
-        loaded = {path: mtime for path, mtime in state.loaded.items() if is_within(path, root)}
+
+        def own(versions: Mapping[str, int]) -> dict[str, int]:
+            inside = {path: mtime for path, mtime in versions.items() if is_within(path, root)}
+            return {self._shown_path(resolver, path): mtime for path, mtime in inside.items()}
+
         return AgentsState(
             cwd=self._shown_path(resolver, state.cwd),
             root=self._shown_path(resolver, state.root),
             markers=state.markers,
-            covered=tuple(self._shown_path(resolver, path) for path in covered),
-            loaded={self._shown_path(resolver, path): mtime for path, mtime in loaded.items()},
+            covered=tuple(self._shown_path(resolver, path) for path in state.covered if is_within(path, root)),
+            loaded=own(state.loaded),
+            named=own(state.named),
         )
 
     def _absolute(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
@@ -226,6 +230,7 @@ class AgentsTools:
             update={
                 "covered": tuple(os.path.normpath(os.path.join(root, path)) for path in state.covered),
                 "loaded": {os.path.join(root, path): mtime for path, mtime in state.loaded.items()},
+                "named": {os.path.join(root, path): mtime for path, mtime in state.named.items()},
             }
         )
 
