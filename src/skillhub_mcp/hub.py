@@ -85,6 +85,10 @@ class SkillHub:
         """Sync the index with the files now, in this thread; with `only`, with the files at those paths."""
         return self._live.sync_now(depth, only=only)
 
+    def check_index(self) -> str | None:
+        """Return what is damaged in the published index, reading all of it; None for nothing. Repairs nothing."""
+        return self._live.check_index()
+
     def peek(self) -> View | None:
         """Return the present view, if there is one yet, without waiting."""
         return self._live.peek()

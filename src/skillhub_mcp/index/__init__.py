@@ -1,6 +1,7 @@
 """The index over the skills: the LanceDB table and its state, kept in sync with the files.
 
 candidate     a row that a search may return, before it is scored
+checksums     whether a file of the table has changed since it was written
 features      the terms, phrases and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags
 identity      whose an index is: the state file and the table of a database and an embedder

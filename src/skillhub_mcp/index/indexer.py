@@ -215,6 +215,16 @@ class Indexer:
             return 0
         return sum(state.roots[root].missing_vectors for root in self._roots if root in state.roots)
 
+    def check(self, state: IndexState) -> str | None:
+        """Return what is damaged in the published version, reading all of it, or None; nothing of an older schema."""
+        if state.schema != SCHEMA_VERSION:
+            return None
+        try:
+            self._store_of(state.table.name).check(state.table_version, created_as=state.table.id)
+        except IndexDamaged as error:
+            return str(error)
+        return None
+
     def sync(
         self,
         take_scan: Callable[[ScanCache], Scan],

@@ -13,9 +13,10 @@ Only this module and `lance_store` use LanceDB and Arrow.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from skillhub_mcp.analysis.analyzer import tokens
@@ -23,7 +24,7 @@ from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.index.candidate import Candidate
 from skillhub_mcp.index.features import SkillFeatures, Terms, decode_features, short_words, stack_terms
-from skillhub_mcp.index.filter import NO_FILTER, Filter, path_in
+from skillhub_mcp.index.filter import NO_FILTER, Filter, path_in, quoted
 from skillhub_mcp.index.postings import Postings
 from skillhub_mcp.index.rows import StoredRow, StoredVector
 from skillhub_mcp.index.statistics import Statistics
@@ -41,6 +42,7 @@ LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 # Up to this many paths, a filter inside LanceDB is faster than fetching more hits and dropping some.
 _FILTERED_INSIDE = 1_000
 _SPARE = 8
+_CHECKED_WORDS = 8
 # About 3 KB each.
 _CACHED_ROWS = 20_000
 
@@ -87,6 +89,33 @@ class LanceIndex:
         try:
             return int(self._table.count_rows())
         except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
+    def check(self) -> None:
+        """Read every row, and ask each index for what one of the rows has. Raises IndexDamaged."""
+        from lancedb.query import MatchQuery
+
+        try:
+            wanted, read = int(self._table.count_rows()), 0
+            some: dict[str, Any] | None = None
+            for batch in self._table.search().limit(None).to_batches():
+                read += len(batch)
+                for encoded in batch.column("features").to_pylist():
+                    decode_features(encoded)
+                some = some or next((row for row in batch.slice(0, 1).to_pylist()), None)
+            if read != wanted:
+                raise IndexDamaged(f"{read:,} of {wanted:,} rows can be read")
+            if some is None:
+                return
+            conditions = [path_in([some["path"]]), f"category = {quoted(some['category'] or '')}"]
+            conditions += [f"array_has(tags, {quoted(tag)})" for tag in (some["tags"] or [""])[:1]]
+            for condition in conditions:
+                self._row_ids(lambda query: query, "path", 1, condition)
+            for field in (TERMS, *TEXT_FIELDS):
+                words = (some[field] or "").split()[:_CHECKED_WORDS] or ["a"]
+                match = MatchQuery(" ".join(words), field)
+                self._row_ids(partial(_matching, match), "_score", 1, "")
+        except (*LANCE_FAILURES, LookupError, struct.error) as error:
             raise damaged(error) from error
 
     def stored(self) -> dict[str, StoredRow]:
@@ -308,6 +337,10 @@ class LanceIndex:
         vectors = [None] * len(read) if self.dimension is None else _vectors(read.column("vector"))
         ids_read, paths, encoded = (read.column(name).to_pylist() for name in ("_rowid", "path", "features"))
         return dict(zip(ids_read, map(_CachedRow, paths, map(decode_features, encoded), vectors), strict=True))
+
+
+def _matching(match: Any, query: Any) -> Any:
+    return query.nearest_to_text(match)
 
 
 def _vectors(column: Any) -> list[Any]:

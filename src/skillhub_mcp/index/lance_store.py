@@ -19,6 +19,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import short_words
 from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.lance import (
@@ -43,6 +44,7 @@ SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
 
 _BATCH_ROWS = 1_000
+_NAMED_FILES = 3
 _ID_BYTES = 8
 _NOTED_SECONDS = 24 * 3600
 # Rows that are not in the full-text index yet are found by a scan: cheap for a few, so merging waits for more.
@@ -87,12 +89,30 @@ class LanceStore:
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
+    def check(self, version: int, *, created_as: str | None = None) -> None:
+        """Read all of a version of the table, and compare its files with what was written.
+
+        Raises IndexDamaged, naming the files, for anything that a search, or the next change, could not read or would
+        read as something else.
+        """
+        changed = self._changed_files()
+        if changed:
+            # LanceDB is not asked to read them: what it takes for a length may end the process.
+            more = len(changed) - _NAMED_FILES
+            named = ", ".join(changed[:_NAMED_FILES]) + (f" and {more:,} more" if more > 0 else "")
+            raise IndexDamaged(f"changed since it was written: {named}")
+        # Through a connection of its own: this one has its files open, and what it read in memory.
+        fresh = LanceStore(self.db_path, self.table) if self.db_path != IN_MEMORY else self
+        fresh.open(version, created_as=created_as).check()
+
     def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
         """Write a new table as one more version, index it, and return the version. Raises IndexDamaged.
 
-        The version `published` stays readable until the new one is published.
+        The version `published` stays readable until the new one is published, unless a file of the table is damaged.
         """
         schema = _schema(dimension, secrets.token_hex(_ID_BYTES))
+        if self._changed_files():
+            self.discard()
         try:
             builder = StatisticsBuilder()
             table = self._overwrite(schema, _counting(rows, builder))
@@ -109,6 +129,9 @@ class LanceStore:
             elif os.path.lexists(self._table_directory):
                 os.unlink(self._table_directory)
             self._remove_statistics()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._checksums_path)
+            self._connection = None
         except OSError as error:
             raise damaged(error) from error
 
@@ -189,6 +212,9 @@ class LanceStore:
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
+    def _changed_files(self) -> tuple[str, ...]:
+        return () if self.db_path == IN_MEMORY else changed_files(self.db_path, self._checksums_path)
+
     def _connect(self) -> Any:
         if self._connection is None:
             import lancedb
@@ -224,6 +250,8 @@ class LanceStore:
             return version
         save_statistics(self._statistics_path(version), statistics, table_id(table))
         self._remove_statistics(version, published)
+        kept = [self._statistics_path(one) for one in (version, published) if one is not None]
+        note_checksums(self.db_path, self._checksums_path, [self._table_directory, *kept])
         return version
 
     def _remove_statistics(self, *kept: int | None) -> None:
@@ -232,6 +260,10 @@ class LanceStore:
             found = re.fullmatch(rf"statistics-(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}(\d+)\.npz", name)
             if found and int(found[1]) not in kept:
                 os.unlink(os.path.join(self.db_path, name))
+
+    @property
+    def _checksums_path(self) -> str:
+        return os.path.join(self.db_path, f"checksums-{self.table}.json")
 
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")

@@ -154,6 +154,11 @@ class LiveIndex:
         self._sync(depth, only=only, requested=True)
         return self._require_view()
 
+    def check_index(self) -> str | None:
+        """Return what is damaged in the published index, reading all of it; None for nothing, and without one."""
+        with self._sync_lock:
+            return self._index_sync.check()
+
     def snapshot_for(self, admission: Admission) -> Snapshot:
         """Return the current skills under other admission rules. Raises IndexUnavailable if there is no snapshot."""
         snapshot = self.snapshot()

@@ -119,6 +119,10 @@ class IndexSync:
                 or self._indexer.reason_to_sync(self._state, seen) is not None
             ):
                 return self._write(seen, only=only)
+            damage = self._indexer.check(self._state) if depth is SyncDepth.VERIFY else None
+            if damage is not None:
+                log.warning("The index at %s is damaged and is rebuilt: %s", self._indexer.db_path, damage)
+                return self._write(seen, force_reason="it is damaged", rebuild=True)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
             if depth is SyncDepth.VERIFY and not self._matches(view, seen):
                 return self._write(seen, force_reason="its rows differ from the files")
@@ -168,6 +172,11 @@ class IndexSync:
                 done = Embedded(failure=problem.message)
             event.written, event.failed = done.rows, done.failure is not None
         return done
+
+    def check(self) -> str | None:
+        """Return what is damaged in the published index, reading all of it; None for nothing, and without one."""
+        self._load_state()
+        return None if self._state is None else self._indexer.check(self._state)
 
     def mark_damaged(self, index: LanceIndex) -> None:
         """Record that `index` cannot be read: the next sync replaces it, if it is still the published one."""

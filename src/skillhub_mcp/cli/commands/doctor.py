@@ -60,6 +60,7 @@ class _Findings:
     published: Sequence[Publication]
     problems: Sequence[Problem]
     standing: Mapping[Availability, int]
+    index: str
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -83,9 +84,14 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     from skillhub_mcp.cli.installed_command import command_on_path
 
     command = command_on_path()
-    view = hub.refresh()
+    damage = hub.check_index()
+    # A damaged index is left as it is found: the user is told how to replace it.
+    view = hub.refresh() if damage is None else View(hub.snapshot_and_policy()[0], None)
     report = view.snapshot.report
     problems = [*setting_problems, *_command_problems(command), *root_problems(report), *refusal_problems(report)]
+    if damage is not None:
+        what, mend = f"the index is damaged: {damage}", "run skillhub --reindex; it is derived from the skills"
+        problems.append(Problem(settings.index.db_path, what, mend))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
     published: list[Publication] = []
@@ -109,7 +115,14 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
         if one.withheld
     ]
     embedder = choose_embedder(settings)
-    return _Findings(command, view, "none" if embedder is None else embedder.identity, published, problems, standing)
+    name = "none" if embedder is None else embedder.identity
+    return _Findings(command, view, name, published, problems, standing, _index_state(view, damage))
+
+
+def _index_state(view: View, damage: str | None) -> str:
+    if view.problem is not None:
+        return "not written"
+    return "ready" if damage is None else "damaged"
 
 
 def _command_problems(command: InstalledCommand | None) -> list[Problem]:
@@ -139,7 +152,7 @@ def _findings_json(found: _Findings) -> dict[str, object]:
         "excluded": {state.value: found.standing.get(state, 0) for state in _EXCLUDED},
         "refused": len(snapshot.report.refused),
         "shadowed": len(snapshot.report.shadowed),
-        "index": "failed" if found.view.problem is not None else "ready",
+        "index": "failed" if found.view.problem is not None else found.index,
         "embeddings": found.embedder,
         "command": None if found.command is None else _command_json(found.command),
         "published": [
@@ -177,7 +190,6 @@ def _findings_text(found: _Findings) -> str:
     adapted = [one for one in found.published if one.changes and not one.withheld]
     withheld = sum(1 for one in found.published if one.withheld)
     report = snapshot.report
-    index = "not written" if found.view.problem is not None else "ready"
     natively = f"{len(found.published) - withheld:>7,} published, {len(adapted):,} adapted, {withheld:,} withheld"
     lines = [f"{root.source.value:<10}{count:>7,} skills  {root.given}" for root, count in _by_root(found.view)]
     excluded = "".join(f", {state.value} {count:,}" for state in _EXCLUDED if (count := found.standing.get(state, 0)))
@@ -185,7 +197,7 @@ def _findings_text(found: _Findings) -> str:
         f"served    {found.standing.get(Availability.ON, 0):>7,}{excluded}, "
         f"refused {len(report.refused):,}, shadowed {len(report.shadowed):,}"
     )
-    lines.append(f"index     {index}, embeddings: {found.embedder}")
+    lines.append(f"index     {found.index}, embeddings: {found.embedder}")
     lines.append(f"natively  {natively}")
     lines.append(f"command   {_command_line(found.command)}")
     if adapted:
