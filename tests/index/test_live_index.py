@@ -435,13 +435,93 @@ def test_closing_twice_and_before_the_start_is_harmless(db: Path, skills_dir: Pa
         live.start()
 
 
-def test_syncing_in_two_threads_at_once_does_the_work_once(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_syncing_in_two_threads_at_once_does_the_work_once(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_skill("one")
     with live_index(db, skills_dir) as live:
+        look = live._index_sync.sync
+        running: list[str] = []
+        overlapping: list[list[str]] = []
+        another = threading.Event()
+
+        def slow(*given: Any, **named: Any) -> View:
+            running.append(threading.current_thread().name)
+            if len(running) > 1:
+                overlapping.append(list(running))
+                another.set()
+            # Long enough for another thread to come in, if nothing keeps it out.
+            another.wait(0.3)
+            try:
+                return look(*given, **named)
+            finally:
+                running.pop()
+
+        monkeypatch.setattr(live._index_sync, "sync", slow)
         live.start()
-        views = [live.sync_now() for _ in range(3)]
+        views: list[View] = []
+        callers = [threading.Thread(target=lambda: views.append(live.sync_now())) for _ in range(3)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join(LONG)
+        assert overlapping == []
         assert len({view.index.version for view in views if view.index is not None}) == 1
         assert live.view_and_index()[0].index is not None
+
+
+def test_an_unexpected_failure_while_the_first_index_is_written_ends_the_wait_for_it(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        monkeypatch.setattr(Indexer, "sync", lambda *_, **__: 1 // 0)
+        started = time.monotonic()
+        # The skills are known by then, so there is a view, and its index will not come.
+        with pytest.raises(IndexUnavailable, match="could not be read"):
+            live.view_and_index()
+        assert time.monotonic() - started < LONG < live_index_module.FIRST_ANSWER_SECONDS
+        assert [skill.name for skill in live.snapshot().skills] == ["one"]
+
+
+def test_an_unexpected_failure_ends_the_wait_of_a_search_that_asked_for_a_sync(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        monkeypatch.setattr(live._index_sync, "sync", lambda *_, **__: 1 // 0)
+        monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", LONG)
+        live._synced_at = -2 * LONG
+        started = time.monotonic()
+        assert found(live, "walruses") == ["one"]
+        assert time.monotonic() - started < LONG / 2
+
+
+@pytest.mark.parametrize(("seconds", "rests"), [(100.0, True), (0.0, False)])
+def test_a_library_that_takes_long_to_look_at_is_looked_at_less_often(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, seconds: float, rests: bool
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.01)
+    # What the scan reports to have taken, whatever it took.
+    monkeypatch.setattr(IndexSync, "scan_seconds", property(lambda _: seconds, lambda *_: None), raising=False)
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert [skill.name for skill in live.snapshot_without_index().skills] == ["one"]
+        write_skill("two", "About walruses too.")
+        threading.Event().wait(0.05)
+        names = [skill.name for skill in live.snapshot_without_index().skills]
+        assert names == (["one"] if rests else ["one", "two"])
+        assert found(live, "walruses") == ["one", "two"]
+        syncs = live._sync_count
+        # Neither the polls nor the queries of this time look again.
+        for _ in range(10):
+            threading.Event().wait(0.05)
+            found(live, "walruses")
+        assert (live._sync_count == syncs) is rests
 
 
 def test_many_readers_and_a_writer_do_not_interfere(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -316,3 +317,22 @@ def test_a_directory_below_two_roots_is_in_the_state_of_both() -> None:
     assert state.memory_of(["/library/team"]) == {"/library/team/a": inner}
     assert state.memory_of(["/library/team", ROOT]) == {"/library/team/a": inner}
     assert state.memory_of(["/elsewhere"]) == {}
+
+
+def test_a_state_is_on_the_disk_before_it_takes_the_place_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A machine that loses its power must find one of the two, not an empty file with the name of the new one.
+    steps: list[str] = []
+
+    def noted(step: str, real: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            steps.append(step)
+            real(*arguments)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", noted("sync", os.fsync))
+    monkeypatch.setattr(os, "replace", noted("replace", os.replace))
+    save_state(str(tmp_path / "index_state.json"), state_of(remembered("/library/a")))
+    assert steps == ["sync", "replace"]

@@ -53,4 +53,4 @@ class EmbedderOptions:
     api_key: str
     base_url: str | None
     waiting: TimeLimits = TimeLimits(total=5.0, outage=2.0)
-    unhurried: TimeLimits = TimeLimits(total=60.0, outage=10.0)
+    unhurried: TimeLimits = TimeLimits(total=30.0, outage=10.0)

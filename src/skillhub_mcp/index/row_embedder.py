@@ -118,8 +118,9 @@ class RowEmbedder:
         """Rest for a while, and return what failed, logged once however often it happens again."""
         self._breaker.record_failure()
         self._on_failure()
+        hint = f"; {error.hint}" if error.hint else ""
         level = logging.DEBUG if error.message == self._told else logging.WARNING
-        log.log(level, "Skills without vectors are found by text alone for a while: %s", error.message)
+        log.log(level, "Skills without vectors are found by text alone for a while: %s%s", error.message, hint)
         self._told = error.message
         return error.message
 
