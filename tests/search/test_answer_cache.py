@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 from skillhub_mcp.search.answer_cache import AnswerCache
 
 
@@ -30,6 +33,7 @@ def test_another_world_forgets_every_answer_even_where_it_is_equal() -> None:
     assert recent.get(second, asker, "q") is None
     recent.put(second, asker, "r", "b")
     assert recent.get(second, asker, "r") == "b"
+    assert recent.get(second, asker, "q") is None
     assert recent.get(first, asker, "q") is None
 
 
@@ -37,6 +41,16 @@ def test_one_asker_never_hears_what_another_was_answered() -> None:
     recent, world, one, other = AnswerCache[str](2), (Thing(),), Thing(), Thing()
     recent.put(world, one, "q", "for one")
     assert recent.get(world, other, "q") is None
+
+
+def test_an_asker_is_kept_with_its_answers_so_that_no_other_can_be_taken_for_it() -> None:
+    """Who asks is known by identity, which the next object may get once this one is gone."""
+    recent, world, asker = AnswerCache[str](2), (Thing(),), Thing()
+    recent.put(world, asker, "q", "for one")
+    known = weakref.ref(asker)
+    del asker
+    gc.collect()
+    assert known() is not None
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from tests.search.builders import make_skill
@@ -12,6 +12,7 @@ from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import encode_features
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
 from skillhub_mcp.search.query import ALL_ORIGINS, Clause, Query, TermOrigin, parse_query
+from skillhub_mcp.skills.model import Skill
 
 LIBRARY = (
     make_skill("invoice-sorter", "Sort invoices and receipts into a folder automatically."),
@@ -21,11 +22,13 @@ LIBRARY = (
     make_skill("repository", "Clean a repository, with full text search."),
 )
 
+NO_BODIES: Mapping[str, str] = {}
 
-def statistics() -> Statistics:
+
+def statistics(library: Sequence[Skill] = LIBRARY, bodies: Mapping[str, str] = NO_BODIES) -> Statistics:
     builder = StatisticsBuilder()
-    for skill in LIBRARY:
-        found = encode_features(skill, "")
+    for skill in library:
+        found = encode_features(skill, bodies.get(skill.name, ""))
         builder.add(found.encoded, found.words)
     return builder.build()
 
@@ -33,6 +36,12 @@ def statistics() -> Statistics:
 def asked(query: str, *, origins: frozenset[TermOrigin] = ALL_ORIGINS) -> Query:
     known = statistics()
     return parse_query(normalise_query(query), known, Speller(known.words), origins=origins)
+
+
+def asked_of(library: Sequence[Skill], query: str, *, bodies: Mapping[str, str] = NO_BODIES) -> Query:
+    """The query as another library understands it; `bodies` are by name."""
+    known = statistics(library, bodies)
+    return parse_query(normalise_query(query), known, Speller(known.words))
 
 
 def choices(question: Query, origin: TermOrigin) -> dict[str, list[str]]:
@@ -70,6 +79,30 @@ def test_each_word_that_says_something_is_a_clause() -> None:
 def test_words_of_another_language_stand_for_english_ones(query: str, meanings: dict[str, str]) -> None:
     found = choices(asked(query), TermOrigin.TRANSLATION)
     assert {word: found[word][0] for word in meanings} == meanings
+
+
+def test_where_stop_words_are_as_many_in_both_the_question_is_english() -> None:
+    assert choices(asked("the Rechnung und"), TermOrigin.TRANSLATION) == {}
+    assert list(choices(asked("die Rechnung und the"), TermOrigin.TRANSLATION)) == ["Rechnung"]
+
+
+def test_a_text_without_end_is_asked_for_by_its_beginning() -> None:
+    words = [f"word{number}x" for number in range(200)]
+    assert [clause.asked for clause in asked(" ".join(words)).clauses] == words[:60]
+
+
+def test_two_short_words_are_not_taken_for_one() -> None:
+    """`set up` is not `setup`: so short a word is one by chance."""
+    library = (make_skill("installer", "The setup of a filesystem."), *LIBRARY)
+    assert choices(asked_of(library, "set up"), TermOrigin.JOINED) == {}
+    assert choices(asked_of(library, "file system"), TermOrigin.JOINED)["file"] == ["filesystem"]
+
+
+@pytest.mark.parametrize(("bodies", "corrected"), [(1, True), (4, True), (5, False)])
+def test_a_word_of_few_bodies_may_be_misspelt_in_them_too(bodies: int, corrected: bool) -> None:
+    others = [make_skill(f"other-{number}") for number in range(bodies)]
+    question = asked_of((*LIBRARY, *others), "invoces", bodies={other.name: "invoces" for other in others})
+    assert choices(question, TermOrigin.SPELLING) == ({"invoces": ["invoices"]} if corrected else {})
 
 
 def test_an_english_question_is_not_translated() -> None:

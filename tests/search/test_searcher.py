@@ -254,3 +254,44 @@ def test_a_word_of_any_length_is_found(tmp_path: Path) -> None:
             .hits
         )
         assert [hit.directory for hit in hits] == ["/library/one"]
+
+
+def test_a_name_brings_nothing_that_may_not_be_found(tmp_path: Path) -> None:
+    """Whose name is asked for may be another caller's: it is no hit, and it lends its score to no other."""
+    index = stored(tmp_path)
+    own, other = LIBRARY[0].directory, LIBRARY[1].directory
+
+    def search(named: frozenset[str]) -> list[tuple[str, float]]:
+        request = SearchRequest("sort tables", limit=40, among=frozenset({own}), named=named)
+        return [(hit.directory, hit.score) for hit in Searcher().search(index, request).hits]
+
+    plain = search(frozenset())
+    assert [directory for directory, _ in plain] == [own]
+    assert plain[0][1] < 1.0
+    assert search(frozenset({other})) == plain
+    assert search(frozenset({own})) == [(own, 1.0)]
+
+
+def test_an_answer_without_a_provider_that_failed_is_not_kept(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    index = stored(tmp_path, embedder=embedder)
+    assert found(Searcher(embedder=embedder), index, "bake bread").cacheable
+    embedder.fails = True
+    assert not found(Searcher(embedder=embedder), index, "bake bread").cacheable
+    # Without an embedder nothing is missing.
+    assert found(Searcher(), index, "bake bread").cacheable
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_only_word_vectors_say_how_near_a_skill_usually_is(tmp_path: Path, local: bool) -> None:
+    """The cosines of a provider's model are of another scale: text counts in full beside them."""
+    embedder = WordEmbedder(dimension=64)
+    embedder.is_local = local
+    skills = [LIBRARY[0], *(make_skill(f"other-{number}") for number in range(200))]
+    index = stored(tmp_path, skills, embedder)
+    request = SearchRequest("folders lantern umbrella", limit=40, among=frozenset(skill.directory for skill in skills))
+    text = Searcher().search(index, request).hits[0]
+    both = Searcher(embedder=embedder).search(index, request).hits[0]
+    assert text.directory == both.directory == LIBRARY[0].directory
+    assert text.score < 1.0
+    assert (both.score == pytest.approx(text.score)) == (not local)

@@ -9,7 +9,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.search.visible_skills import VisibleSkills
+from skillhub_mcp.search.visible_skills import VisibleSkills, is_searchable
 from skillhub_mcp.skills.visibility import Visibility
 
 
@@ -44,3 +44,12 @@ def test_the_set_of_skills_is_made_once_for_each_caller_and_few_are_kept(
     snapshot = hub.refresh().snapshot
     assert findable("walrus") == walrus
     assert len(visible._by_policy) == 1
+
+
+def test_what_no_model_may_choose_is_in_no_search(hub: SkillHub, write_skill: SkillWriter) -> None:
+    write_skill("otter", "Feeds the otter.", extra="disable-model-invocation: true")
+    write_skill("orca", "Feeds the orca.", extra="disable-model-invocation: false")
+    snapshot = hub.refresh().snapshot
+    policy = hub.access.now()
+    assert {skill.name for skill in snapshot.skills if is_searchable(skill, policy)} == {"orca", "seal", "walrus"}
+    assert len(VisibleSkills().directories(snapshot, policy)) == 3
