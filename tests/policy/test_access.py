@@ -15,7 +15,7 @@ from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, Availability, Policy, RuleFiles
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
-from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry
@@ -149,6 +149,69 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match="Own cannot be used"):
         access.now()
+
+
+def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
+    """Access in project `one` of two, whose rules are in their directories; the person's own are in `own.json`."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    own = rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS)
+    return Access(
+        Visibility(),
+        project=str(tmp_path / "one"),
+        choices=choices_file(str(tmp_path / "c.json")),
+        rule_files=lambda root: RuleFiles((own,), (rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS),)),
+        tools=TOOL_ACTIONS,
+        asks=asks,
+    )
+
+
+def test_each_of_two_projects_keeps_its_own_policy_also_for_a_caller(tmp_path: Path, skill: Skill) -> None:
+    access = two_projects(tmp_path)
+    two = str(tmp_path / "two")
+    callers: list[Visibility | None] = [None]
+    access.narrow_by(lambda: callers[0])
+    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
+    for caller in (None, Visibility(frozenset({"PDF Tools"}))):
+        callers[0] = caller
+        here, there = access.now(), access.now(two)
+        assert [here.availability(skill), there.availability(skill)] == [Availability.ON, Availability.DENIED]
+        # Neither takes the other's place.
+        assert access.now() is here
+        assert access.now(two) is there
+    change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=two))
+    assert access.now(two).availability(skill) is Availability.OFF
+    assert access.now().availability(skill) is Availability.ON
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_who_is_asked_is_decided_once_for_all_policies(tmp_path: Path, skill: Skill, asks: bool) -> None:
+    (tmp_path / "own.json").write_text('{"permissions": {}}', encoding="utf-8")
+    policy = two_projects(tmp_path, asks=asks).now()
+    if asks:
+        with pytest.raises(ConfirmationRequired):
+            policy.check(skill, Action.LOAD)
+    else:
+        policy.check(skill, Action.LOAD)
+
+
+def test_a_projects_file_is_no_file_of_its_persons(tmp_path: Path, skill: Skill) -> None:
+    own, its = tmp_path / "own.json", tmp_path / "its.json"
+    files = RuleFiles(
+        (rules_file(str(own), what="Own", tools=TOOL_ACTIONS),), (rules_file(str(its), what="Its", tools=TOOL_ACTIONS),)
+    )
+
+    def decided(*more: Rules) -> Decision:
+        return files.combined(*more).decide(Action.LOAD, (skill.alias,), tools=TOOL_ACTIONS)
+
+    assert decided() is Decision.ALLOW
+    # What would be so with one more file of the person's.
+    assert decided(Rules()) is Decision.CONFIRM
+    its.write_text('{"permissions": {"allow": [{"tool": "skill_load"}]}}', encoding="utf-8")
+    assert (decided(), len(files.read())) == (Decision.ALLOW, 1)
+    assert decided(Rules()) is Decision.CONFIRM
+    own.write_text('{"permissions": {}}', encoding="utf-8")
+    assert (decided(), len(files.read())) == (Decision.CONFIRM, 2)
 
 
 def access_to(tmp_path: Path, visibility: Visibility) -> Access:

@@ -90,6 +90,12 @@ def test_one_project_and_one_skill_of_several_are_switched_alone() -> None:
     assert not is_on(NO_CHOICES.switched("Docx", on=False), "DOCX")
 
 
+def test_a_name_outside_the_specification_is_switched_by_its_alias_too() -> None:
+    off = NO_CHOICES.switched("pdf-tools", on=False)
+    assert not off.is_on(name="PDF Tools", alias="pdf-tools", directory="/s/x", project="/repo")
+    assert off.is_on(name="PDF", alias="pdf", directory="/s/x", project="/repo")
+
+
 def test_other_keys_of_a_skill_are_found_however_they_are_written() -> None:
     off = NO_CHOICES.switched("pdf tools", on=False)
     assert off.switched("pdf-tools", also=("PDF  Tools",), on=True) == NO_CHOICES

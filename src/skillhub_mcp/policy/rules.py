@@ -142,8 +142,6 @@ def combined(own: Sequence[Rules], foreign: Sequence[Rules]) -> Rules:
     Foreign rules come with a project, which anybody may have written: they deny always, and decide the rest only
     where the person's leave it open.
     """
-    if not own:
-        return _united(foreign)
     return replace(_united(own), then=_united(foreign)) if foreign else _united(own)
 
 
