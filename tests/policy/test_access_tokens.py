@@ -35,6 +35,8 @@ def test_a_token_is_long_new_each_time_and_known_by_its_hash_alone() -> None:
     (first, secret), (_, other) = (make_token("ci", Visibility()) for _ in range(2))
     assert secret != other
     assert len(secret) >= 43
+    # Scanners for leaked secrets know it by this.
+    assert secret.startswith("skillhub_")
     assert first.digest == digest_of(secret)
     assert secret not in tokens_text(Tokens((first,)))
     assert first.digest not in repr(first)

@@ -132,3 +132,4 @@ def test_the_file_is_the_same_for_the_same_choices() -> None:
     other = NO_CHOICES.switched("a", on=False).switched("b", on=False)
     assert choices_text(one) == choices_text(other)
     assert json.loads(choices_text(one))["user"] == {"a": False, "b": False}
+    assert choices_text(Choices(projects={"/repo": {}})) == choices_text(NO_CHOICES)

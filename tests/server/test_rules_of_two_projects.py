@@ -80,3 +80,23 @@ def test_always_for_one_skill_takes_nothing_away_here_or_in_another_project(
             assert person.asked == ["alpha", "gamma", "beta"]
 
     asyncio.run(journey())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_answer_that_cannot_be_kept_counts_all_the_same_and_is_in_the_log(
+    mode: str, projects: tuple[dict[str, str], dict[str, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    ruled, _ = projects
+    person = Person()
+    # Root may write everywhere, so that the lock of the file cannot be opened for another reason.
+    Path(os.environ["HOME"], ".skillhub", "permissions.json.lock").mkdir(parents=True)
+
+    async def journey() -> None:
+        async with reached(("stdio", mode), ruled, elicitation_callback=person) as hub:
+            for _ in range(2):
+                assert (await hub.call("load_skill", skill_name="alpha")).code is None
+
+    asyncio.run(journey())
+    assert person.asked == ["alpha"]
+    (line,) = [record.getMessage() for record in caplog.records if "asked again" in record.getMessage()]
+    assert line.startswith("Your permissions.json cannot be written: Is a directory (")

@@ -22,7 +22,7 @@ from fastmcp.tools.base import InputRequiredToolResult
 from mcp.shared.exceptions import MCPError
 
 from skillhub_mcp.disclosure.sanitization import shortened, visible
-from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied
+from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
@@ -117,7 +117,11 @@ class ConsentMiddleware(Middleware):
         action = self._action(required)
         self._sessions.current().grant((action, required.directory))
         if answer == _ALWAYS and self._remember is not None:
-            await asyncio.to_thread(self._remember, action, required.rule_name)
+            try:
+                await asyncio.to_thread(self._remember, action, required.rule_name)
+            except PolicyUnwritable as error:
+                # The user agreed all the same. That it cannot be kept is for whoever reads the log.
+                log.warning("%s (%s): the user is asked again next time", error.message, error.path)
 
     def _action(self, required: ConfirmationRequired) -> Action:
         action = self._access.tools.action(required.tool)
