@@ -10,6 +10,7 @@ from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.registry import AnyRoot, Registry
 from skillhub_mcp.skills.registry_index import RegistryIndex
@@ -25,6 +26,7 @@ def build_index(
     with `lenient`, one without a description is included. Raises InvalidArgument for an invalid root, and
     InvalidSetting.
     """
+    refuse_nul(cwd=cwd)
     settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
     if roots is None:
         return make_registry(settings, lenient=lenient).build_index()
@@ -57,6 +59,7 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
     The default budget is that of the settings. Raises InvalidArgument for an unknown format, InvalidSetting and
     PolicyUnreadable.
     """
+    refuse_nul(format=format, cwd=cwd)
     if format not in FORMATS:
         raise InvalidArgument("format", f"{format!r} is not one of {', '.join(FORMATS)}")
     settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
@@ -74,8 +77,9 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
 def resolve(text: str, *, cwd: str | None = None) -> Resolution:
     """Return the skills that `text` mentions as `$name` or by path.
 
-    Raises InvalidSetting and PolicyUnreadable.
+    Raises InvalidSetting, PolicyUnreadable, and InvalidArgument for a NUL character.
     """
+    refuse_nul(text=text, cwd=cwd)
     settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
     hub = make_hub(settings, background=False)
     try:

@@ -26,6 +26,7 @@ from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
@@ -83,6 +84,7 @@ class SkillHub:
 
     def refresh(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
         """Sync the index with the files now, in this thread; with `only`, with the files at those paths."""
+        refuse_nul(only=only)
         return self._live.sync_now(depth, only=only)
 
     def check_index(self) -> str | None:
@@ -164,6 +166,7 @@ class SkillHub:
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""
+        refuse_nul(text=text, cwd=cwd)
         snapshot = self._live.snapshot()
         listed = list_skills(snapshot, self._access.now())
         return resolve_mentions(text, mentionable_skills(snapshot, listed), cwd=cwd)
@@ -182,6 +185,7 @@ class SkillHub:
 
         Raises SkillNotFound.
         """
+        refuse_nul(skill_name=skill_name)
         return self._lookup.find(skill_name).skill
 
     # The tiers of disclosure
@@ -205,6 +209,7 @@ class SkillHub:
         outside 1..100, and IndexUnavailable when no index can answer. A failing embedding provider is not an error:
         full text answers instead.
         """
+        refuse_nul(query=query, category=category, tags=tags)
         return self._engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
 
     def standing(self, task: str, skill: Skill) -> Standing:
@@ -220,6 +225,7 @@ class SkillHub:
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
         raises.
         """
+        refuse_nul(skill_name=skill_name)
         return self._reader.load(skill_name, part=part, granted=granted)
 
     def read_file(
@@ -235,6 +241,7 @@ class SkillHub:
         self, skill_name: str, file_path: str, *, offset: int = 0, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> SkillFile:
         """Return what `read_file` returns, with the skill that the name led to."""
+        refuse_nul(skill_name=skill_name, file_path=file_path)
         return self._reader.read_file(skill_name, file_path, offset=offset, granted=granted)
 
     def read_bytes(
@@ -257,6 +264,7 @@ class SkillHub:
 
         Raises what `read_file` raises.
         """
+        refuse_nul(skill_name=skill_name)
         return self._reader.list_files(skill_name, granted=granted)
 
     def run_command(
@@ -273,6 +281,7 @@ class SkillHub:
         It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
         CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
+        refuse_nul(skill_name=skill_name, command=command, args=args)
         with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
             found = self._lookup.find_allowed(skill_name, Action.RUN, granted, event=event)
             cwd = Path(found.skill.directory)

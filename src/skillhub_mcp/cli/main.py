@@ -58,6 +58,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     SkillNotFound,
 )
+from skillhub_mcp.nul import refuse_nul
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -148,6 +149,7 @@ def _reported(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     try:
+        refuse_nul(arguments=argv)
         args = make_parser().parse(argv)
     except SystemExit:
         return EXIT_OK  # argparse printed the help

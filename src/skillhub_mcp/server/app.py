@@ -25,6 +25,7 @@ from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddlewar
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, ServerInstructions
+from skillhub_mcp.server.middleware.nul_arguments import NulArgumentsMiddleware
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
 from skillhub_mcp.server.middleware.server_info import ServerInfoMiddleware
 from skillhub_mcp.server.middleware.sessions import Sessions, Transport
@@ -132,6 +133,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
                 tools=TOOL_ACTIONS,
             ),
             ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
+            NulArgumentsMiddleware(),
             sessions,
             *([HookMiddleware(options.hooks, cwd=options.cwd)] if options.hooks else []),
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
@@ -42,6 +43,7 @@ class SkillLoader:
     """The skills below one directory. Frontmatter is read by the constructor, bodies on request."""
 
     def __init__(self, skills_dir: Path | str) -> None:
+        refuse_nul(skills_dir=os.fspath(skills_dir))
         self._roots = make_roots([os.fspath(skills_dir)])
         self._snapshot = self._scan()
 
@@ -67,6 +69,7 @@ class SkillLoader:
 
         Raises FileNotFoundError if the file does not exist.
         """
+        refuse_nul(path=os.fspath(path))
         given = Path(path)
         directory = given.parent.resolve()
         status = given.stat()
@@ -91,8 +94,9 @@ class SkillLoader:
     def get_skill_content(self, name: str) -> str:
         """Return `# Skill: name`, a blank line and the body, read from the file now.
 
-        Raises SkillNotFound and SkillUnreadable.
+        Raises SkillNotFound, SkillUnreadable, and InvalidArgument for a name with a NUL character.
         """
+        refuse_nul(name=name)
         skill = self._snapshot.find(name)
         if skill is None:
             raise not_found(name, self.skills, search_tool="get_descriptions")

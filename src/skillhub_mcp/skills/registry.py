@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
@@ -49,6 +50,7 @@ class Registry:
 
     def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
         """Read new and changed files and return the index. With `changes`, only those paths are scanned."""
+        refuse_nul(changes=changes)
         return self._index(self._scan(only=None if self._snapshot is None else changes))
 
     def find(self, name: str, *, source: Source | str | None = None) -> IndexEntry | None:
@@ -56,6 +58,7 @@ class Registry:
 
         Raises InvalidArgument for an unknown source.
         """
+        refuse_nul(name=name, source=source)
         snapshot = self.snapshot
         skill = snapshot.find(name if source is None else f"{name}@{as_source(source).value}")
         return None if skill is None else to_index_entry(skill, snapshot.source(skill))
@@ -98,6 +101,7 @@ def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
         raise InvalidArgument("roots", "is a single path, not a list of roots", hint=f"pass [{os.fspath(roots)!r}]")
     distinct: dict[str, SkillRoot] = {}
     for root in sorted(map(_root, roots), key=lambda root: root.priority):
+        refuse_nul(roots=root.path)
         distinct.setdefault(root.path, root)
     if all(isinstance(root, SkillRoot) for root in roots):
         return tuple(distinct.values())
@@ -122,6 +126,7 @@ def _root(root: AnyRoot) -> SkillRoot:
 
 
 def _only(source: Source, path: str, priority: int) -> SkillRoot:
+    refuse_nul(roots=path)
     (root,) = distinct_roots([(source, path)])
     return replace(root, priority=priority)
 

@@ -104,7 +104,8 @@ def test_no_uri_leads_out_of_a_skill_or_to_what_is_withheld(
                     uri = f"skill://hub/a/{spelling}".encode("utf-8", "replace").decode()
                     refusal = await refused(hub, "resources/read", uri=uri)
                     assert refusal.number == -32602, uri
-                    assert refusal.data["uri"] == uri
+                    # What has a NUL is no URI at all.
+                    assert refusal.data.get("uri") == (None if "\0" in uri else uri)
                     assert SECRET not in refusal.text
                     assert str(tmp_path) not in refusal.text
 

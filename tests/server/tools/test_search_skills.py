@@ -171,7 +171,6 @@ def test_hits_carry_name_description_score_and_category_best_first(
         "C++",
         "\\",
         "'; DROP TABLE skills; --",
-        "\x00pdf",
     ],
 )
 def test_characters_of_query_languages_break_nothing(

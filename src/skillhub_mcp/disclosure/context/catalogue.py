@@ -14,6 +14,7 @@ from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, 
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.lru import LRUCache
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -131,6 +132,7 @@ class Catalogues:
 
         The same value as before while nothing has changed. Raises InvalidArgument for a `cwd` that is no directory.
         """
+        refuse_nul(cwd=cwd)
         if cwd is not None and not os.path.isdir(os.path.expanduser(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         project = self._find_project(os.path.expanduser(cwd or ""))

@@ -12,6 +12,7 @@ from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.disclosure.sanitization import escaped, quoted
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -41,6 +42,7 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
     Raises InvalidArgument where neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or
     without `with_paths` with their ids.
     """
+    refuse_nul(name=name, path=path)
     if path:
         return _select_by_path(listing, path, with_paths=with_paths)
     wanted = (name or "").strip()

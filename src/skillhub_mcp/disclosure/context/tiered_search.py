@@ -15,6 +15,7 @@ from skillhub_mcp.analysis.lexicon import stop_word_languages, stop_words
 from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, SkillScope, SkillSearchResult
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.names import fold_name
 
 _EXACT_PATH = 1.0
@@ -61,6 +62,7 @@ def tiered_search(
 
     Raises InvalidArgument for an empty query, a limit below 1, and an unknown scope.
     """
+    refuse_nul(query=query)
     text = " ".join(query.split())
     if not text:
         raise InvalidArgument("query", "is empty", hint="give a path, a name, or a few words of the task")

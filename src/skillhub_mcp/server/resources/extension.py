@@ -14,6 +14,7 @@ from fastmcp.server.extensions import MethodBinding, ServerExtension
 from mcp.server.context import ServerRequestContext
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher, Resource
 from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
 
@@ -66,14 +67,19 @@ class SkillsExtension(ServerExtension):
         return {"resultType": "complete", "skills": [_skill(skill) for skill in page.skills], **more, **self._caching}
 
     async def _get(self, _: _Context, params: UriParams) -> dict[str, Any]:
-        skill = await run_in_thread(lambda: self._publisher.skill(params.uri))
+        skill = await run_in_thread(lambda: self._publisher.skill(_checked(params.uri)))
         return {"resultType": "complete", "skill": _skill(skill), **self._caching}
 
     async def _children(self, _: _Context, params: DirectoryParams) -> dict[str, Any]:
         if params.cursor is not None:
             raise protocol_error(InvalidArgument("cursor", "comes from no earlier page: a directory is returned whole"))
-        children = await run_in_thread(lambda: self._publisher.children(params.uri))
+        children = await run_in_thread(lambda: self._publisher.children(_checked(params.uri)))
         return {"resultType": "complete", "resources": [_resource(child) for child in children], **self._caching}
+
+
+def _checked(uri: str) -> str:
+    refuse_nul(uri=uri)
+    return uri
 
 
 def _skill(published: PublishedSkill) -> dict[str, Any]:

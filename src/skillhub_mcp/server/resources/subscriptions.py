@@ -102,6 +102,8 @@ class ResourceSubscriptions:
     async def _subscribe(self, request: ServerContext, params: SubscribeRequestParams) -> EmptyResult:
         connection, uri = request.session._connection, str(params.uri)  # noqa: SLF001 - a session lasts but one request
         digests = await self._readable([uri])
+        if "\0" in uri:
+            raise protocol_error(InvalidArgument("uri", "contains a NUL character"))
         if uri not in digests:
             raise protocol_error(ResourceNotFound(uri, hint="call skills/list for the URIs of skills"))
         if connection not in self._subscribed:
