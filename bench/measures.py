@@ -331,6 +331,26 @@ def live_change(scratch: Path) -> list[Outcome]:
     ]
 
 
+def disk(scratch: Path) -> list[Outcome]:
+    from bench.disk import growth
+
+    corpus = _corpus()
+    if corpus is None:
+        return []
+    library = write_from_corpus(corpus, scratch / "skills", 1_000)
+    fresh, sizes = growth(_environment(library, scratch / "db" / "skills.lancedb"), 1_000)
+    above = sum(size > 2 * fresh for size in sizes) / len(sizes)
+    return [
+        Outcome(
+            "bytes of an index of 1,000 skills after 1,000 changes, one a second, against those of a new one",
+            f"{sizes[-1] / 1e6:.1f} MB / {fresh / 1e6:.1f} MB; the median {statistics.median(sizes) / 1e6:.1f} MB, the "
+            f"most {max(sizes) / 1e6:.1f} MB; above twice for the {above:.0%} of the time in which a merge is new",
+            sizes[-1] / fresh,
+            2.0,
+        )
+    ]
+
+
 def surface(scratch: Path) -> list[Outcome]:
     environment = _environment(write_library(scratch / "skills", 1), scratch / "db" / "skills.lancedb")
     with StdioServer(_OURS, environment) as server:
@@ -435,6 +455,7 @@ MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "live_change": live_change,
     "validation": validation,
     "servable": servable,
+    "disk": disk,
     "surface": surface,
     "serving": serving,
     "quality": quality,

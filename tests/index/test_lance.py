@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import json
+import os
+import random
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 from tests.search.builders import WordEmbedder, index_of, make_skill, names, row
 
-from skillhub_mcp.index import lance, lance_store
+from skillhub_mcp.index import lance, lance_store, versions
 from skillhub_mcp.index.features import decode_features
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
@@ -470,32 +472,115 @@ def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
         store.update([row(REVIEW)], removed=[], dimension=None, published=int(table.version))
 
 
-def test_old_versions_are_removed_in_time_but_never_the_published_one(
+def bytes_below(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def keep_versions_for(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "KEPT_SECONDS", seconds)
+
+
+def test_old_versions_are_removed_in_time_but_never_one_that_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lance_store, "_KEPT_VERSIONS", dt.timedelta(milliseconds=200))
+    keep_versions_for(0.2, monkeypatch)
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
-    versions: list[int] = []
-    for _ in range(lance_store._CLEAN_AFTER_VERSIONS):
+    counts: list[int] = []
+    for _ in range(50):
         published = version
         reader = store.open(published)
         version = store.update([row(PDF)], removed=[REVIEW.directory], dimension=None, published=published)
         assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
-        versions.append(len(opened(tmp_path / "db", version).list_versions()))
-    assert max(versions) <= lance_store._CLEAN_AFTER_VERSIONS + 5
-    assert any(later < earlier for earlier, later in itertools.pairwise(versions))
+        counts.append(len(opened(tmp_path / "db", version).list_versions()))
+    assert max(counts) < 50
+    assert any(later < earlier for earlier, later in itertools.pairwise(counts))
+
+
+def test_a_version_that_was_published_for_days_stays_for_those_who_read_it_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance_store, "_UNREAD_VERSIONS", 0)
+    store = LanceStore(str(tmp_path / "db"))
+    first = store.rebuild([row(PDF)], dimension=None)
+    days_ago = time.time() - 1_000_000
+    for manifest in (tmp_path / "db" / f"{FIRST_TABLE}.lance" / "_versions").glob("*.manifest"):
+        os.utime(manifest, (days_ago, days_ago))
+    reader = store.open(first)
+    second = store.update([row(REVIEW)], removed=[], dimension=None, published=first)
+    store.update([row(REVIEW, "More.")], removed=[], dimension=None, published=second)
+    assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
+    assert names(LanceStore(str(tmp_path / "db")).open(first), "invoice", among=LIBRARY) == [PDF.name]
+
+
+def random_bodies(count: int) -> list[str]:
+    """Bodies that no two of have much in common, so that files of them cannot be compressed to nothing."""
+    choose = random.Random(7)
+    return [" ".join(f"word{choose.randrange(100_000)}" for _ in range(1_000)) for _ in range(count)]
+
+
+def test_many_small_changes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_versions_for(0.0, monkeypatch)
+    store = LanceStore(str(tmp_path / "db"))
+    library = [make_skill(f"skill-{number:03}", f"Does {number}.") for number in range(300)]
+    bodies = random_bodies(len(library))
+    version = store.rebuild([row(*pair) for pair in zip(library, bodies, strict=True)], dimension=None)
+    fresh, sizes = bytes_below(tmp_path / "db"), []
+    for number in range(80):
+        at = number * 7 % 300
+        changed = row(library[at], f"other{number} {bodies[at]}")
+        version = store.update([changed], removed=[], dimension=None, published=version)
+        sizes.append(bytes_below(tmp_path / "db"))
+    # While a merge is being published both of its tables are there.
+    assert max(sizes) < 3 * fresh
+    assert sum(size < 2 * fresh for size in sizes) > 70
+    assert store.open(version).count() == 300
+    assert names(store.open(version), "other79", among=library) == [library[79 * 7 % 300].name]
+
+
+def test_what_a_merge_replaced_stays_while_it_is_read_and_is_tidied_up_without_another_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    library = [make_skill(f"skill-{number:03}", f"Does {number}.") for number in range(100)]
+    bodies = random_bodies(len(library))
+    first = store.rebuild([row(skill, f"penguin {bodies.pop()}") for skill in library], dimension=None)
+    fresh = bytes_below(tmp_path / "db")
+    bodies = random_bodies(60)
+    changed = [row(skill, f"walrus {bodies.pop()}") for skill in library[:60]]
+    second = store.update(changed, removed=[], dimension=None, published=first)
+    assert opened(tmp_path / "db", second).stats()["fragment_stats"]["num_fragments"] == 1
+    assert bytes_below(tmp_path / "db") > 1.8 * fresh
+    assert len(names(LanceStore(str(tmp_path / "db")).open(first), "penguin", among=library)) == 100
+    assert store.is_tidy
+    keep_versions_for(0.0, monkeypatch)
+    monkeypatch.setattr(store, "_tidy_at", 0.0)
+    assert not store.is_tidy
+    store.tidy(second)
+    assert store.is_tidy
+    assert bytes_below(tmp_path / "db") < 1.5 * fresh
+    assert len(names(LanceStore(str(tmp_path / "db")).open(second), "walrus", among=library)) == 60
+    assert int(opened(tmp_path / "db", second).version) == second
+
+
+def test_what_a_writer_left_that_was_killed_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    version = store.rebuild([row(PDF)], dimension=None)
+    left = tmp_path / "db" / f"{FIRST_TABLE}.lance" / "data" / "half-written.lance"
+    left.write_bytes(b"x" * 1_000)
+    store.rebuild([row(PDF)], dimension=None, published=version)
+    assert not left.exists()
 
 
 def test_rebuilding_again_and_again_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lance_store, "_KEPT_VERSIONS", dt.timedelta(milliseconds=1))
+    keep_versions_for(0.0, monkeypatch)
     store = LanceStore(str(tmp_path / "db"))
     library = [make_skill(f"skill-{number:03}", "A description. " * 20) for number in range(200)]
     sizes: list[int] = []
     version = None
     for _ in range(6):
         version = store.rebuild([row(skill, "body " * 200) for skill in library], dimension=None, published=version)
-        sizes.append(sum(path.stat().st_size for path in (tmp_path / "db").rglob("*") if path.is_file()))
+        sizes.append(bytes_below(tmp_path / "db"))
     # The one that is read, the one that is new.
     assert sizes[-1] < 3 * sizes[0]
 

@@ -16,5 +16,6 @@ rows          what is written for a skill, and read back to see what changed
 state         `index_state.json`: the published version, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F
 sync          one check of the files, and the view that results
+versions      which versions of the table nobody reads any more
 watcher       the operating system's notices of changes
 """

@@ -288,6 +288,20 @@ class Indexer:
         except (Timeout, OSError) as error:
             log.debug("The index state was not updated: %s", error)
 
+    def tidy(self) -> None:
+        """Remove from the disk what was replaced a while ago, if this process replaced it and nobody writes now."""
+        if self._store.is_tidy or self._in_memory:
+            return
+        from filelock import FileLock, Timeout
+
+        try:
+            with FileLock(self._lock_path, timeout=0):
+                state = self.state()
+                if state is not None:
+                    self._store.tidy(state.table_version)
+        except (Timeout, OSError, IndexDamaged) as error:
+            log.debug("Old files of the index were not removed: %s", error)
+
     def cancel(self) -> None:
         """Stop a sync that is waiting or writing in another thread; the published index stays unchanged."""
         self._cancelled.set()

@@ -3,6 +3,9 @@
 1. A version is complete before its number is published. The table is never dropped under a reader: a rebuild overwrites
    it, which creates one more version.
 2. Writers hold the lock of `index.indexer`: LanceDB has no unique keys, so two writers could write one row twice.
+3. Adding rows, merging them into the indexes and removing old versions are three things, each with a rule of its own:
+   every update adds; a merge, which writes the table anew, waits for enough rows; what it replaced is removed when its
+   readers are gone. `index.versions` says when that is.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import short_words
 from skillhub_mcp.index.filter import path_in
@@ -39,6 +43,7 @@ from skillhub_mcp.index.lance import (
 from skillhub_mcp.index.rows import IndexRow, StoredVector
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
+from skillhub_mcp.index.versions import TableVersions
 
 SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
@@ -47,10 +52,18 @@ _BATCH_ROWS = 1_000
 _NAMED_FILES = 3
 _ID_BYTES = 8
 _NOTED_SECONDS = 24 * 3600
-# Rows that are not in the full-text index yet are found by a scan: cheap for a few, so merging waits for more.
+# Rows that are not in the full-text index yet are found by a scan and have a file each. That is cheap for a few, and
+# for a share of a large library: merging waits for more.
 _MERGE_AFTER_ROWS = 200
-_CLEAN_AFTER_VERSIONS = 50
-_KEPT_VERSIONS = dt.timedelta(minutes=10)
+_MERGED_SHARE = 10
+_LARGE_LIBRARY_SHARE = 100
+_FEWEST_MERGED = 20
+# Manifests are small, and each is larger than the one before: they are removed a few at a time.
+_UNREAD_VERSIONS = 20
+# How many times the bytes in use may lie there before a table that was merged is cleaned.
+_WASTEFUL = 1.5
+# By LanceDB's own rule, which is by age alone, no version is ever old enough.
+_NEVER = dt.timedelta(days=36_500)
 
 
 class LanceStore:
@@ -62,6 +75,8 @@ class LanceStore:
         self._held_rows = held_rows
         self._connection: Any = None
         self._in_memory: dict[int, Statistics] = {}
+        # When what this process replaced may be removed, if nothing is written until then.
+        self._tidy_at: float | None = None
 
     @property
     def exists(self) -> bool:
@@ -116,7 +131,7 @@ class LanceStore:
         try:
             builder = StatisticsBuilder()
             table = self._overwrite(schema, _counting(rows, builder))
-            self._optimize(table, published, many_rows=True)
+            self._clean(table, published)
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
@@ -174,7 +189,7 @@ class LanceStore:
                 table.delete(path_in(keys))
             for features, words in LanceIndex(before, statistics).features({*written, *removed}).values():
                 builder.add(features, words, times=-1)
-            self._optimize(table, published)
+            self._maintain(table, published, statistics.skills)
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
@@ -207,13 +222,32 @@ class LanceStore:
             ]
             merge = table.merge_insert("path").when_matched_update_all()
             merge.execute(pa.Table.from_pylist(rows, schema=schema))
-            self._optimize(table, published)
+            self._maintain(table, published, statistics.skills)
             return self._store_statistics(table, statistics, published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
     def _changed_files(self) -> tuple[str, ...]:
         return () if self.db_path == IN_MEMORY else changed_files(self.db_path, self._checksums_path)
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether `tidy` has nothing to do yet."""
+        return self._tidy_at is None or time.monotonic() < self._tidy_at
+
+    def tidy(self, published: int) -> None:
+        """Remove what the last merge or rebuild replaced, for a caller with the writer's lock. Raises IndexDamaged.
+
+        An update does the same, but the next one may be days away. Writes no version.
+        """
+        self._tidy_at = None
+        try:
+            table = self._connect().open_table(self.table)
+            if int(table.version) == published and self._unmerged_rows(table) == 0:
+                self._clean(table, published)
+                self._tidy_at = None
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
 
     def _connect(self) -> Any:
         if self._connection is None:
@@ -297,20 +331,74 @@ class LanceStore:
         table.create_index("path", config=BTree())
         return table
 
-    def _optimize(self, table: Any, published: int | None, *, many_rows: bool = False) -> None:
-        """Merge new rows into the indexes and delete old versions, once there are enough of either.
-
-        The published version and newer ones stay: they are read until the next one is published.
-        """
+    def _unmerged_rows(self, table: Any) -> int:
         indexed = table.index_stats(f"{TERMS}_idx")
         if indexed is None:
             raise RuntimeError("the full-text index is missing")
-        versions = {version["version"]: version["timestamp"] for version in table.list_versions()}
-        many_rows = many_rows or indexed.num_unindexed_rows > _MERGE_AFTER_ROWS
-        if not many_rows and len(versions) <= _CLEAN_AFTER_VERSIONS:
+        return int(indexed.num_unindexed_rows)
+
+    def _maintain(self, table: Any, published: int, rows: int) -> None:
+        """Merge what was added, or remove what nobody reads, if there is enough of either. `rows` are all rows."""
+        many = max(_FEWEST_MERGED, min(rows // _MERGED_SHARE, max(_MERGE_AFTER_ROWS, rows // _LARGE_LIBRARY_SHARE)))
+        if self._unmerged_rows(table) > many:
+            self._merge(table, published)
+        elif self.db_path != IN_MEMORY:
+            self._remove_unread_versions(table, published)
+
+    def _merge(self, table: Any, published: int | None) -> None:
+        """Merge all rows into one file and into the indexes, and remove what lies there for nobody."""
+        table.optimize(cleanup_older_than=_NEVER)
+        if _count_files(table) > 1:
+            # LanceDB does not merge rows that are in the indexes with those that are not: now all are. As one file the
+            # table can be cleaned later without being written again.
+            table.optimize(cleanup_older_than=_NEVER)
+        self._clean(table, published)
+
+    def _remove_unread_versions(self, table: Any, published: int) -> None:
+        """Remove versions that nobody reads, and their files if there is much of that: it costs a small merge.
+
+        Where LanceDB would write the whole table anew for that, it is merged, so that this does not repeat itself.
+        """
+        versions = TableVersions(self._table_directory)
+        unread = versions.unread(published=published, newest=int(table.version))
+        if (
+            versions.seconds_since_merge() > table_versions.KEPT_SECONDS
+            and versions.disk_bytes() > _WASTEFUL * _bytes_in_use(table)
+        ):
+            if _count_files(table) - self._unmerged_rows(table) > 1:
+                self._merge(table, published)
+            else:
+                self._clean(table, published)
+        elif len(unread) > _UNREAD_VERSIONS:
+            _unlink(unread)
+
+    def _clean(self, table: Any, published: int | None) -> None:
+        """Remove versions that nobody reads, and all files of none but those.
+
+        On disk LanceDB removes no version by itself, but every file that no version has: nobody else is writing one.
+        """
+        if self.db_path == IN_MEMORY:
+            versions = {version["version"]: version["timestamp"] for version in table.list_versions()}
+            newest = max(versions.values())
+            kept = dt.timedelta(seconds=table_versions.KEPT_SECONDS)
+            table.optimize(cleanup_older_than=newest - versions.get(published, newest) + kept)
             return
-        newest = max(versions.values())
-        table.optimize(cleanup_older_than=newest - versions.get(published, newest) + _KEPT_VERSIONS)
+        _unlink(TableVersions(self._table_directory).unread(published=published, newest=int(table.version)))
+        table.optimize(cleanup_older_than=_NEVER, delete_unverified=True)
+        self._tidy_at = time.monotonic() + table_versions.KEPT_SECONDS
+
+
+def _count_files(table: Any) -> int:
+    return int(table.stats()["fragment_stats"]["num_fragments"])
+
+
+def _bytes_in_use(table: Any) -> int:
+    return int(table.stats()["total_bytes"])
+
+
+def _unlink(paths: Iterable[str]) -> None:
+    for path in paths:
+        os.unlink(path)
 
 
 def _schema(dimension: int | None, created_as: str) -> Any:

@@ -241,7 +241,9 @@ class LiveIndex:
                     return
                 due, self._sync_requested, self._sync_due = self._sync_due, False, False
                 self._syncing = wanted
-            if self._watcher.healthy and not (wanted or due) and not self._watcher.roots_changed():
+            # What another process published is opened even where nobody searches: it removes what was replaced.
+            changed = self._watcher.roots_changed() or self._index_sync.is_replaced()
+            if self._watcher.healthy and not (wanted or due or changed):
                 continue
             try:
                 self._sync(SyncDepth.CHANGES)

@@ -178,6 +178,10 @@ class IndexSync:
         self._load_state()
         return None if self._state is None else self._indexer.check(self._state)
 
+    def is_replaced(self) -> bool:
+        """Whether another index was published since the last sync. Reads no file."""
+        return self._indexer.state_stamp() != self._state_stamp
+
     def mark_damaged(self, index: LanceIndex) -> None:
         """Record that `index` cannot be read: the next sync replaces it, if it is still the published one."""
         self._damaged = TableVersion(index.table_id, index.version)
@@ -202,6 +206,7 @@ class IndexSync:
 
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
         self._seen = seen.memory if seen.opened else self._seen
+        self._indexer.tidy()
         if before is not None and before.index is not None and before.problem is None and not reopened:
             # The same skills stay the same snapshot object, which keeps what was computed from it.
             served = self._admitted(seen)
