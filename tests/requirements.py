@@ -61,7 +61,7 @@ REQUIREMENTS: dict[str, str] = {
     "S0-33": "scope limits the results to that scope; an unknown scope is refused.",
     "S0-34": "8 results by default; a given limit up to 50, above that 50; 0 or less is refused.",
     "S0-35": "Each result has name, description, path, scope, reason and score; the answer has count and truncated.",
-    "S0-36": "No match is an empty list; an empty query is an input error and never lists everything.",
+    "S0-36": "skill_search: no match is an empty list; an empty query is an input error and never lists everything.",
     # The first catalogue
     "S0-37": "The catalogue is <skills_context> with <skills_usage> rules and a <skills_catalog> of <skill> entries.",
     "S0-38": "An entry has name, description, path and scope, and no body.",
@@ -185,7 +185,7 @@ REQUIREMENTS: dict[str, str] = {
     # search_skills
     "S2-8": "A query in everyday words finds the fitting skill.",
     "S2-9": "Spaces around a query, and repeated spaces within it, make no difference.",
-    "S2-10": "An empty query lists the skills by name and says so, without a traceback.",
+    "S2-10": "search_skills: an empty query lists the skills by name and says so, without a traceback.",
     "S2-11": "With an embedding provider, vectors are searched; if it fails, full text answers without an error.",
     "S2-12": "With provider none, only full text is searched; SEARCH_FIELDS can limit it to name, description, tags "
     "and category.",
