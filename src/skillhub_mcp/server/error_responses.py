@@ -33,6 +33,13 @@ ERROR_META_KEY = "io.skillhub/error"
 JSONRPC_CODE = -31_000
 
 
+def known_cause(error: BaseException | None) -> SkillHubError | None:
+    """Return the error of this package that an error of FastMCP reports, or None."""
+    while error is not None and not isinstance(error, SkillHubError):
+        error = error.__cause__
+    return error
+
+
 def error_text(error: SkillHubError) -> str:
     """Return `CODE: sentence. hint` for a model to read."""
     sentence = f"{error.code}: {error.message}."

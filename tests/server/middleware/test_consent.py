@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,28 @@ def test_of_a_skill_that_was_agreed_to_every_file_is_read_without_another_questi
             await hub.call("load_skill", skill_name="beta")
             assert len(person.questions) == asked + 1
             assert person.questions[-1] != question
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("style", ["result", "jsonrpc"])
+def test_an_agreement_lasts_also_when_the_call_then_fails(style: str, environment: dict[str, str]) -> None:
+    rules(environment)
+    person = Person("once")
+
+    async def journey() -> None:
+        asking = {**environment, "SKILLHUB_ERROR_STYLE": style}
+        async with reached(("http", "auto"), asking, elicitation_callback=person) as hub:
+            if style == "result":
+                text = (await hub.call("read_skill_file", skill_name="alpha", file_path="none")).text
+            else:
+                with pytest.raises(MCPError) as caught:
+                    await hub.call("read_skill_file", skill_name="alpha", file_path="none")
+                text = str(caught.value)
+            assert "'none' does not exist" in text
+            (hub.handle,) = re.findall(r"session: (\S+) \(pass it as `session`", text)
+            assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
+            assert len(person.questions) == 1
 
     asyncio.run(journey())
 

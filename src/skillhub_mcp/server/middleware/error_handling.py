@@ -17,7 +17,14 @@ from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 
 from skillhub_mcp.errors import InvalidArgument, SkillHubError, ToolNotFound
-from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_result, error_text, protocol_error
+from skillhub_mcp.server.error_responses import (
+    JSONRPC_CODE,
+    error_data,
+    error_result,
+    error_text,
+    known_cause,
+    protocol_error,
+)
 from skillhub_mcp.server.middleware.argument_errors import invalid_arguments
 from skillhub_mcp.skills.suggestions import near_names
 
@@ -50,7 +57,7 @@ class ErrorHandlingMiddleware(Middleware):
             unknown = await self._tool_not_found(context)
             raise MCPError(INVALID_PARAMS, error_text(unknown), error_data(unknown)) from error
         except (FastMCPError, ValidationError, SkillHubError) as error:
-            expected = await _invalid_arguments(context, error) or _expected(error)
+            expected = await _invalid_arguments(context, error) or known_cause(error)
             if expected is None:
                 log.exception("Tool %s failed unexpectedly", context.message.name)
                 raise
@@ -66,7 +73,7 @@ class ErrorHandlingMiddleware(Middleware):
         try:
             return await call_next(context)
         except (FastMCPError, SkillHubError) as error:
-            expected = _expected(error)
+            expected = known_cause(error)
             if expected is None:
                 raise
             # The result of a prompt cannot report a failure.
@@ -82,7 +89,7 @@ class ErrorHandlingMiddleware(Middleware):
         except (DisabledError, NotFoundError):
             raise
         except (FastMCPError, SkillHubError) as error:
-            expected = _expected(error)
+            expected = known_cause(error)
             if expected is None:
                 log.exception("A resource could not be read, unexpectedly")
                 raise
@@ -93,12 +100,6 @@ class ErrorHandlingMiddleware(Middleware):
         tools = [] if client is None else [tool.name for tool in await client.fastmcp.list_tools(run_middleware=False)]
         known = name in self._known_tools
         return ToolNotFound(name, tools=tools, near=[] if known else near_names(name, tools, limit=2), known=known)
-
-
-def _expected(error: BaseException | None) -> SkillHubError | None:
-    while error is not None and not isinstance(error, SkillHubError):
-        error = error.__cause__
-    return error
 
 
 async def _invalid_arguments(

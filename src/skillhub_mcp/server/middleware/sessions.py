@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import mcp_types
+from fastmcp.exceptions import FastMCPError
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
@@ -28,6 +29,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 from skillhub_mcp.server.callers import caller_key
+from skillhub_mcp.server.error_responses import known_cause
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.session import AgentsSession
@@ -117,18 +119,24 @@ class Sessions(Middleware):
 
     def with_handle(self, result: ToolResult) -> ToolResult:
         """Store the current session, and return `result` with its handle if the client does not have it yet."""
-        session = self.current()
-        with self._lock:
-            if session is self._only or session.handle is not None:
-                return result
-            session.handle = _make_handle()
-            self._sessions.put(_handle_key(session.handle), session)
-        note = f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent or asked twice)"
+        note = self._give_handle()
+        if note is None:
+            return result
         return ToolResult(
             content=[*result.content, mcp_types.TextContent(type="text", text=note)],
             structured_content=result.structured_content,
-            meta={**(result.meta or {}), SESSION_META_KEY: session.handle},
+            meta={**(result.meta or {}), SESSION_META_KEY: self.current().handle},
         )
+
+    def _give_handle(self) -> str | None:
+        """Give the current session a handle; return the note that tells it, or None if the client needs none."""
+        session = self.current()
+        with self._lock:
+            if session is self._only or session.handle is not None:
+                return None
+            session.handle = _make_handle()
+            self._sessions.put(_handle_key(session.handle), session)
+        return f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent or asked twice)"
 
     async def on_list_tools(
         self,
@@ -152,17 +160,21 @@ class Sessions(Middleware):
             return await self._within(context, None, call_next)
 
         async def keeping(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> Any:
+            # What the client's user agreed to lasts only if the client can name the session, also after a failed call.
             before = self.current().granted
-            result = await call_next(context)
-            if isinstance(result, InputRequiredToolResult) or not isinstance(result, ToolResult):
-                return result
-            if not self.current().granted:
-                return result
-            # What the client's user agreed to lasts only if the client can name the session.
-            answer = self.with_handle(result)
-            if self._agreements is not None and self.current().granted != before:
-                await asyncio.to_thread(self._share, self._agreements, self.current())
-            return answer
+            try:
+                result = await call_next(context)
+            except FastMCPError as error:
+                reported = known_cause(error)
+                note = self._give_handle() if self.current().granted and reported is not None else None
+                if reported is not None and note is not None:
+                    reported.hint = _joined(reported.hint, note)
+                await self._share(before)
+                raise
+            if isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult):
+                result = self.with_handle(result) if self.current().granted else result
+                await self._share(before)
+            return result
 
         if "session" not in given or client is None or self._only:
             return await self._within(context, None, keeping)
@@ -221,9 +233,13 @@ class Sessions(Middleware):
             session.grant(grant)
         return session
 
-    def _share(self, agreements: SharedAgreements, session: Session) -> None:
+    async def _share(self, before: frozenset[Grant]) -> None:
+        """Tell other processes what the current session's user agreed to, if it is more than `before`."""
+        session = self.current()
+        if self._agreements is None or not session.handle or session.granted == before:
+            return
         try:
-            agreements.record(_handle_key(session.handle or ""), session.granted)
+            await asyncio.to_thread(self._agreements.record, _handle_key(session.handle), session.granted)
         except OSError as error:
             log.warning("What a user agreed to is known to one worker alone, since it cannot be saved: %s", error)
 
@@ -235,6 +251,12 @@ class Sessions(Middleware):
 
 def _make_handle() -> str:
     return secrets.token_urlsafe(12)
+
+
+def _joined(hint: str | None, note: str) -> str:
+    if not hint:
+        return note
+    return f"{hint} {note}" if hint.endswith("?") else f"{hint}; {note}"
 
 
 def _handle_key(handle: str) -> tuple[str, ...]:
