@@ -171,3 +171,23 @@ def test_no_text_is_too_odd_and_the_same_text_resolves_the_same(text: str) -> No
 @pytest.mark.parametrize("text", ["[$x](" * 20_000, "$a" * 50_000, "/" * 100_000, "a/SKILL.md" * 10_000, "(" * 100_000])
 def test_a_long_and_hostile_text_is_read_in_one_go(text: str) -> None:
     assert resolve_mentions(text, [ALPHA], cwd="/work").skills == ()
+
+
+def test_a_name_beside_the_path_of_one_that_has_it_means_that_one() -> None:
+    """Several skills share the name, and the text says which of them is meant."""
+    resolution = resolve_mentions("Use $beta, [$beta](/b/beta).", SKILLS, cwd="/work")
+    assert ([one.directory for one in resolution.skills], resolution.unresolved) == (["/b/beta"], ())
+
+
+def test_a_skill_that_is_off_is_not_offered_for_a_misspelt_name() -> None:
+    one, other = skill("invoices"), skill("invoice", enabled=False)
+    (unresolved,) = resolve_mentions("$invoicez", [one, other], cwd="/work").unresolved
+    assert unresolved == Unresolved("$invoicez", "unknown", ("invoices",))
+
+
+def test_what_was_offered_for_a_name_stays_offered_when_it_comes_again() -> None:
+    """Names are looked for a few times only: after that, no more is offered."""
+    many = " ".join(f"$nothing-like-{number}" for number in range(10))
+    resolution = resolve_mentions(f"$alpha-skil {many} $alpha-skil", SKILLS, cwd="/work")
+    assert resolution.unresolved[0] == Unresolved("$alpha-skil", "unknown", ("alpha-skill",))
+    assert len(resolution.unresolved) == 11

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.names import fold_name, is_specified_name, safe_alias
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,21 @@ def test_names_that_differ_in_form_only_are_the_same(one: str, other: str) -> No
 @pytest.mark.parametrize(("one", "other"), [("pdf", "pdf-tools"), ("resume", "r\u00e9sum\u00e9"), ("a b", "ab")])
 def test_other_names_stay_apart(one: str, other: str) -> None:
     assert fold_name(one) != fold_name(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [
+        ("pdf", "pdf"),
+        ("Chat with PDF", "chat-with-pdf"),
+        ("--a__b--", "a-b"),
+        ("!!!", ""),
+        ("x" * 65, "x" * 64),
+        # Cut where a hyphen would be the last.
+        ("x" * 63 + " y", "x" * 63),
+        ("x" * 62 + " y z", "x" * 62 + "-y"),
+    ],
+)
+def test_a_safe_alias_is_always_a_name_that_the_specification_allows(name: str, alias: str) -> None:
+    assert safe_alias(name) == alias
+    assert is_specified_name(alias) == bool(alias)

@@ -178,6 +178,15 @@ def test_the_old_keys_runtime_and_requires_setup_have_no_effect() -> None:
     assert violations(at_the_top) == [("key-unknown", 4), ("key-unknown", 5)]
 
 
+@pytest.mark.parametrize("key", ["disable-model-invocation", "user-invocable"])
+def test_a_switch_that_is_neither_on_nor_off_is_noted_and_stays_as_it_is_without(key: str) -> None:
+    for written in ("maybe", "[true]", "{a: true}"):
+        skill = served(f"name: a\ndescription: b\n{key}: {written}")
+        assert (skill.disable_model_invocation, skill.user_invocable) == (False, True)
+        assert ("key-type", 4) in violations(skill)
+    assert ("key-type", 4) not in violations(served(f"name: a\ndescription: b\n{key}: Yes"))
+
+
 @pytest.mark.parametrize("key", ["license", "compatibility"])
 def test_a_value_of_the_wrong_type_is_left_out_and_noted(key: str) -> None:
     skill = served(f"name: a\ndescription: b\n{key}: {{x: y}}")
