@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
-from tests.fakes.embedding_api import EmbeddingApi
+from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
+from tests.hubs import hub_of
+
+from skillhub_mcp import bootstrap
+from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
+from skillhub_mcp.index import live_index
 
 PROVIDERS = ("openai", "gemini")
 BODY = "Whoever reads this body knows the word rhubarb.\n"
@@ -77,3 +84,104 @@ def test_an_index_without_embeddings_is_told_and_still_answers(skillhub: Skillhu
     assert hits(skillhub("search", "paints walls", "--json", **environment)) == [("painter", "text")]
     api.fail()
     assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "text and vector")
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waits for a provider are what they are, but shorter."""
+    options = partial(EmbedderOptions, waiting=TimeLimits(0.6, 0.3), unhurried=TimeLimits(0.7, 0.4))
+    monkeypatch.setattr(bootstrap, "EmbedderOptions", options)
+
+
+@pytest.mark.acceptance("S2-11")
+@pytest.mark.usefixtures("short_waits")
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_every_trouble_is_one_warning_beside_the_answer_and_a_line_in_the_report(
+    skillhub: Skillhub, api: EmbeddingApi, trouble: str, provider: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    environment = choose(provider, api)
+
+    def warnings() -> int:
+        count = len([record for record in caplog.records if record.levelname == "WARNING"])
+        caplog.clear()
+        return count
+
+    TROUBLES[trouble](api)
+    first = skillhub("search", "paints walls", "--json", **environment)
+    assert (first.code, hits(first)) == (0, [("painter", "text")])
+    assert "found by text alone for a while" in caplog.text
+    assert warnings() == 1
+    for command in (["index", "--json"], ["--reindex", "--json"]):
+        report = skillhub(*command, **environment)
+        assert report.code == 0
+        assert report.json["index"]["embedding_failure"].startswith("The embedding provider")
+        assert warnings() == 1
+    api.recover()
+    done = skillhub("index", "--json", **environment).json["index"]
+    assert (done["embedding_failure"], done["written"], done["rebuilt"], warnings()) == (None, 2, False, 0)
+    TROUBLES[trouble](api)
+    failed = skillhub("search", "paints walls", "--json", **environment)
+    assert (failed.code, hits(failed)) == (0, [("painter", "text")])
+    assert warnings() == 1
+
+
+def test_an_outage_costs_a_search_two_seconds_and_a_reindex_ten(process: Skillhub, api: EmbeddingApi) -> None:
+    environment = choose("openai", api)
+    api.refuse()
+    # A busy machine takes some seconds to start a process.
+    for command, seconds in ((["search", "paints walls"], 2), (["--reindex"], 10)):
+        started = time.monotonic()
+        done = process(*command, **environment)
+        assert time.monotonic() - started < seconds + 15
+        assert (done.code, done.err.count("\n")) == (0, 1)
+        assert "EMBEDDING_BASE_URL" in done.err
+
+
+@pytest.mark.usefixtures("short_waits")
+def test_a_rebuild_while_the_provider_is_down_keeps_the_vectors_that_searches_use(
+    skillhub: Skillhub, api: EmbeddingApi
+) -> None:
+    environment = choose("openai", api)
+    skillhub("index", **environment)
+    api.fail_always(500)
+    assert skillhub("--reindex", "--json", **environment).json["index"]["embedding_failure"]
+    api.recover()
+    asked = len(api.texts)
+    assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "text and vector")
+    # Both texts again, since the rebuild asked for new vectors, and the query.
+    assert len(api.texts) == asked + 3
+
+
+@pytest.mark.usefixtures("short_waits")
+def test_a_search_waits_only_so_long_for_a_slow_provider_and_the_next_one_goes_on(
+    skillhub: Skillhub, api: EmbeddingApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    environment = choose("openai", api)
+    with monkeypatch.context() as patch:
+        patch.setattr(live_index, "_EMBEDDING_SECONDS", 0.0)
+        found = skillhub("search", "paints walls", "--json", **environment)
+    assert (hits(found), api.texts) == ([("painter", "text")], [])
+    assert [record.message for record in caplog.records] == [
+        "2 skills have no vector yet and are found by text; skillhub index waits until all have one"
+    ]
+    assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "text and vector")
+
+
+@pytest.mark.usefixtures("short_waits")
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("trouble", ["refused", "429", "hanging", "too few"])
+def test_a_python_program_gets_text_hits_too(
+    hub_environment: dict[str, str], api: EmbeddingApi, provider: str, trouble: str
+) -> None:
+    TROUBLES[trouble](api)
+    with hub_of({**hub_environment, **choose(provider, api)}) as hub:
+        assert [hit.skill.name for hit in hub.search("paints walls").hits] == ["painter"]
+        report = hub.refresh().report
+        api.recover()
+    assert report is None or report.embedding_failure
+    with hub_of({**hub_environment, **choose(provider, api)}) as hub:
+        report = hub.refresh().report
+        assert report is not None
+        assert (report.embedding_failure, report.written) == (None, 2)
+        assert len(hub.search("paints walls").hits) == 2

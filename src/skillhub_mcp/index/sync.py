@@ -139,13 +139,19 @@ class IndexSync:
         if view.problem is not None or not self.missing_vectors:
             return view
         done = self._embed_missing(seconds)
-        if done.published is None:
-            return replace(view, report=done.reported(view.report))
-        if done.published.stamp is None:
-            self._load_state()
-        else:
-            self._set_state(done.published.state, done.published.stamp)
-        return replace(view, index=done.published.index, report=done.reported(view.report))
+        view = replace(view, report=done.reported(view.report))
+        if done.published is not None:
+            if done.published.stamp is None:
+                self._load_state()
+            else:
+                self._set_state(done.published.state, done.published.stamp)
+            view = replace(view, index=done.published.index)
+        if done.failure is None and self.missing_vectors:
+            log.warning(
+                "%s skills have no vector yet and are found by text; skillhub index waits until all have one",
+                f"{self.missing_vectors:,}",
+            )
+        return view
 
     def embed_behind(self) -> bool:
         """Embed what lacks a vector, in a thread of its own, and return whether the next sync finds another index."""
