@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.search.builders import WordEmbedder, make_skill, row
 
+from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.lance_store import LanceStore
@@ -100,6 +101,58 @@ def test_a_provider_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> Non
     assert {hit.reason for hit in found(searcher, index, "bake bread").hits} == {Reason.TEXT}
     now[0] = 31.0
     assert Reason.BOTH in {hit.reason for hit in found(searcher, index, "bake bread").hits}
+
+
+def stored_without(tmp_path: Path, embedder: WordEmbedder, name: str) -> LanceIndex:
+    """The library's index, in which the skill of that name has no vector yet."""
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [
+        row(skill, vector=None if skill.name == name else embedder.embed_documents([skill.searchable_text])[0])
+        for skill in LIBRARY
+    ]
+    return store.open(store.rebuild(rows, dimension=embedder.dimension))
+
+
+@pytest.mark.parametrize("mode", [SearchMode.AUTO, SearchMode.HYBRID, SearchMode.VECTOR])
+def test_a_skill_that_has_no_vector_yet_is_found_by_text_and_comes_where_its_words_put_it(
+    tmp_path: Path, mode: SearchMode
+) -> None:
+    embedder = WordEmbedder(dimension=64)
+    index = stored_without(tmp_path, embedder, "bread")
+    searcher = Searcher(mode=mode, embedder=embedder)
+    answer = found(searcher, index, "bake bread at home")
+    assert (names(answer)[0], answer.hits[0].reason) == ("bread", Reason.TEXT)
+    # The others have theirs, and are found by them.
+    assert {hit.reason for hit in answer.hits[1:]} <= {Reason.VECTOR, Reason.BOTH}
+    first = found(searcher, index, "read tables out of a PDF").hits[0]
+    assert (first.directory, first.reason) == ("/library/table-reader", Reason.BOTH)
+
+
+def test_by_vectors_alone_is_searched_as_soon_as_all_skills_have_one(tmp_path: Path) -> None:
+    embedder = WordEmbedder(dimension=64)
+    searcher = Searcher(mode=SearchMode.VECTOR, embedder=embedder)
+    assert found(searcher, stored_without(tmp_path, embedder, "bread"), "bake bread").mode == "hybrid"
+    assert found(searcher, stored(tmp_path, embedder=embedder), "bake bread").mode == "vector"
+    assert found(searcher, stored(tmp_path), "bake bread").mode == "fts"
+
+
+def test_a_query_vector_of_another_length_counts_as_a_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    embedder = WordEmbedder(dimension=64)
+    index = stored(tmp_path, embedder=embedder)
+    searcher = Searcher(embedder=embedder)
+    embedder.dimension = 32
+    assert found(searcher, index, "bake bread").mode == "fts"
+    assert found(searcher, index, "bake a cake").mode == "fts"
+    assert len(embedder.queries) == 1
+    assert "has 32 numbers, those of the index 64" in caplog.text
+
+
+def test_what_fails_elsewhere_is_not_asked_at_a_search(tmp_path: Path) -> None:
+    embedder, breaker = WordEmbedder(), CircuitBreaker(30.0)
+    searcher = Searcher(embedder=embedder, embedder_breaker=breaker)
+    breaker.record_failure()
+    assert found(searcher, stored(tmp_path, embedder=embedder), "bake bread").mode == "fts"
+    assert embedder.queries == []
 
 
 class Judge:
