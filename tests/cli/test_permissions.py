@@ -125,7 +125,19 @@ def test_a_rule_takes_the_place_of_its_opposite_and_show_says_one_thing(skillhub
 
 def test_what_is_allowed_here_and_denied_elsewhere_is_said_to_stay_denied(skillhub: Skillhub, repo: Path) -> None:
     done = skillhub("permissions", "allow", "gamma", "--others", "allow", "--cwd", repo)
-    assert done.err == f"{repo}/.skillhub/{OWN} has deny skill_load gamma, which still counts\n"
+    assert done.err.startswith(f"{repo}/.skillhub/{OWN} has deny skill_load gamma, which still counts\n")
+
+
+def test_a_file_that_puts_the_others_behind_consent_all_the_same_is_named(
+    skillhub: Skillhub, own: Path, repo: Path, tmp_path: Path
+) -> None:
+    named = tmp_path / "rules.json"
+    named.write_text('{"permissions": {}}', encoding="utf-8")
+    skillhub("permissions", "deny", "beta", "--others", "confirm")
+    done = skillhub("permissions", "deny", "alpha", "--others", "allow", "--cwd", repo, SKILLHUB_PERMISSIONS=str(named))
+    assert json.loads(named.read_text(encoding="utf-8")) == {"permissions": {"others": "allow", "deny": [ALPHA]}}
+    said = "puts what no rule decides behind your consent all the same"
+    assert done.err.splitlines()[-2:] == [f"{own} {said}", f"{repo}/.skillhub/{OWN} {said}"]
 
 
 def test_forgetting_says_what_was_removed_in_every_spelling(skillhub: Skillhub, own: Path) -> None:

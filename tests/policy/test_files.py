@@ -84,6 +84,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, odd: str)
 def test_a_rule_is_added_once_and_leaves_everything_else_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rules.json"
     add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    assert stat.S_IMODE((tmp_path / "deep").stat().st_mode) == 0o700
     # A first answer that is remembered puts nothing else behind consent.
     assert json.loads(path.read_text(encoding="utf-8")) == {
         "permissions": {"others": "allow", "allow": [{"tool": "skill_load", "skill_name": "pdf"}]}
@@ -117,6 +118,14 @@ def test_a_rule_takes_the_place_of_those_about_the_same_and_of_no_others(tmp_pat
     assert kept is not None
     assert (kept.others, kept.allow) == (Decision.ALLOW, (RULE,))
     assert forget_rules(str(path), every, what=WHAT, tools=TOOL_ACTIONS) == (ListedRule("deny", every),)
+    # A new file beside another of the person's changes nothing for what neither names.
+    new = tmp_path / "new.json"
+    put_rule(str(new), "deny", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    assert rules_file(str(new), what=WHAT, tools=TOOL_ACTIONS).read() == Rules((RULE,), others=Decision.ALLOW)
+    # A file that does not say so goes on to mean that the others need consent.
+    new.write_text('{"permissions": {}}', encoding="utf-8")
+    put_rule(str(new), "deny", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    assert rules_file(str(new), what=WHAT, tools=TOOL_ACTIONS).read() == Rules((RULE,))
 
 
 def test_a_file_that_is_not_understood_is_not_written_over(tmp_path: Path) -> None:

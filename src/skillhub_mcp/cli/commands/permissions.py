@@ -156,7 +156,7 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
         ],
         {"rule": rule.as_json(), "replaced": [_listed_json(one) for one in replaced]},
         effects=effects_of(before, now.combined(), skills, tools=TOOL_ACTIONS),
-        notes=_still_elsewhere(rule, now) if verdict == "allow" else [],
+        notes=[*(_still_elsewhere(rule, now) if verdict == "allow" else []), *_still_limited(args.others, now)],
     )
 
 
@@ -184,7 +184,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         [f"removed {one.verdict} {_about(one.rule)} from {file.path}" for one in removed],
         {"rule": rule.as_json(), "removed": [_listed_json(one) for one in removed]},
         effects=effects_of(before, now.combined(), _skills(settings, options), tools=TOOL_ACTIONS),
-        notes=[*_still_elsewhere(rule, now), *_left(now)],
+        notes=[*_still_elsewhere(rule, now), *_still_limited(args.others, now), *_left(now)],
     )
 
 
@@ -240,6 +240,14 @@ def _still_elsewhere(rule: PermissionRule, files: RuleFiles) -> list[str]:
         and one.rule.tool in TOOL_ACTIONS.denying(_action(rule))
         and one.rule.skill_name in (None, rule.skill_name)
     ]
+
+
+def _still_limited(others: str | None, files: RuleFiles) -> list[str]:
+    """Return a note for each file that puts the others behind consent, where they were to stay as they are."""
+    if others != Decision.ALLOW.value:
+        return []
+    limiting = [file.path for file in _read(files) if file.rules and file.rules.others is Decision.CONFIRM]
+    return [f"{path} puts what no rule decides behind your consent all the same" for path in limiting]
 
 
 def _left(files: RuleFiles) -> list[str]:
