@@ -213,7 +213,7 @@ REQUIREMENTS: dict[str, str] = {
     "S2-31": "A directory whose name only begins like the skills directory's cannot be reached.",
     "S2-32": "A file over MAX_FILE_BYTES is cut between characters and marked as truncated.",
     "S2-33": "A missing file, and a directory, is FILE_NOT_FOUND.",
-    "S2-34": "A file that is not UTF-8 is returned as base64 with its media type.",
+    "S2-34": "A file that is not UTF-8 is text if its encoding is clear, else base64 with its media type.",
     "S2-35": "The server's filter applies to reading files.",
     # run_skill_command
     "S2-36": "The tool is off by default, and one documented switch enables it.",

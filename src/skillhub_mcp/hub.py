@@ -229,13 +229,21 @@ class SkillHub:
         return self._reader.load(skill_name, part=part, granted=granted)
 
     def read_file(
-        self, skill_name: str, file_path: str, *, offset: int = 0, granted: Collection[Grant] = NOTHING_GRANTED
+        self,
+        skill_name: str,
+        file_path: str,
+        *,
+        offset: int = 0,
+        granted: Collection[Grant] = NOTHING_GRANTED,
+        as_stored: bool = False,
     ) -> FileContent:
-        """Return a file of the skill, from byte `offset` on.
+        """Return a file of the skill, from byte `offset` on; `as_stored`, only UTF-8 as text.
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        return self.read_skill_file(skill_name, file_path, offset=offset, granted=granted).content
+        return self._reader.read_file(
+            skill_name, file_path, offset=offset, granted=granted, as_stored=as_stored
+        ).content
 
     def read_skill_file(
         self, skill_name: str, file_path: str, *, offset: int = 0, granted: Collection[Grant] = NOTHING_GRANTED

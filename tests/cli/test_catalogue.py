@@ -88,3 +88,16 @@ def test_inspect_says_what_each_layer_costs(skillhub: Skillhub, write_skill: Ski
     assert "1 skills; estimated cost of a catalogue:" in out
     assert "its instructions" in out
     assert skillhub("inspect", "pfd").code == 1
+
+
+def test_one_skill_too_many_costs_no_description(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    for number in range(170):
+        write_skill(f"skill-{number:03}", f"Does thing {number:03}. " + "Use when one is due. " * 9)
+    arguments = ["catalogue", "--format", "descriptions", "--json", "--max-bytes"]
+    done = skillhub(*arguments, "12700").json
+    assert (done["shortened"], 1 <= done["left_out"] < 10) == (done["skills"], True)
+    assert done["skills"] + done["left_out"] == 170
+    lines = [line for line in done["text"].splitlines() if line.startswith("- skill-")]
+    assert all(len(line.partition(": ")[2]) >= 59 for line in lines)
+    assert f"({done['left_out']} more skills are not listed and {done['skills']} descriptions are" in done["text"]
+    assert skillhub(*arguments, "14000").json["left_out"] == 0

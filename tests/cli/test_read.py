@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
+from tests.texts import TEXTS
 
 BYTES = bytes(range(256)) * 1_000
 
@@ -64,3 +65,16 @@ def test_a_file_that_is_not_there_or_not_the_skills_is_refused(
     for path in ("../../secret.txt", tmp_path / "secret.txt", "link"):
         done = skillhub("read", "one", path, "--json")
         assert (done.code, done.out, done.error["code"]) == (1, "", "PATH_NOT_ALLOWED"), path
+
+
+def test_a_text_in_another_encoding_is_read_as_text_where_it_is_shown_and_stays_as_it_is_in_a_file(
+    hub_environment: dict[str, str], skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    content = TEXTS["ja"][0].encode("cp932") + b"\x87\x90\n"
+    write_skill("one", files={"a.txt": content})
+    shown = skillhub("read", "one", "a.txt", "--json").json
+    assert (shown["encoding"], shown["content"]) == ("shift_jis", content.decode("cp932"))
+    done = subprocess.run(
+        [*SKILLHUB, "read", "one", "a.txt"], env=hub_environment, capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout == content

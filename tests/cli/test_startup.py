@@ -20,6 +20,7 @@ HEAVY = (
     "uvicorn",
     "opentelemetry",
     "prometheus_client",
+    "chardet",
 )
 
 PROBE = f"""

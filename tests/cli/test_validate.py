@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
+from tests.texts import TEXTS
 
 from skillhub_mcp.cli.main import run
 
@@ -325,3 +326,28 @@ def test_the_project_has_a_hook_and_the_examples_keep_to_every_rule(capsys: pyte
     assert hook["entry"].split()[:2] == ["skillhub", "validate"]
     assert run([*hook["entry"].split()[1:], str(project / "examples" / "skills"), "--fail-on", "note"]) == 0
     assert "14 skills: 14 valid" in capsys.readouterr().out
+
+
+def test_a_skill_in_another_encoding_is_mended_and_an_unclear_one_is_told_how(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    text = f"---\nname: one\ndescription: '{TEXTS['ja'][0]}'\n---\n# How\n\n{TEXTS['ja'][1]}\n"
+    clear = write_skill("one") / "SKILL.md"
+    clear.write_bytes(text.encode("euc_jp"))
+    done = skillhub("validate", str(clear.parent))
+    assert "file-encoding " in done.out
+    assert "the file is encoded as EUC-JP" in done.out
+    assert "skillhub validate --fix" in done.out
+    assert skillhub("validate", str(clear.parent), "--fix", "--yes").code == 0
+    assert clear.read_text(encoding="utf-8") == text
+
+    unclear = write_skill("two") / "SKILL.md"
+    content = "---\nname: two\ndescription: 会議録作成\n---\n".encode("euc_jp")
+    unclear.write_bytes(content)
+    done = skillhub("validate", str(unclear.parent), "--fix", "--yes")
+    assert done.code == 1
+    assert "file-encoding-unclear " in done.out
+    assert "the file is not UTF-8, and may be" in done.out
+    assert "EUC-JP" in done.out
+    assert "iconv -f ENCODING -t UTF-8" in done.out
+    assert unclear.read_bytes() == content

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.texts import ENCODINGS, TEXTS
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
 from skillhub_mcp.errors import SkillHubError
@@ -69,13 +70,14 @@ def test_serving_dotfiles_gives_nothing_that_the_listing_does_not_hold(skill: Pa
     assert answer.content in OWN or skill.joinpath(*asked) in secrets
 
 
-def parts_of(content: bytes, max_bytes: int) -> list[FileContent]:
+def parts_of(content: bytes, max_bytes: int, *, as_stored: bool = False) -> list[FileContent]:
     parts: list[FileContent] = []
     with TemporaryDirectory() as directory:
         Path(directory, "file").write_bytes(content)
         offset: int | None = 0
         while offset is not None:
-            part = read_file(directory, "file", skill="a", limits=ReadLimits(max_bytes=max_bytes), offset=offset)
+            limits = ReadLimits(max_bytes=max_bytes)
+            part = read_file(directory, "file", skill="a", limits=limits, offset=offset, as_stored=as_stored)
             assert part.truncated == (part.next_offset is not None)
             assert (part.offset, part.size) == (offset, len(content))
             assert part.next_offset is None or part.next_offset > offset, "every part makes progress"
@@ -110,7 +112,23 @@ def test_the_parts_of_a_text_make_it_up(text: str, max_bytes: int) -> None:
 )
 def test_the_parts_of_any_bytes_make_them_up(pieces: list[bytes], max_bytes: int) -> None:
     content = b"".join(pieces)
-    parts = parts_of(content, max_bytes)
+    parts = parts_of(content, max_bytes, as_stored=True)
     assert b"".join(stored(part) for part in parts) == content
     for part in parts:
         assert len(stored(part)) <= (max_bytes if max_bytes >= 4 else max_bytes + 3)
+
+
+@pytest.mark.acceptance("S2-32")
+@given(written=st.sampled_from(ENCODINGS), number=st.integers(0, 2), max_bytes=st.integers(1, 400))
+def test_the_parts_of_a_text_in_its_writers_encoding_make_it_up(
+    written: tuple[str, str, str], number: int, max_bytes: int
+) -> None:
+    language, codec, name = written
+    text = "# Guide\n\n" + "\n".join(TEXTS[language][number:] or TEXTS[language])
+    parts = parts_of(text.encode(codec), max_bytes)
+    assert "".join(part.content for part in parts) == text
+    assert {part.encoding for part in parts} <= {"utf-8", name.lower()}
+    assert all(part.encoding == name.lower() or part.content.isascii() for part in parts)
+    sizes = [len(part.content.encode(codec)) for part in parts]
+    assert [part.offset for part in parts] == [sum(sizes[:index]) for index in range(len(parts))]
+    assert max(sizes) <= max(max_bytes, 4)

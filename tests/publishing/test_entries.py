@@ -210,7 +210,8 @@ def test_a_skill_that_grows_beyond_what_hosts_take_by_being_written_as_utf_8_is_
 ) -> None:
     skill = write_skill("demo")
     head = b"---\nname: demo\ndescription: Does it.\n---\n"
-    (skill / "SKILL.md").write_bytes(head + b"\xe4" * (MAX_BYTES - len(head)))
+    line = "Das ist für alle.\n".encode("cp1252")
+    (skill / "SKILL.md").write_bytes(head + line * ((MAX_BYTES - len(head)) // len(line)))
     assert made(skill).withheld == f"its files have more than {MAX_BYTES:,} bytes"
 
 

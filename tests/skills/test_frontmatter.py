@@ -225,10 +225,10 @@ def test_windows_1252_is_read_and_reported_at_its_first_such_line() -> None:
     assert violations(document) == [("file-encoding", 3)]
 
 
-def test_bytes_that_windows_1252_leaves_undefined_are_read_as_latin_1() -> None:
-    document = parse(b"---\nname: a\n---\n\n\x81\xe9\n")
-    assert document.body == "\n\x81é\n"
-    assert violations(document) == [("file-encoding", 5)]
+def test_bytes_that_are_no_text_in_any_encoding_are_not_shown() -> None:
+    document = parse(b"---\nname: a\n---\n\n\x81\xe9\xff\n")
+    assert (document.values, document.body) == (None, "")
+    assert violations(document) == [("file-encoding-unclear", 5)]
 
 
 @pytest.mark.parametrize(

@@ -929,18 +929,21 @@ def test_a_fence_that_is_never_closed_does_not_make_a_huge_file_be_read(
 
 
 @pytest.mark.acceptance("S3-6")
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "cp932", "gb18030"])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 @pytest.mark.parametrize("length", [10, 5_000])
 def test_a_beginning_in_any_encoding_says_the_same(
     encoding: str, line_break: str, length: int, write_skill: SkillWriter, build: Builder
 ) -> None:
     description = "Für Café – " + "wörter " * (length // 7) + "Ende"
-    text = f"---\nname: a\ndescription: {description}\nversion: 1.10\n---\n# Körper\n".replace("\n", line_break)
+    if encoding in ("cp932", "gb18030"):
+        sentence = {"cp932": "会議の議事録を作成する。", "gb18030": "根据会议录音整理会议纪要。"}[encoding]
+        description = sentence * (length // 12 + 1)
+    text = f"---\nname: a\ndescription: {description}\nversion: 1.10\n---\n# Body\n".replace("\n", line_break)
     (write_skill("a") / "SKILL.md").write_bytes(text.encode(encoding))
     (entry,) = build().skills
     assert (entry.description, entry.meta.version) == (description, "1.10")
-    assert ("file-encoding" in {d.rule for d in entry.diagnostics}) == (encoding in ("utf-16", "cp1252"))
+    assert ("file-encoding" in {d.rule for d in entry.diagnostics}) == (not encoding.startswith("utf-8"))
 
 
 @pytest.mark.acceptance("S3-38")

@@ -60,6 +60,16 @@ EXAMPLES = {
     "file-encoding": Example(
         text(SOUND.replace("Does", "Doés").encode("latin-1")), text(SOUND.replace("Does", "Doés")), line=3
     ),
+    "file-encoding-unclear": Example(
+        text(SOUND.replace("Does", "会議録作成").encode("euc_jp")),
+        text(SOUND.replace("Does", "会議録作成")),
+        line=3,
+    ),
+    "file-damaged": Example(
+        text(SOUND.replace("Does", "会議の議事録を#").encode().replace(b"#", b"\xe4\xbd")),
+        text(SOUND.replace("Does", "会議の議事録を")),
+        line=3,
+    ),
     "frontmatter-missing": Example(text("# A skill\n" + SOUND), text(SOUND), line=1),
     "frontmatter-unclosed": Example(with_more(f"{ALMOST_64_KIB}\n# {'x' * 1_000}"), with_more(ALMOST_64_KIB), line=1),
     "frontmatter-late": Example(text("\n" + SOUND), text("\ufeff" + SOUND), line=1),

@@ -31,6 +31,14 @@ FIXTURES: dict[str, Fixture] = {
     "file-too-large": Fixture({"SKILL.md": header(body="x" * (16 * 1024 * 1024 + 1))}),
     "file-binary": Fixture({"SKILL.md": header().encode() + b"\x00\x01"}),
     "file-encoding": Fixture({"SKILL.md": header(description="Grüße. Use when due.").encode("latin-1")}),
+    "file-encoding-unclear": Fixture(
+        {"SKILL.md": header(description="会議録作成").encode("euc_jp")},
+        {"SKILL.md": header(description="会議録作成. Use when due.")},
+    ),
+    "file-damaged": Fixture(
+        {"SKILL.md": header(description="会議録作成. Use when due.").encode() + b"\xe4\xbc\n"},
+        {"SKILL.md": header(description="会議録作成. Use when due.")},
+    ),
     "frontmatter-missing": Fixture({"SKILL.md": "# One\n\nDo it.\n"}),
     "frontmatter-unclosed": Fixture({"SKILL.md": f"---\nname: one\ndescription: {WHEN}\n\n# How\n"}),
     "frontmatter-late": Fixture({"SKILL.md": "\n\n" + header()}, {"SKILL.md": b"\xef\xbb\xbf" + header().encode()}),

@@ -80,15 +80,24 @@ class SkillReader:
             self._usage.record_load(found.handle)
         return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts))
 
-    def read_file(self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant]) -> SkillFile:
-        """Return a file of the skill, from byte `offset` on.
+    def read_file(
+        self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant], as_stored: bool = False
+    ) -> SkillFile:
+        """Return a file of the skill, from byte `offset` on; `as_stored`, only UTF-8 as text.
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
             found = self._lookup.find_allowed(skill_name, Action.READ, granted, event=event)
             skill = found.skill
-            content = read_file(skill.directory, file_path, skill=skill.name, limits=self._files, offset=offset)
+            content = read_file(
+                skill.directory,
+                file_path,
+                skill=skill.name,
+                limits=self._files,
+                offset=offset,
+                as_stored=as_stored,
+            )
             event.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
             self._usage.record_read(found.handle, file_path)

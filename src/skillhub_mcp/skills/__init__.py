@@ -4,6 +4,7 @@ admission       which violations make a reader refuse a skill
 builtin         where the skills in the package are
 discovery       finding SKILL.md files below the roots
 documents       the instructions of a skill, read on every call
+encodings       the encoding of a text that is not UTF-8
 files/          reading and listing a skill's files
 frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
 keys            the frontmatter's top-level keys, and which hosts read them

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from skillhub_mcp.skills.encodings import SAMPLE_BYTES, damaged_utf_8, detect, one_of, sampled
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_FRONTMATTER_CHARACTERS = 64 * 1024
@@ -102,7 +103,24 @@ def header_end(content: bytes, *, whole: bool) -> int | None:
     closing = _CLOSING_BYTES.search(content, opening.end())
     if closing is None or (closing.end() == len(content) and not content.endswith(b"\n")):
         return enough
-    return closing.end()
+    return _with_encoding(content, closing.end(), whole=whole)
+
+
+def _with_encoding(content: bytes, end: int, *, whole: bool) -> int | None:
+    """Return `end` or, where what is before it is not UTF-8, the end of what its encoding is told from."""
+    if _is_utf_8(content[:end]):
+        return end
+    sample = sampled(content)
+    known = whole or len(content) >= min(sample.start + SAMPLE_BYTES + 1, MAX_HEADER_BYTES)
+    return max(end, min(sample.stop, len(content))) if known else None
+
+
+def _is_utf_8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
@@ -120,13 +138,26 @@ def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        # Such files are nearly always Windows-1252; Latin-1 covers the few bytes that it leaves undefined.
+        return _decode_other(content, line=content.count(b"\n", 0, error.start) + 1)
+
+
+def _decode_other(content: bytes, *, line: int) -> tuple[str | None, list[Diagnostic]]:
+    """Return what `decode` returns for a text that is not UTF-8, as can be seen on that line."""
+    damaged = damaged_utf_8(content)
+    if damaged is not None:
+        return damaged, [violation("file-damaged", "there are bytes that are no UTF-8", line=line)]
+    found = detect(content)
+    if found.encoding is not None:
         try:
-            text = content.decode("cp1252")
+            text = content.decode(found.encoding.codec)
         except UnicodeDecodeError:
-            text = content.decode("latin-1")
-        return text, [violation("file-encoding", "the file is not UTF-8; it was read as Windows-1252", line=line)]
+            message = f"the file starts as {found.encoding.name} and goes on as something else"
+            return None, [violation("file-encoding-unclear", message, line=line)]
+        return text, [violation("file-encoding", f"the file is encoded as {found.encoding.name}", line=line)]
+    if not found.likely:
+        return None, [violation("file-binary", "the file is not UTF-8, and no text in another encoding", line=line)]
+    message = f"the file is not UTF-8, and may be {one_of(found.likely)}"
+    return None, [violation("file-encoding-unclear", message, line=line)]
 
 
 def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:

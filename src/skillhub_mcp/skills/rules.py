@@ -81,7 +81,25 @@ RULES: dict[str, SkillRule] = {
             refuses=True,
         ),
         SkillRule("file-binary", _ERROR, "SKILL.md is a text file", "save it as UTF-8 text", refuses=True),
-        SkillRule("file-encoding", _WARNING, "SKILL.md is encoded as UTF-8", "save it as UTF-8"),
+        SkillRule(
+            "file-encoding",
+            _WARNING,
+            "SKILL.md is encoded as UTF-8",
+            "save it as UTF-8; 'skillhub validate --fix' does it",
+        ),
+        SkillRule(
+            "file-encoding-unclear",
+            _ERROR,
+            "SKILL.md is encoded as UTF-8, or clearly in one other encoding",
+            "convert it: iconv -f ENCODING -t UTF-8 SKILL.md > converted.md",
+            refuses=True,
+        ),
+        SkillRule(
+            "file-damaged",
+            _ERROR,
+            "SKILL.md has no bytes that are no character",
+            "replace each \ufffd that the text is shown with",
+        ),
         SkillRule(
             "frontmatter-missing",
             _ERROR,

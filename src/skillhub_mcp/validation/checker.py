@@ -126,7 +126,7 @@ def _texts(directory: str) -> tuple[dict[str, str | None], int]:
             )
         except SkillHubError:
             continue
-        if read.encoding == "utf-8":
+        if read.encoding != "base64":
             texts[entry.path] = read.content
             share = max(1.0, entry.size / _SAMPLED_BYTES)
             tokens += round(estimate_tokens(read.content) * share)

@@ -61,7 +61,8 @@ def fix(content: bytes, directory_name: str, rules: Collection[str] | None = Non
     """
     text, found = decode(content)
     encodings = [diagnostic.rule for diagnostic in found if rules is None or diagnostic.rule in rules]
-    if text is None or (found and not encodings):
+    damaged = any(diagnostic.rule != "file-encoding" for diagnostic in found)
+    if text is None or damaged or (found and not encodings):
         # A file in another encoding cannot be written without converting it.
         return Fixed(content, ())
     fixed = list(encodings)

@@ -7,7 +7,9 @@ import json
 
 import pytest
 from tests.conftest import SkillWriter
+from tests.server.connections import WAYS, reached
 from tests.server.sessions import ask, call, in_process
+from tests.texts import ENCODINGS, TEXTS
 
 Environment = dict[str, str]
 
@@ -167,3 +169,34 @@ def test_arguments_out_of_bounds_are_refused_in_plain_words(
     answer = ask(hub_environment, tool, **arguments)
     assert answer.text.startswith(says)
     assert "pydantic" not in json.dumps([answer.text, answer.error])
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+def test_a_skill_in_its_writers_encoding_is_found_and_loaded_and_an_unclear_one_is_not_shown(
+    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    codecs = ("cp932", "euc_jp", "gbk", "big5", "euc_kr", "cp1251")
+    languages = {codec: language for language, codec, _ in reversed(ENCODINGS) if codec in codecs}
+    written = {}
+    for codec, language in languages.items():
+        name = codec.replace("_", "-")
+        first, second, *_ = TEXTS[language]
+        written[name] = (second, first) if codec == "euc_jp" else (first, second)
+        description, body = written[name]
+        file = write_skill(name) / "SKILL.md"
+        file.write_bytes(f"---\nname: {name}\ndescription: '{description}'\n---\n{body}\n".encode(codec))
+    unclear = write_skill("unclear") / "SKILL.md"
+    unclear.write_bytes("---\nname: unclear\ndescription: 会議録作成\n---\n".encode("euc_jp"))
+
+    async def journey() -> None:
+        async with reached(way, hub_environment) as hub:
+            for name, (description, body) in written.items():
+                found = await hub.call("search_skills", query=description[:40])
+                assert found.json["skills"][0]["name"] == name
+                loaded = await hub.call("load_skill", skill_name=name)
+                assert loaded.json["instructions"].strip() == body
+            refused = await hub.call("load_skill", skill_name="unclear")
+            assert refused.code == "SKILL_NOT_FOUND"
+            assert "may be" in refused.text
+
+    asyncio.run(journey())

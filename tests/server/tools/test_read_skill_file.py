@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.sessions import Answer, ask, call, in_process
+from tests.texts import ENCODINGS, TEXTS
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
 Environment = dict[str, str]
@@ -121,3 +122,49 @@ def test_a_file_that_is_not_text_comes_as_base64(hub_environment: Environment, w
     answer = read(hub_environment, "a.png").json
     assert (answer["encoding"], answer["media_type"]) == ("base64", "image/png")
     assert base64.b64decode(answer["content"]) == picture
+
+
+@pytest.mark.acceptance("S2-34", "S2-32")
+@pytest.mark.parametrize(("language", "codec", "name"), ENCODINGS)
+def test_a_text_in_its_writers_encoding_is_read_as_text_part_by_part(
+    hub_environment: Environment, write_skill: SkillWriter, language: str, codec: str, name: str
+) -> None:
+    text = "# Guide\n\n" + "\n".join(TEXTS[language])
+    write_skill("one", files={"guide.md": text.encode(codec)})
+    environment = {**hub_environment, "MAX_FILE_BYTES": "75"}
+
+    async def go() -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = []
+        offset = 0
+        async with in_process(environment) as client:
+            while not parts or parts[-1]["truncated"]:
+                answer = await call(client, "read_skill_file", skill_name="one", file_path="guide.md", offset=offset)
+                parts.append(answer.json)
+                offset = answer.json.get("next_offset", 0)
+        return parts
+
+    parts = asyncio.run(go())
+    assert len(parts) > 1
+    assert "".join(part["content"] for part in parts) == text
+    assert {part["encoding"] for part in parts} == {name.lower()}
+
+
+def test_an_offset_within_a_character_of_another_encoding_is_refused(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("one", files={"guide.md": ("# 手順\n" + TEXTS["ja"][0]).encode("cp932")})
+    answer = read(hub_environment, "guide.md", offset=8)
+    assert answer.code == "INVALID_ARGUMENT"
+    assert "within a character" in answer.text
+    assert read(hub_environment, "guide.md", offset=9).json["content"] == TEXTS["ja"][0][1:]
+
+
+def test_a_text_in_an_unclear_encoding_comes_as_base64_with_what_it_may_be(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    content = "会議録作成".encode("euc_jp")
+    write_skill("one", files={"name.txt": content})
+    answer = read(hub_environment, "name.txt").json
+    assert (answer["encoding"], base64.b64decode(answer["content"])) == ("base64", content)
+    assert answer["note"].startswith("may be text in ")
+    assert "EUC-JP" in answer["note"]

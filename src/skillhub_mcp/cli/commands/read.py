@@ -36,7 +36,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """
     name = decode_argument(args.name)
     with open_hub(options) as hub:
-        chunk = hub.read_file(name, args.file, offset=args.offset)
+        # What is shown is read as a text, what is written to a file or a program stays as it is.
+        to_terminal = sys.stdout.isatty()
+        as_stored = not (args.json or to_terminal)
+        chunk = hub.read_file(name, args.file, offset=args.offset, as_stored=as_stored)
         if args.json:
             print_json(
                 {
@@ -49,7 +52,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 }
             )
             return EXIT_OK
-        to_terminal = sys.stdout.isatty()
         while True:
             binary = chunk.encoding == "base64"
             if to_terminal and binary:
@@ -60,6 +62,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             sys.stdout.buffer.write(base64.b64decode(content) if binary else content.encode())
             if chunk.next_offset is None:
                 break
-            chunk = hub.read_file(name, args.file, offset=chunk.next_offset)
+            chunk = hub.read_file(name, args.file, offset=chunk.next_offset, as_stored=as_stored)
     sys.stdout.buffer.flush()
     return EXIT_OK

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from skillhub_mcp.disclosure.sanitization import shortened
 from skillhub_mcp.execution.runner import CommandResult
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
+from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent
 
 _SHOWN_DESCRIPTION = 1_024
@@ -132,6 +133,8 @@ def file_json(content: FileContent) -> str:
         result |= {"next_offset": content.next_offset, "size": content.size}
     if content.encoding == "base64":
         result["media_type"] = content.media_type
+        if content.perhaps:
+            result["note"] = f"may be text in {one_of(content.perhaps)}"
     return compact_json(result)
 
 

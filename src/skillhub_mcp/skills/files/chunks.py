@@ -1,10 +1,12 @@
-"""Chunks of a file as text or base64: text is split between characters, base64 at multiples of three. No I/O."""
+"""Chunks of a file as text or base64: text is split between characters, base64 at multiples of three. No I/O.
+
+A text in another encoding than UTF-8 is split between its own characters.
+"""
 
 from __future__ import annotations
 
 import base64
 import codecs
-from typing import Literal
 
 from skillhub_mcp.errors import InvalidArgument
 
@@ -12,27 +14,45 @@ LONGEST_CHARACTER = 4
 _BINARY_CUTS_TRIED = 64
 
 
-def encode_chunk(ahead: bytes, most: int) -> tuple[str, Literal["utf-8", "base64"], int]:
-    """Encode about `most` bytes from the start of `ahead`; return the text, its encoding, and the bytes used."""
-    text = _text(ahead, most)
-    if text is not None:
-        return text[0], "utf-8", text[1]
+def utf_8_chunk(ahead: bytes, most: int) -> tuple[str, int] | None:
+    """Return the text in about the first `most` bytes of `ahead`, and its length in bytes; None if it is not UTF-8."""
+    return _text(ahead, most, "utf-8")
+
+
+def chunk_in(codec: str, ahead: bytes, most: int, *, before: bytes) -> tuple[str, int] | None:
+    """Return what `utf_8_chunk` returns, for a text that `codec` reads; None where it cannot.
+
+    `before` is what precedes `ahead`, from the start of a line on. Raises ValueError if it ends within a character.
+    """
+    decoder = codecs.getincrementaldecoder(codec)("strict")
+    try:
+        decoder.decode(before)
+    except UnicodeDecodeError:
+        return None
+    if decoder.getstate()[0]:
+        raise ValueError("the text before ends within a character")
+    return _text(ahead, most, codec)
+
+
+def base64_chunk(ahead: bytes, most: int) -> tuple[str, int]:
+    """Return about the first `most` bytes of `ahead` as base64, and how many they are."""
     used = _binary_length(ahead, most)
-    return base64.b64encode(ahead[:used]).decode("ascii"), "base64", used
+    return base64.b64encode(ahead[:used]).decode("ascii"), used
 
 
-def _text(ahead: bytes, most: int) -> tuple[str, int] | None:
+def _text(ahead: bytes, most: int, codec: str) -> tuple[str, int] | None:
     """Return the text in the first `most` bytes, at least one character, and its length in bytes; None if binary."""
     for limit in range(most, max(most, LONGEST_CHARACTER) + 1):
         part = ahead[:limit]
+        decoder = codecs.getincrementaldecoder(codec)("strict")
         try:
-            text, used = codecs.utf_8_decode(part, "strict", limit >= len(ahead))
+            text = decoder.decode(part, final=limit >= len(ahead))
         except UnicodeDecodeError:
             return None
         if "\0" in text:
             return None
         if text or not part:
-            return text, used
+            return text, len(part) - len(decoder.getstate()[0])
     return None
 
 
@@ -69,7 +89,7 @@ def refuse_within_character(found: bytes, lookback: int, offset: int, most: int)
     # Base64 of a text that starts with half a character is useless. In binary content, bytes that look like a
     # character mean nothing, so any offset is valid.
     across = _character_across(found, lookback)
-    if across is not None and _text(found[across[1] :], most) is not None:
+    if across is not None and utf_8_chunk(found[across[1] :], most) is not None:
         raise InvalidArgument(
             "offset",
             f"is {offset}, which is within a character",

@@ -1,17 +1,27 @@
-"""Reading a skill's file: one chunk within a byte budget, as text or base64, or the whole file as bytes."""
+"""Reading a skill's file: one chunk within a byte budget, as text or base64, or the whole file as bytes.
+
+A file in another encoding than UTF-8 is read as text where that encoding is clear from its start; else it is binary.
+"""
 
 from __future__ import annotations
 
+import codecs
 import functools
 import mimetypes
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, encode_chunk, refuse_within_character
+from skillhub_mcp.skills.encodings import SAMPLE_BYTES, Detected, damaged_utf_8, detect
+from skillhub_mcp.skills.files.chunks import (
+    LONGEST_CHARACTER,
+    base64_chunk,
+    chunk_in,
+    refuse_within_character,
+    utf_8_chunk,
+)
 from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint
 from skillhub_mcp.skills.files.paths import check_path
@@ -41,15 +51,20 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any."""
+    """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any.
+
+    `encoding` is `base64` or, in small letters, the encoding that the text was read in. `perhaps` are the encodings in
+    which what came as base64 would be a text.
+    """
 
     content: str
-    encoding: Literal["utf-8", "base64"]
+    encoding: str
     truncated: bool
     size: int
     offset: int
     next_offset: int | None
     media_type: str
+    perhaps: tuple[str, ...] = ()
 
 
 def read_file(
@@ -59,15 +74,17 @@ def read_file(
     skill: str,
     limits: ReadLimits,
     offset: int = 0,
+    as_stored: bool = False,
     opener: Opener | None = None,
 ) -> FileContent:
     """Read a chunk of a skill's file, starting at byte `offset`, of at most `limits.max_bytes` bytes.
 
     A chunk that is UTF-8 without NUL is returned as text, exactly as stored (including a byte order mark), and ends
-    between characters. Any other chunk is returned as base64 and ends at a multiple of three bytes, so that chunks can
-    be joined; only if every such end would split a character does it end next to that character. Each chunk is judged
-    by itself, so the encoding may change within a file. A limit below four bytes may be exceeded by up to three, since
-    one character must fit.
+    between characters. So is a chunk of a file whose start is clearly a text in another encoding, unless `as_stored`.
+    Any other chunk is returned as base64 and ends at a multiple of three bytes, so that chunks can be joined; only if
+    every such end would split a character does it end next to that character. Each chunk is judged by itself, so the
+    encoding may change within a file. A limit below four bytes may be exceeded by up to three, since one character
+    must fit.
 
     Slash and backslash both separate components. Absolute paths, drives, `~`, empty components, control characters and
     every `..` are refused, even a `..` that would stay inside. Links are followed while they stay inside the skill; an
@@ -95,12 +112,28 @@ def read_file(
             found = _read_at(descriptor, offset - lookback, lookback + count)
             # The file may have grown or shrunk since.
             size = max(os.fstat(descriptor).st_size, offset - lookback + len(found) if found else 0)
+            ahead = found[lookback:]
+            text = utf_8_chunk(ahead, limits.max_bytes)
+            detected = Detected(None)
+            if not (as_stored or _is_certain(text, ahead[: limits.max_bytes], size)):
+                detected = _detected(descriptor, ahead)
+            before = _line_before(descriptor, offset) if detected.encoding is not None else b""
     except SkillFileNotFound as error:
         error.hint = error.hint or files_hint(directory, wanted)
         raise
-    refuse_within_character(found, lookback, offset, limits.max_bytes)
-    content, encoding, used = encode_chunk(found[lookback:], limits.max_bytes)
-    truncated = used < len(found) - lookback
+    encoding = "utf-8"
+    if detected.encoding is not None:
+        try:
+            other = chunk_in(detected.encoding.codec, ahead, limits.max_bytes, before=before)
+        except ValueError:
+            raise _within_character(offset) from None
+        text, encoding = (other, detected.encoding.name.lower()) if other is not None else (text, encoding)
+    if encoding == "utf-8":
+        refuse_within_character(found, lookback, offset, limits.max_bytes)
+    if text is None:
+        text, encoding = base64_chunk(ahead, limits.max_bytes), "base64"
+    content, used = text
+    truncated = used < len(ahead)
     return FileContent(
         content=content,
         encoding=encoding,
@@ -108,8 +141,41 @@ def read_file(
         size=size,
         offset=offset,
         next_offset=offset + used if truncated else None,
-        media_type=media_type(wanted.parts[-1], text=encoding == "utf-8"),
+        media_type=media_type(wanted.parts[-1], text=encoding != "base64"),
+        perhaps=detected.likely if encoding == "base64" else (),
     )
+
+
+def _is_certain(text: tuple[str, int] | None, chunk: bytes, size: int) -> bool:
+    """Whether a chunk is binary, or its text is the same in every encoding or a whole file of UTF-8."""
+    if text is None:
+        return b"\0" in chunk
+    return text[0].isascii() or text[1] == size
+
+
+def _detected(descriptor: int, chunk: bytes) -> Detected:
+    """Return the encoding that the file's start tells, or the chunk where all before it is ASCII."""
+    start = _read_at(descriptor, 0, SAMPLE_BYTES + 1)
+    if b"\0" in start:
+        return Detected(None)
+    if start.isascii():
+        start = chunk
+    try:
+        codecs.utf_8_decode(start, "strict", False)
+    except UnicodeDecodeError:
+        return Detected(None) if damaged_utf_8(start) is not None else detect(start)
+    return Detected(None)
+
+
+def _line_before(descriptor: int, offset: int) -> bytes:
+    """Return what precedes `offset` on its line, or nothing if that is very long."""
+    before = _read_at(descriptor, max(0, offset - SAMPLE_BYTES), min(offset, SAMPLE_BYTES))
+    start = before.rfind(b"\n") + 1
+    return before[start:] if start or offset <= SAMPLE_BYTES else b""
+
+
+def _within_character(offset: int) -> InvalidArgument:
+    return InvalidArgument("offset", f"is {offset}, which is within a character", hint="continue with next_offset")
 
 
 def read_whole(
