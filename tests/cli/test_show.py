@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
@@ -85,3 +87,19 @@ def test_a_skill_that_is_not_enabled_is_not_shown(skillhub: Skillhub, write_skil
     done = skillhub("show", "one", "--json", SKILLHUB_ENABLED_SKILLS="other")
     assert (done.code, done.out) == (1, "")
     assert (done.error["code"], done.error["setting"]) == ("SKILL_DISABLED", "SKILLHUB_ENABLED_SKILLS")
+
+
+def test_where_nothing_is_served_the_cause_is_told_with_its_path(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    missing = skillhub("show", "any", SKILLS_DIR=str(tmp_path / "missing"))
+    assert missing.code == 1
+    assert f"{tmp_path}/missing does not exist; create it, or correct SKILLS_DIR" in missing.err
+    silent = write_skill("silent", frontmatter="name: silent\ndescription:")
+    refused = skillhub("show", "silent")
+    assert "refused at line 3: there is no description (description-missing)" in refused.err
+    assert f"({silent}/SKILL.md)" in refused.err
+    other = skillhub("show", "any", "--json")
+    assert f"{silent}/SKILL.md:3 is refused" in other.error["hint"]
+    write_skill("good")
+    assert "is refused" not in skillhub("show", "any").err

@@ -6,6 +6,7 @@ card              the card: the part of the server's instructions that describes
 catalogue         all skills within a budget, in several formats
 context/          the agent-context tools: catalogue, search, loading, inspection
 domains           the domain of each skill, for the card's map
+former_names      what skills were called before
 ledger            what a session was shown
 listing           lists of skills with their availability
 lookup            the skill that a caller names, and whether the caller may use it

@@ -47,16 +47,13 @@ def why_nothing(
     Where no skill is served at all, these are the causes of that. With `core`, only Core Skills were wanted. With
     `for_models`, skills that only people may invoke do not count.
     """
-    served = [
-        skill
-        for skill in snapshot.skills
-        if policy.offers(skill) and not (for_models and skill.disable_model_invocation)
-    ]
-    if served:
+
+    def is_served(skill: Skill) -> bool:
+        return policy.offers(skill) and not (for_models and skill.disable_model_invocation)
+
+    if any(map(is_served, snapshot.skills)):
         of_source = snapshot.by_source(source) if source is not None else snapshot.skills
-        offered = [
-            skill for skill in of_source if policy.offers(skill) and not (for_models and skill.disable_model_invocation)
-        ]
+        offered = list(filter(is_served, of_source))
         if core and not any(skill.always_apply for skill in offered):
             none = Problem("Core Skills", "are none of those that are served", "pin one with skillhub.alwaysApply")
             return Absence((none,), mistake=False)

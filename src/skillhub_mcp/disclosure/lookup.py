@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from skillhub_mcp.disclosure.absence import why_nothing
+from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.live_index import LiveIndex
@@ -41,6 +42,8 @@ class SkillLookup:
     def __init__(self, live: LiveIndex, access: Access) -> None:
         self._live = live
         self._access = access
+        self._former = FormerNames()
+        live.on_sync(self._note_names)
 
     def find(self, skill_name: str) -> FoundByName:
         """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
@@ -76,12 +79,20 @@ class SkillLookup:
             # It may have been written since the last scan.
             snapshot = self._live.snapshot_without_index(fresh=True)
             skill = snapshot.find(name) or snapshot.find(skill_name)
+        if skill is None:
+            # A sync shows its snapshot before it has ended.
+            self._former.note(snapshot)
         if skill is None or policy.hides(skill):
-            raise _not_found(name, snapshot, policy)
+            raise _not_found(name, snapshot, policy, former=self._former.find(name, snapshot))
         return FoundByName(skill, snapshot.handle(skill), snapshot.source(skill))
 
+    def _note_names(self) -> None:
+        view = self._live.peek()
+        if view is not None:
+            self._former.note(view.snapshot)
 
-def _not_found(name: str, snapshot: Snapshot, policy: Policy) -> SkillNotFound:
+
+def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, former: Skill | None) -> SkillNotFound:
     offered = [skill.name for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
     # Callers with a filter get the same answer for every name: another would tell what is beyond it.
     folder = None if policy.caller.limits else folder_named(snapshot, name)
@@ -91,9 +102,10 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy) -> SkillNotFound:
         why = f"the SKILL.md of a folder of that name is refused{at}: {reason.message} ({reason.rule})"
         path = os.path.join(folder.directory, SKILL_FILE)
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
-    if isinstance(folder, Skill) and policy.offers(folder) and not os.path.isabs(handle := snapshot.handle(folder)):
-        hint = f"load it as {handle!r}"
-        return SkillNotFound(name, near=[handle], hint=hint, reason=f"the folder of that name holds {folder.name!r}")
+    renamed = folder if isinstance(folder, Skill) else None if policy.caller.limits else former
+    if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := snapshot.handle(renamed)):
+        what = "the folder of that name holds" if renamed is folder else "the skill of that name is now"
+        return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=f"{what} {renamed.name!r}")
     if not offered and not policy.caller.limits:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
         return SkillNotFound(name, hint=f"{NOTHING_SERVED}. {causes}")

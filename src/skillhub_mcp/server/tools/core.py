@@ -54,24 +54,19 @@ class CoreTools:
         explain: bool = False,
     ) -> ToolResult:
         await wait_until_searchable(self.hub, query, ProgressReporter())
-        answer = await anyio.to_thread.run_sync(
-            lambda: self.hub.search(
-                query,
-                limit=limit,
-                category=category,
-                tags=tags or (),
-                source=Source(source) if source else None,
-                explain=explain,
-            ),
-            # It may wait for a provider of embeddings, whose requests have a timeout of their own.
-            abandon_on_cancel=True,
-        )
-        causes = ""
-        if not answer.searched:
-            own = Source(source) if source else None
+        own = Source(source) if source else None
+
+        def search() -> dict[str, object]:
+            answer = self.hub.search(
+                query, limit=limit, category=category, tags=tags or (), source=own, explain=explain
+            )
+            if answer.searched:
+                return search_result(answer)
             absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
-            causes = sentences(absence.causes, with_paths=self.with_paths)
-        result = search_result(answer, causes=causes)
+            return search_result(answer, causes=sentences(absence.causes, with_paths=self.with_paths))
+
+        # It may wait for a provider of embeddings, whose requests have a timeout of their own.
+        result = await anyio.to_thread.run_sync(search, abandon_on_cancel=True)
         return ToolResult(content=compact_json(result), structured_content=result)
 
     def load_skill(
