@@ -50,23 +50,25 @@ class FindingsText:
         """
         plain = Painter()
         room = screen.lines - _OTHER_LINES - sum(map(screen.height, self.by_rule(results, plain)))
+        whole_room = room
         broken = [result for result in results if result.findings]
-        needed = [sum(map(screen.height, self._group(result, plain))) for result in broken]
-        if sum(needed) <= room:
-            yield from self.by_file(broken)
-            return
-        order = sorted(range(len(broken)), key=lambda place: broken[place].valid)
+        if sum(len(result.findings) + 1 for result in broken) <= room:
+            lines = [line for result in broken for line in self._group(result, plain)]
+            if sum(map(screen.height, lines)) <= room:
+                yield from self.by_file(broken)
+                return
+        broken.sort(key=lambda result: result.valid)
         shown = 0
-        for place in order:
-            if needed[place] > room:
+        for result in broken:
+            room -= sum(map(screen.height, self._group(result, plain)))
+            if room < 0:
                 break
-            room -= needed[place]
             shown += 1
-            yield from self._group(broken[place], self.paint)
-        left = [broken[place] for place in order[shown:]]
-        if not shown and room > 1:
+            yield from self._group(result, self.paint)
+        left = broken[shown:]
+        if not shown:
             # One file may have more findings than fit: its worst are better than none.
-            yield from islice(self._group(left[0], self.paint), room)
+            yield from islice(self._group(left[0], self.paint), max(0, whole_room))
         count = sum(len(result.findings) for result in left)
         more = "more " if shown else ""
         yield self.paint(f"… {plural(len(left), f'{more}file')} with {plural(count, 'finding')}: --full lists them")

@@ -39,7 +39,11 @@ class ParseResult:
 
 def parse_skill(content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> ParseResult:
     """Parse the bytes of a SKILL.md as the skill in `directory`. Never raises on bad content."""
-    document = parse(content)
+    return read_skill(parse(content), directory=directory, root=root, directory_name=directory_name, stamp=stamp)
+
+
+def read_skill(document: Document, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> ParseResult:
+    """Return the skill of a parsed SKILL.md."""
     found = list(document.diagnostics)
     if document.values is None:
         return ParseResult(None, tuple(found), document.body)

@@ -9,7 +9,7 @@ path may be one of the user's own files, as those under `assets/` often are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import basename, dirname, normpath, splitext
 from urllib.parse import unquote
@@ -22,8 +22,9 @@ MAX_BODY_TOKENS = 5_000
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
 _LINK = re.compile(r"\]\(\s*<?([^)<>\s]+)>?(?:\s+[\"'(][^)]*)?\)")
-# With the skill's own directories in the middle.
-_MENTION = r"(?<![\w./\\:@$~{{<*-])(?:\./)?((?:{})/(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{{1,8}})(?![\w/*{{<-])"
+# What follows the first directory of a path that a text mentions, and what such a path may not follow.
+_REST_OF_A_PATH = re.compile(r"(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{1,8}(?![\w/*{<-])")
+_WITHIN_A_PATH = re.compile(r"[\w./\\:@$~{<*-]")
 _OF_THE_SPECIFICATION = frozenset({"references", "scripts"})
 # Words before a path, on its line, after which it need not be a file of the skill.
 _SUPPOSED = re.compile(
@@ -52,10 +53,10 @@ _CONVENTIONAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A path that a text references, relative to the skill's directory, and the line of the reference."""
+    """A path that a text references, relative to the skill's directory, and where in the text it does."""
 
     path: str
-    line: int
+    position: int
 
 
 def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
@@ -77,13 +78,11 @@ def description_advice(description: str, line: int | None) -> Iterator[Diagnosti
 def reference_advice(body: str, first_line: int, files: Collection[str]) -> Iterator[Diagnostic]:
     """Report missing files that the body references, each once. `files` are the skill's files, by relative path."""
     directories = _directories(files)
-    reported = set()
-    for reference in references(body, first_line, directories):
-        exists = reference.path in files or reference.path in directories
-        if exists or reference.path in reported or f"{reference.path}.md" in files:
+    for reference in references(body, directories):
+        if reference.path in files or reference.path in directories or f"{reference.path}.md" in files:
             continue
-        reported.add(reference.path)
-        yield violation("reference-missing", f"{reference.path!r} is not in the skill", line=reference.line)
+        line = first_line + body.count("\n", 0, reference.position)
+        yield violation("reference-missing", f"{reference.path!r} is not in the skill", line=line)
 
 
 def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -103,28 +102,57 @@ def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Ite
         yield violation("file-unreferenced", f"nothing in the skill mentions {path!r}")
 
 
-def references(text: str, first_line: int, directories: Collection[str]) -> Iterator[Reference]:
-    """Yield the files of the skill that a Markdown text references, links before mentions."""
-    fenced = _fenced(text)
+def references(text: str, directories: Collection[str]) -> Iterator[Reference]:
+    """Yield the files of the skill that a Markdown text references, each once, links before mentions."""
+    blocks = _CodeBlocks(text)
+    seen: set[str] = set()
     if "](" in text:
         for link in _LINK.finditer(text):
             path = _relative(unquote(link[1].partition("#")[0].partition("?")[0]))
-            if path is not None and ("/" in path or "." in path) and not _is_within(link.start(), fenced):
-                yield Reference(path, first_line + text.count("\n", 0, link.start()))
-    own = {directory for directory in directories if "/" not in directory}
-    top = {directory for directory in own | _OF_THE_SPECIFICATION if f"{directory}/" in text}
-    if top:
-        for mention in re.finditer(_MENTION.format("|".join(map(re.escape, sorted(top)))), text):
-            path = _relative(mention[1])
-            if path is None or (path.partition("/")[0] not in own and _is_supposed(text, mention.start(), fenced)):
+            if path is None or path in seen or ("/" not in path and "." not in path) or blocks.contain(link.start()):
                 continue
-            yield Reference(path, first_line + text.count("\n", 0, mention.start()))
+            seen.add(path)
+            yield Reference(path, link.start())
+    own = {directory for directory in directories if "/" not in directory}
+    for directory in sorted(own | _OF_THE_SPECIFICATION):
+        for mention in _mentions(text, directory):
+            at = mention.position
+            if mention.path in seen or (directory not in own and (blocks.contain(at) or _is_supposed(text, at))):
+                continue
+            seen.add(mention.path)
+            yield mention
 
 
-def _is_supposed(text: str, position: int, fenced: Sequence[tuple[int, int]]) -> bool:
-    """Whether the path at `position` may be an example, or a file of the user."""
-    before = text[text.rfind("\n", 0, position) + 1 : position]
-    return _is_within(position, fenced) or _SUPPOSED.search(before) is not None
+def _mentions(text: str, directory: str) -> Iterator[Reference]:
+    """Yield the paths below a directory of the skill that a text has. Found by its name: few texts have it often."""
+    start = text.find(f"{directory}/")
+    while start >= 0:
+        after = start + len(directory) + 1
+        rest = _REST_OF_A_PATH.match(text, after)
+        begin = start - len("./") if text.endswith("./", 0, start) else start
+        path = _relative(text[start : rest.end()]) if rest else None
+        if path is not None and not (begin and _WITHIN_A_PATH.match(text, begin - 1)):
+            yield Reference(path, start)
+        start = text.find(f"{directory}/", after)
+
+
+def _is_supposed(text: str, position: int) -> bool:
+    """Whether the words before the path at `position` make it an example, or a file of the user."""
+    return _SUPPOSED.search(text, text.rfind("\n", 0, position) + 1, position) is not None
+
+
+class _CodeBlocks:
+    """The fenced code blocks of a text, which are looked for when they are first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._spans: list[tuple[int, int]] | None = None
+
+    def contain(self, position: int) -> bool:
+        """Whether a position of the text is in a code block."""
+        if self._spans is None:
+            self._spans = _fenced(self._text)
+        return any(start <= position < end for start, end in self._spans)
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
@@ -138,10 +166,6 @@ def _fenced(text: str) -> list[tuple[int, int]]:
             spans.append((opened[1], fence.end()))
             opened = None
     return spans if opened is None else [*spans, (opened[1], len(text))]
-
-
-def _is_within(position: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= position < end for start, end in spans)
 
 
 def _relative(written: str) -> str | None:

@@ -17,7 +17,7 @@ from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repa
 from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, SPECIFIED_KEYS
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.names import safe_alias
-from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.parser import read_skill
 from skillhub_mcp.validation.header_layout import Entry, layout
 from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, double_quoted, under_metadata
 
@@ -81,10 +81,10 @@ def fix(content: bytes, directory_name: str, rules: Collection[str] | None = Non
 
 
 def _subject(text: str, directory_name: str) -> _Subject:
-    content = text.encode("utf-8", "surrogatepass")
-    read = parse_skill(content, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
+    document = parse(text.encode("utf-8", "surrogatepass"))
+    read = read_skill(document, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
     violations = Counter(one.rule for one in read.diagnostics)
-    return _Subject(text, parse(content), read.skill, violations, directory_name)
+    return _Subject(text, document, read.skill, violations, directory_name)
 
 
 def _is_better(before: _Subject, after: _Subject, rule: str) -> bool:

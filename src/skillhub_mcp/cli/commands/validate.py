@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import roots_of
@@ -21,6 +22,8 @@ from skillhub_mcp.skills.rules import RULES, Severity
 # What is not a terminal gets as much as a large one.
 _NO_TERMINAL = (10_000, 40)
 _DIFF_HEADER_LINES = 2
+# To count them all would take as long as to check them.
+_COUNTED_FIXABLE = 20
 
 if TYPE_CHECKING:
     from skillhub_mcp.cli.findings import FindingsText
@@ -137,13 +140,14 @@ def _print_fixable(chosen: Sequence[Target], results: Sequence[ValidationResult]
     from skillhub_mcp.validation.apply_fixes import fix_file
     from skillhub_mcp.validation.fixes import FIXABLE_RULES
 
-    fixable = sum(
-        fix_file(target, rules) is not None
+    fixable = (
+        target
         for target, result in zip(chosen, results, strict=True)
-        if any(finding.rule in FIXABLE_RULES for finding in result.findings)
+        if any(finding.rule in FIXABLE_RULES for finding in result.findings) and fix_file(target, rules) is not None
     )
-    if fixable:
-        print_text(f"--fix can mend {plural(fixable, 'file')}")
+    count = sum(1 for _ in islice(fixable, _COUNTED_FIXABLE))
+    if count:
+        print_text(f"--fix can mend {plural(count, 'file')}{' or more' if count == _COUNTED_FIXABLE else ''}")
 
 
 def _totals(results: Sequence[ValidationResult]) -> dict[str, int]:
