@@ -476,7 +476,8 @@ def make_hub(
     )
     access = make_access(settings, asks=background if asks is None else asks)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
-    lookup = SkillLookup(live, access)
+    search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
+    lookup = SkillLookup(live, access, search_tool=search_tool)
     return SkillHub(
         live,
         access=access,

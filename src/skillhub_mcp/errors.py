@@ -163,7 +163,7 @@ class SkillDisabled(SkillHubError):
             message, fix = f"Skill {name!r} is not enabled on this server", setting
         super().__init__(
             message,
-            hint=f"the server's operator can enable it with {fix}; search_skills finds enabled skills",
+            hint=f"the server's operator can enable it with {fix}; a search finds enabled skills",
         )
         self.name = name
         self.setting = setting

@@ -16,7 +16,7 @@ from pathlib import Path
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list_skills, mentionable_skills
-from skillhub_mcp.disclosure.lookup import SkillLookup
+from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout
@@ -111,6 +111,20 @@ class SkillHub:
     def on_sync(self, listener: Callable[[], None]) -> None:
         """Call `listener` after each sync, from the thread that synced: any file of a skill may have changed."""
         self._live.on_sync(listener)
+
+    def also_find(self, find: Callable[[str], FoundByName | None]) -> None:
+        """Let `find` return from now on the skill for a handle that is none of this hub's own."""
+        self._lookup.also_find(find)
+
+    def handle_of(self, directory: str) -> str | None:
+        """Return the text that loads exactly the skill in that canonical directory: its name or `name@source`.
+
+        None for a skill that this hub does not have, or has by its path alone.
+        """
+        snapshot = self._live.snapshot_without_index()
+        skill = snapshot.by_directory(directory)
+        handle = None if skill is None else snapshot.handle(skill)
+        return None if handle == directory else handle
 
     # Who may have what
 

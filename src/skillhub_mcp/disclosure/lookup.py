@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from skillhub_mcp.disclosure.absence import why_nothing
@@ -37,13 +37,22 @@ class FoundByName(NamedTuple):
 
 
 class SkillLookup:
-    """Finds skills by name for the present caller. Safe to use from several threads."""
+    """Finds skills by name for the present caller. Safe to use from several threads.
 
-    def __init__(self, live: LiveIndex, access: Access) -> None:
+    `search_tool` is the tool that finds what an error has no room for; empty if there is none.
+    """
+
+    def __init__(self, live: LiveIndex, access: Access, *, search_tool: str = "search_skills") -> None:
         self._live = live
         self._access = access
         self._former = FormerNames()
         live.on_sync(self._note_names)
+        self._search_tool = search_tool
+        self._find_elsewhere: Callable[[str], FoundByName | None] = _nowhere
+
+    def also_find(self, find: Callable[[str], FoundByName | None]) -> None:
+        """Let `find` return from now on the skill for a handle that is none of the hub's own."""
+        self._find_elsewhere = find
 
     def find(self, skill_name: str) -> FoundByName:
         """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
@@ -75,6 +84,12 @@ class SkillLookup:
         name = unicodedata.normalize("NFKC", skill_name).strip()
         snapshot = self._live.snapshot_without_index()
         skill = snapshot.find(name) or snapshot.find(skill_name)
+        if (
+            skill is None
+            and (elsewhere := self._find_elsewhere(name)) is not None
+            and not policy.hides(elsewhere.skill)
+        ):
+            return elsewhere
         if skill is None:
             # It may have been written since the last scan.
             snapshot = self._live.snapshot_without_index(fresh=True)
@@ -83,7 +98,8 @@ class SkillLookup:
             # A sync shows its snapshot before it has ended.
             self._former.note(snapshot)
         if skill is None or policy.hides(skill):
-            raise _not_found(name, snapshot, policy, former=self._former.find(name, snapshot))
+            former = self._former.find(name, snapshot)
+            raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
         return FoundByName(skill, snapshot.handle(skill), snapshot.source(skill))
 
     def _note_names(self) -> None:
@@ -92,7 +108,13 @@ class SkillLookup:
             self._former.note(view.snapshot)
 
 
-def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, former: Skill | None) -> SkillNotFound:
+def _nowhere(_: str) -> None:
+    """Return that there is no skill beside the hub's own."""
+
+
+def _not_found(
+    name: str, snapshot: Snapshot, policy: Policy, *, former: Skill | None, search_tool: str
+) -> SkillNotFound:
     offered = [skill.name for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
     # Callers with a filter get the same answer for every name: another would tell what is beyond it.
     folder = None if policy.caller.limits else folder_named(snapshot, name)
@@ -109,7 +131,7 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, former: Skill |
     if not offered and not policy.caller.limits:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
         return SkillNotFound(name, hint=f"{NOTHING_SERVED}. {causes}")
-    return not_found(name, offered, search_tool="search_skills")
+    return not_found(name, offered, search_tool=search_tool)
 
 
 def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:

@@ -172,9 +172,12 @@ def _add_tool_sets(
 ) -> None:
     """Register the chosen sets, and their prompts. A set's imports happen only where it is chosen."""
     with_paths = options.expose_paths
+    core = CoreTools(hub, sessions, base_uri=options.publisher.base_uri, with_paths=with_paths)
     if "core" in options.tools:
-        core = CoreTools(hub, sessions, base_uri=options.publisher.base_uri, with_paths=with_paths)
         registration.register(server, registration.core_tools(core))
+    elif not with_paths and (catalogues is not None or "skill" in options.tools):
+        # The texts that these sets load name files, which their clients cannot open themselves.
+        registration.register(server, registration.file_tool(core))
     if "registry" in options.tools:
         from skillhub_mcp.server.tools.registry import RegistryTools
 
@@ -192,11 +195,14 @@ def _add_tool_sets(
         from skillhub_mcp.disclosure.context.tiered_search import SearchLimits
         from skillhub_mcp.server.tools.context import ContextTools
 
+        if not with_paths:
+            hub.also_find(catalogues.find_by_id)
         context = ContextTools(
             catalogues,
             hub.access,
             sessions,
             SearchLimits(options.context.search_limit, options.context.search_max_limit),
+            handle_of=hub.handle_of,
             agents_state=None if agents is None else agents.state,
             observer=hub.observer,
             with_paths=with_paths,

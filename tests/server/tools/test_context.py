@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,9 @@ import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, Said, caller, listening, reached
-from tests.server.sessions import Answer, call, in_process, over_stdio
+from tests.server.sessions import Answer, call, command, in_process, over_stdio
+
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 
 Environment = dict[str, str]
 TOOLS = {"skills_list", "skill_search", "skill_load"}
@@ -392,6 +395,101 @@ def test_over_http_no_path_is_shown_or_chosen(
     assert "<file>references/a.md</file>" in told[2].text
     assert all(str(project) not in answer.text for answer in told)
     assert refused.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("sets", ["core,context", "context"])
+@pytest.mark.parametrize("roots", ["hub", "hub,project,user"])
+def test_over_http_the_text_names_a_tool_that_is_there_and_reads_this_skills_files(
+    roots: str, sets: str, mode: str, environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    for place, content in ((project, "project"), (Path(environment["HOME"]), "user")):
+        add(place, "one", f"The {content}'s.", files={"references/a.md": f"of the {content}"})
+    hub = Path(environment["SKILLS_DIR"]) / "one"
+    (hub / "references").mkdir(parents=True)
+    (hub / "SKILL.md").write_text("---\nname: one\ndescription: The hub's.\n---\n", encoding="utf-8")
+    (hub / "references" / "a.md").write_text("of the hub", encoding="utf-8")
+    environment = {**environment, "SKILLHUB_ROOTS": roots, "SKILLHUB_TOOLS": sets}
+
+    async def go(url: str) -> None:
+        async with caller(url, mode) as client:
+            tools = {tool.name for tool in await client.look()}
+            refused = await client.call("skill_load", name="one")
+            ids = {skill["scope"]: skill["id"] for skill in (await client.call("skills_list")).json["skills"]}
+            assert refused.code == "AMBIGUOUS_SKILL"
+            assert f"one of their ids as path: {ids['repo']}, {ids['user']}" in refused.text
+            for scope, content in (("repo", "project"), ("user", "user")):
+                text = (await client.call("skill_load", path=ids[scope])).text
+                named = re.search(r"read one with (\w+), skill_name=(\S+)\.\n", text)
+                assert named is not None, text
+                assert named[1] in tools
+                read = await client.call(named[1], skill_name=named[2], file_path="references/a.md")
+                assert read.json["content"] == f"of the {content}"
+                handle = "one" if scope == "repo" else "one@user"
+                assert named[2] == (ids[scope] if roots == "hub" else handle)
+            unknown = await client.call("read_skill_file", skill_name="0" * 24, file_path="references/a.md")
+            assert unknown.code == "SKILL_NOT_FOUND"
+
+    with listening(environment) as url:
+        asyncio.run(go(url))
+
+
+def test_the_files_of_a_skill_are_under_the_rules_by_its_id_too(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    add(project, "secret", files={"a.md": "x"})
+    (project / ".skillhub").mkdir()
+    rule = {"deny": [{"tool": "read_skill_file", "skill_name": "secret"}], "allow": [{"tool": "skill_load"}]}
+    (project / ".skillhub" / "permissions.json").write_text(json.dumps({"permissions": rule}), encoding="utf-8")
+
+    async def go(url: str) -> None:
+        async with caller(url, "auto") as client:
+            (skill,) = (await client.call("skills_list")).json["skills"]
+            said = await client.call("read_skill_file", skill_name=skill["id"], file_path="a.md")
+            assert said.code == "PERMISSION_DENIED"
+
+    with listening(environment) as url:
+        asyncio.run(go(url))
+
+
+@pytest.mark.parametrize("sets", ["context", "skill", "context,skill", "core", "all"])
+@pytest.mark.parametrize("over_http", [False, True])
+def test_no_error_names_a_tool_that_is_not_offered(
+    over_http: bool, sets: str, environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    for number in range(25):
+        add(project, f"skill-{number:02}")
+    add(project, "off")
+    add(Path(environment["HOME"]), "skill-01")
+    environment = {**environment, "SKILLHUB_TOOLS": sets, "SKILLHUB_ROOTS": "project,user"}
+    command(environment, "disable", "off")
+    calls: dict[str, list[dict[str, Any]]] = {
+        "skill_load": [{}, {"name": "none"}, {"name": "off"}, {"path": "none"}, {"name": "skill-01"}],
+        "skill_search": [{"query": " "}],
+        "skills_list": [{"cwd": "/none"}, {"cursor": "x"}],
+        "Skill": [{"skill": "none"}, {"skill": "off"}],
+        "load_skill": [{"skill_name": "none"}, {"skill_name": "off"}, {"skill_name": "skill-02", "part": 9}],
+        "read_skill_file": [
+            {"skill_name": "none", "file_path": "a.md"},
+            {"skill_name": "skill-02", "file_path": "a.md"},
+            {"skill_name": "skill-02", "file_path": "/a.md"},
+        ],
+    }
+
+    async def sweep(client: Caller) -> None:
+        offered = {tool.name for tool in await client.look()}
+        for tool in offered & set(calls):
+            for arguments in calls[tool]:
+                said = await client.call(tool, **arguments)
+                assert said.code is not None, (tool, arguments)
+                named = set(re.findall(r"\w+", said.text)) & set(TOOL_ACTIONS.by_tool) - {"Skill"}
+                assert named <= offered, said.text
+
+    async def go() -> None:
+        async with reached(("http" if over_http else "stdio", "auto"), environment) as client:
+            await sweep(client)
+
+    asyncio.run(go())
 
 
 @pytest.mark.acceptance("S0-79")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
+from skillhub_mcp.disclosure.lookup import FoundByName
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.nul import refuse_nul
@@ -22,6 +24,7 @@ from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots
 from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
+_ID = re.compile("[0-9a-f]{24}")
 _MAX_CATALOGUES = 32
 _MAX_VANISHED = 256
 # A scan this cheap is made for every call. One that costs more takes at most about a tenth of one processor, and a
@@ -159,6 +162,16 @@ class Catalogues:
                 return listing, skill
         listing = self.listing(force_reload=True)
         return listing, select(listing)
+
+    def find_by_id(self, wanted: str) -> FoundByName | None:
+        """Return the skill of the default catalogue that has this id, which is its handle; None for any other text."""
+        if _ID.fullmatch(wanted) is None:
+            return None
+        listing = self.listing()
+        found = next((skill for skill in listing.skills if skill.id == wanted), None)
+        if found is None:
+            return None
+        return FoundByName(listing.by_path[found.path], found.id, Source(scope_source(found)))
 
     def _look(self, project: Project, *, force: bool) -> _Look:
         """Return what a look at the files finds. The caller holds the lock."""

@@ -62,10 +62,11 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
     return matches[0]
 
 
-def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True) -> LoadedContext:
+def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle: str | None = None) -> LoadedContext:
     """Return the skill's whole SKILL.md as it is now, with its directory and its files. Raises SkillUnreadable.
 
-    Without `with_paths` the text has no path of this machine; files are named relative to the skill's directory.
+    Without `with_paths` the text has no path of this machine; files are named relative to the skill's directory, with
+    the tool that reads them and the skill's `handle` there, by default its id.
     """
     try:
         mtime_ms = os.stat(skill.path).st_mtime_ns / _NANOSECONDS_PER_MILLISECOND
@@ -77,7 +78,7 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True) -> Load
     text, diagnostics = decode(content)
     if text is None:
         raise SkillUnreadable(skill.name, path=skill.path, reason=diagnostics[-1].message)
-    return LoadedContext(_render(skill, text, with_paths=with_paths), skill, mtime_ms)
+    return LoadedContext(_render(skill, text, with_paths=with_paths, handle=handle or skill.id), skill, mtime_ms)
 
 
 def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
@@ -93,11 +94,12 @@ def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bo
     )
 
 
-def _render(skill: SkillMetadata, content: str, *, with_paths: bool) -> str:
+def _render(skill: SkillMetadata, content: str, *, with_paths: bool, handle: str) -> str:
     path = f" path={quoted(skill.path)}" if with_paths else ""
     # A file URL that ends with a slash, so that relative paths resolve against it.
     base = [f"Base directory: {Path(skill.dir).as_uri().rstrip('/')}/"] if with_paths else []
-    base_name = "this directory" if with_paths else "its own directory: read them with read_skill_file"
+    reader = f"its own directory: read one with read_skill_file, skill_name={handle}"
+    base_name = "this directory" if with_paths else reader
     lines = [
         f"<skill_context name={quoted(skill.name)}{path}>",
         content.rstrip("\n"),

@@ -35,14 +35,15 @@ _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 class ContextTools:
     """The tools over some catalogues. Without `with_paths` the client neither gets nor chooses paths of this machine.
 
-    `agents_state` returns what a session knows of AGENTS.md, where the AGENTS.md tools are on. `observer` observes
-    what is loaded.
+    `handle_of` returns what the other tools call the skill in a directory, if they know it. `agents_state` returns what
+    a session knows of AGENTS.md, where the AGENTS.md tools are on. `observer` observes what is loaded.
     """
 
     catalogues: Catalogues
     access: Access
     sessions: Sessions
     limits: SearchLimits
+    handle_of: Callable[[str], str | None]
     agents_state: Callable[[Session], object] | None
     observer: Observer
     with_paths: bool
@@ -102,7 +103,7 @@ class ContextTools:
             # Several skills may have the name: the path tells which one it is.
             use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
             self.access.now(listing.root).check(listing.by_path[skill.path], Action.LOAD, session.granted)
-            loaded = load_skill_context(skill, with_paths=self.with_paths)
+            loaded = load_skill_context(skill, with_paths=self.with_paths, handle=self.handle_of(skill.dir))
             use.size = len(loaded.text)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
         if self.with_paths:

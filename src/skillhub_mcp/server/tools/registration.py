@@ -88,6 +88,11 @@ def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
     )
 
 
+def file_tool(tools: CoreTools) -> Sequence[ToolDefinition]:
+    """Return the one tool of the set `core` that other sets need where clients do not share the disk."""
+    return [tool for tool in core_tools(tools) if tool.function == tools.read_skill_file]
+
+
 def registry_tools(tools: RegistryTools) -> Sequence[ToolDefinition]:
     """Return the set `registry`."""
     return (
@@ -159,6 +164,7 @@ def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
 
 def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
     """Return the set `context`."""
+    place = "path" if tools.with_paths else "id (as path)"
     return (
         ToolDefinition(
             tools.skills_list,
@@ -172,14 +178,14 @@ def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
             "Search skills by name",
             "Find skills, which are separate from those built into your host, by path, name, the beginning of a name, "
             "or words. Call before a non-trivial task. Returns `skills`, best first, each with its `reason`. Load one "
-            "with skill_load, by its path where names repeat.",
+            f"with skill_load, by its {place} where names repeat.",
         ),
         ToolDefinition(
             tools.skill_load,
             "Load skill by path",
-            "Call when a skill from skill_search fits, with its path or name; path wins. Returns its whole SKILL.md "
-            "and the list of its files: follow it. What was loaded before and has not changed comes as a reminder: "
-            "force=true gives it again.",
+            f"Call when a skill from skill_search fits, with its {place} or name; path wins. Returns its whole "
+            "SKILL.md and the list of its files: follow it. What was loaded before and has not changed comes as a "
+            "reminder: force=true gives it again.",
         ),
         ToolDefinition(
             tools.context_inspect,
