@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.policy.access_tokens import Tokens, make_token
 from skillhub_mcp.policy.rules import PermissionRule, Rules
-from skillhub_mcp.policy.unknown_names import KnownNames, UnknownName
+from skillhub_mcp.policy.unknown_names import (
+    KnownNames,
+    UnknownName,
+    rules_problems,
+    server_filter_problems,
+    tokens_problems,
+)
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -46,3 +53,37 @@ def test_a_filter_that_lets_nothing_through_is_known_as_such(known: KnownNames) 
     assert known.any_allowed(Visibility(frozenset({"csv-reader", "x"})))
     assert not known.any_allowed(Visibility(frozenset({"x"}), frozenset({"data work"})))
     assert not KnownNames(()).any_allowed(Visibility())
+
+
+SETTINGS = ("SKILLS", "CATEGORIES")
+
+
+def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownNames) -> None:
+    mend = "correct it, or add what is missing"
+
+    def told(visibility: Visibility) -> list[str]:
+        return [problem.sentence() for problem in server_filter_problems(known, visibility, SETTINGS)]
+
+    assert told(Visibility()) == []
+    assert told(Visibility(frozenset({"csv-reader"}), frozenset({"nothing"}))) == []
+    assert told(Visibility(frozenset({"csv-reader", "walrus"}))) == [
+        f"SKILLS names skills that are not here: 'walrus'; {mend}"
+    ]
+    assert told(Visibility(categories=frozenset({"walrus"}))) == [
+        f"CATEGORIES names categories that are not here: 'walrus'; nothing is served until then: {mend}"
+    ]
+    many = Visibility(frozenset(f"walrus-{number:02}" for number in range(14)))
+    (long,) = told(many)
+    assert "'walrus-11' and 2 more; " in long
+    tokens = [make_token(name, visibility)[0] for name, visibility in (("one", Visibility()), ("two", many))]
+    (problem,) = tokens_problems(known, "/t.json", Tokens((*tokens,)))
+    assert (problem.about, problem.what.startswith("grants skills that are not here: 'walrus-00'")) == (
+        "the token 'two' in /t.json",
+        True,
+    )
+    assert rules_problems(known, "/r.json", Rules(allow=(PermissionRule("skill_load", "csv-reader"),))) == ()
+    (problem,) = rules_problems(known, "/r.json", Rules(deny=(PermissionRule("skill_load", "csv-raeder"),)))
+    assert (problem.about, problem.what) == (
+        "/r.json",
+        "has rules for skills that are not here: 'csv-raeder' (did you mean 'csv-reader'?)",
+    )
