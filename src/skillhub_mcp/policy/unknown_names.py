@@ -93,7 +93,7 @@ def _filter_problems(
 ) -> tuple[Problem, ...]:
     """Return the unknown names of a filter. With names of skills, its categories have no effect."""
     mend = "correct it, or add what is missing"
-    if visibility.limits and not known.any_allowed(visibility):
+    if not known.any_allowed(visibility):
         mend = f"{empty} until then: {mend}"
     if visibility.names:
         unknown, kind, subject = known.unknown_skills(visibility), "skills", about[0]
