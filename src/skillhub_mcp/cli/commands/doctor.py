@@ -99,12 +99,13 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     publisher = make_publisher(settings, hub)
     try:
         published = list(publisher.publications())
-        if not hub.skills():
-            # What it says of directories and refusals is there already.
-            problems += [cause for cause in hub.why_nothing(for_models=False).causes if cause not in problems]
         policy = hub.access.now()
         standing = Counter(policy.availability(skill) for skill in view.snapshot.skills)
         problems += name_problems(settings, view.snapshot)
+        if not hub.skills():
+            # What it says of directories, refusals and misspelt filters is there already.
+            told = {problem.about for problem in problems}
+            problems += [cause for cause in hub.why_nothing(for_models=False).causes if cause.about not in told]
     except PolicyUnreadable as error:
         problems.append(Problem(error.path, error.message, error.hint or "fix the file"))
     finally:
