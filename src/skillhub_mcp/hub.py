@@ -150,6 +150,10 @@ class SkillHub:
         view = self._live.peek() if last_seen else None
         return self._live.snapshot_without_index() if view is None else view.snapshot, self._access.now()
 
+    def snapshot(self) -> Snapshot:
+        """Return the present skills, whoever may have them."""
+        return self._live.snapshot_without_index()
+
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
         policy = self._access.now()

@@ -134,3 +134,15 @@ def test_damage_stays_known_after_the_next_change(skillhub: Skillhub, database: 
     write_skill("s1", "Something else altogether.")
     skillhub("index")
     assert skillhub("doctor").code == 1
+
+
+def test_other_problems_are_told_beside_the_damage(
+    skillhub: Skillhub, database: Path, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    (data,) = sorted(database.glob("*.lance/data/*"))[:1]
+    flip(data)
+    silent = write_skill("silent", frontmatter="name: silent")
+    rules = tmp_path / "rules.json"
+    rules.write_text("{", encoding="utf-8")
+    found = skillhub("doctor", "--json", SKILLHUB_PERMISSIONS=str(rules)).json
+    assert {problem["about"] for problem in found["problems"]} == {str(database), f"{silent}/SKILL.md", str(rules)}

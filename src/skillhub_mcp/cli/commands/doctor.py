@@ -86,7 +86,7 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     command = command_on_path()
     damage = hub.check_index()
     # A damaged index is left as it is found: the user is told how to replace it.
-    view = hub.refresh() if damage is None else View(hub.snapshot_and_policy()[0], None)
+    view = hub.refresh() if damage is None else View(hub.snapshot(), None)
     report = view.snapshot.report
     problems = [*setting_problems, *_command_problems(command), *root_problems(report), *refusal_problems(report)]
     if damage is not None:
