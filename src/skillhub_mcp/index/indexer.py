@@ -623,12 +623,15 @@ class Indexer:
             if not present:
                 return None
             dimension = len(next(iter(present.values())).vector)
+            if index.dimension not in (None, dimension):
+                # Those of the other length are dropped.
+                missing = frozenset(index.stored())
             store = self._store_of(state.table.name)
             version = store.add_vectors(present, dimension=dimension, published=index.version)
             state = replace(state, table_version=version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
             index = self.open(state)
-            state = replace(state, roots=_with_missing(state.roots, index.unembedded()))
+            state = replace(state, roots=_with_missing(state.roots, missing - present.keys()))
             stamp = self._save(state)
         except IndexDamaged as error:
             self._check_cancelled()

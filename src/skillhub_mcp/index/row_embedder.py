@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 # No more than one request of any provider takes, so that a failure loses no answered batch.
 BATCH_TEXTS = 100
 # Publishing costs a version of the table and the time of its writer. What was paid for is not kept back for long.
-_PUBLISHED_AT_ONCE = 1_000
+_PUBLISHED_AT_ONCE = 2_500
 _PUBLISHED_AFTER_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 300.0
@@ -101,7 +102,8 @@ class RowEmbedder:
                 break
             done += len(batch)
             for (directory, text), vector in zip(batch, vectors, strict=True):
-                ready[directory] = StoredVector(text, vector)
+                # An eighth of the memory of a list of numbers.
+                ready[directory] = StoredVector(text, array("f", vector))
             if len(ready) >= _PUBLISHED_AT_ONCE or time.monotonic() - published_at > _PUBLISHED_AFTER_SECONDS:
                 publish(ready)
                 ready, published_at = {}, time.monotonic()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.index.features import EncodedFeatures, encode_features
 from skillhub_mcp.skills.model import Skill
 
@@ -19,7 +19,7 @@ class IndexRow:
 
     skill: Skill
     instructions: str
-    vector: Vector | None
+    vector: Sequence[float] | None
     is_stale: bool = False
 
     @cached_property
@@ -41,4 +41,4 @@ class StoredVector:
     """A vector, and the text that was embedded: None where it is to be embedded again."""
 
     text: str | None
-    vector: Vector
+    vector: Sequence[float]
