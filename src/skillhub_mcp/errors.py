@@ -16,6 +16,7 @@
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
     ├── SkillUnreadable         SKILL_UNREADABLE       a SKILL.md cannot be read or parsed
+    ├── RootUnavailable         ROOT_UNAVAILABLE       the skill is known; its skills directory is missing or empty
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
     ├── ResourceNotFound        RESOURCE_NOT_FOUND     nothing is served at that URI
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path is outside the skill, or not served
@@ -33,6 +34,7 @@ Details are also attributes (`SkillNotFound.near`), not just part of the message
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -316,6 +318,24 @@ class SkillUnreadable(SkillHubError):
 
     def __init__(self, name: str, *, path: str, reason: str) -> None:
         super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint="fix or remove the file")
+        self.name = name
+        self.path = path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name}
+
+
+class RootUnavailable(SkillHubError):
+    """The skill is known, and its skills directory is missing or empty now. `path` is that directory, for logs."""
+
+    code = "ROOT_UNAVAILABLE"
+
+    def __init__(self, name: str, *, path: str, reason: str) -> None:
+        super().__init__(
+            f"{name!r} cannot be read now: its skills directory {os.path.basename(path)!r} {reason}",
+            hint="continue without it, or try again later; the server's owner mounts or restores the directory",
+        )
         self.name = name
         self.path = path
 

@@ -327,3 +327,28 @@ def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_pat
     assert done.code == 0
     assert f"{tmp_path}/nowhere does not exist; create it, or correct SKILLS_DIR" in done.out
     assert "No SKILL.md was found." in done.out
+
+
+def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name, "About walruses.")
+    skillhub("index")
+    skills_dir.rename(tmp_path / "away")
+    skills_dir.mkdir()
+    told = "is empty, and had 2 skills, which stay known and cannot be loaded"
+    assert told in skillhub("index").out
+    doctor = skillhub("doctor")
+    assert (doctor.code, told in doctor.out, "skillhub index --forget-missing" in doctor.out) == (1, True, True)
+    assert skillhub("list").out.count("(its skills directory is away)") == 2
+    assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]
+    shown = skillhub("show", "one")
+    assert (shown.code, "its skills directory 'skills' is empty" in shown.err) == (1, True)
+    assert skillhub("--reindex").code == 1
+    assert skillhub("index", "--forget-missing", "--verify").code == 2
+    assert skillhub("index", "--forget-missing", "--json").json["index"]["removed"] == 2
+    assert skillhub("list", "--json").json["skills"] == []
+    skills_dir.rmdir()
+    (tmp_path / "away").rename(skills_dir)
+    assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]

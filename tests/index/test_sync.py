@@ -482,3 +482,50 @@ def test_a_process_that_starts_after_the_switch_takes_the_index_over(
     assert desk.refresh().report is None
     assert desk.find("walruses") == ["one"]
     assert published_rows(db) == ["one"]
+
+
+# Roots that go away
+
+
+def test_rows_and_state_of_a_root_that_is_away_stay_and_it_comes_back_as_it_was(
+    db: Path, tmp_path: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name, "About walruses.")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.refresh()
+    asked = len(embedder.texts)
+    skills_dir.rename(tmp_path / "away")
+    skills_dir.mkdir()
+    for away in (desk, Desk(db, skills_dir, embedder=embedder)):
+        view = away.refresh()
+        assert (view.report, view.problem) == (None, None)
+        assert away.find("walruses") == ["one", "two"]
+        assert [root.remembered for root in view.snapshot.report.unavailable] == [2]
+    skills_dir.rmdir()
+    (tmp_path / "away").rename(skills_dir)
+    view = desk.refresh()
+    assert (view.report, view.snapshot.report.unavailable, view.snapshot.report.problems) == (None, (), ())
+    assert desk.find("walruses") == ["one", "two"]
+    assert len(embedder.texts) == asked
+
+
+def test_a_root_that_is_away_is_forgotten_on_request_by_every_process(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name, "About walruses.")
+    server, shell = Desk(db, skills_dir), Desk(db, skills_dir)
+    server.refresh()
+    shutil.rmtree(skills_dir)
+    assert len(server.refresh().snapshot.skills) == 2
+    refused = shell.refresh(SyncDepth.REBUILD)
+    assert refused.problem is not None
+    assert "would be lost" in refused.problem.message
+    assert published_rows(db) == ["one", "two"]
+    report = shell.refresh(SyncDepth.FORGET).report
+    assert report is not None
+    assert report.removed == 2
+    assert (server.refresh().snapshot.skills, published_rows(db)) == ((), [])
+    assert shell.refresh(SyncDepth.REBUILD).problem is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -46,5 +47,55 @@ def test_a_switched_root_is_followed_a_second_time_too(
                 assert await names(client, f"revision{number - 1}") == []
                 loaded = await client.call("load_skill", skill_name="one")
                 assert f"Body {number}." in loaded.text
+
+    asyncio.run(follow())
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_root_that_goes_away_is_named_and_what_was_known_is_still_found(
+    hub_environment: Environment,
+    tmp_path: Path,
+    skills_dir: Path,
+    write_skill: SkillWriter,
+    way: tuple[str, str],
+    *,
+    leaves: bool,
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name, "About walruses.", body="How to.\n", files={"notes.md": "Notes."})
+    write_skill("here", "About walruses, too.", root=tmp_path / "other")
+    environment = {**hub_environment, "SKILLS_DIR": f"{skills_dir}{os.pathsep}{tmp_path / 'other'}"}
+
+    def unmount() -> None:
+        skills_dir.rename(tmp_path / "away")
+        if leaves:
+            skills_dir.mkdir()
+
+    def mount() -> None:
+        if leaves:
+            skills_dir.rmdir()
+        (tmp_path / "away").rename(skills_dir)
+
+    async def notes(client: Caller) -> str:
+        return str((await client.call("search_skills", query="walruses")).json.get("note", ""))
+
+    async def follow() -> None:
+        async with reached(way, environment) as client:
+            assert await names(client, "walruses") == ["here", "one", "two"]
+            unmount()
+            await eventually(
+                lambda: notes(client), "Their skills directory is away, so these cannot be loaded now: one, two."
+            )
+            assert sorted(await names(client, "walruses")) == ["here", "one", "two"]
+            for tool, arguments in (("load_skill", {}), ("read_skill_file", {"file_path": "notes.md"})):
+                refused = await client.call(tool, skill_name="one", **arguments)
+                assert refused.code == "ROOT_UNAVAILABLE"
+                assert f"its skills directory 'skills' {'is empty' if leaves else 'is missing'}" in refused.text
+                assert str(tmp_path) not in refused.text
+            assert (await client.call("load_skill", skill_name="here")).code is None
+            mount()
+            await eventually(lambda: notes(client), "")
+            assert "How to." in (await client.call("load_skill", skill_name="one")).text
 
     asyncio.run(follow())

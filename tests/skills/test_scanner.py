@@ -18,7 +18,7 @@ from skillhub_mcp.skills import scanner
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.documents import read_document
-from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, ReadDepth, Scan, scan, scan_from_cache
 
 MtimeSetter = Callable[[Path, int], None]
@@ -352,3 +352,60 @@ def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_change
     (directory / "SKILL.md").write_bytes(b"")
     half_written = scan(roots, memory={}, recent=first.memory)
     assert [skill.name for skill in half_written.snapshot.skills] == ["one"]
+
+
+# Roots that go away
+
+
+def test_the_skills_of_a_root_that_is_missing_or_empty_stay_where_that_is_asked_for(
+    write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        write_skill(name)
+    other = write_skill("other", root=tmp_path / "other")
+    roots = make_roots([str(skills_dir), str(other.parent)])
+    first = scan(roots, memory={})
+    skills_dir.rename(tmp_path / "away")
+    for reason in ("is missing", "is empty"):
+        kept = scan(roots, memory=first.memory, keep_absent=True)
+        assert (names(kept), kept.changed) == (["a", "b", "other"], False)
+        (root,) = kept.snapshot.report.unavailable
+        assert (root.path, root.reason, root.remembered) == (str(skills_dir), reason, 2)
+        (problem,) = kept.snapshot.report.problems
+        assert (problem.path, problem.reason) == (
+            str(skills_dir),
+            f"{reason}, and had 2 skills, which stay known and cannot be loaded",
+        )
+        partial = scan(roots, memory=first.memory, keep_absent=True, only=[str(skills_dir / "a")])
+        assert (names(partial), partial.changed) == (["a", "b", "other"], False)
+        assert names(scan(roots, memory=first.memory)) == ["other"]
+        skills_dir.mkdir(exist_ok=True)
+        (skills_dir / ".hidden").touch()
+    write_skill("c")
+    back = scan(roots, memory=first.memory, keep_absent=True)
+    assert (names(back), back.snapshot.report.unavailable) == (["c", "other"], ())
+
+
+def test_the_last_skill_of_a_root_may_be_removed(write_skill: SkillWriter, skills_dir: Path) -> None:
+    last = write_skill("last")
+    roots = make_roots([str(skills_dir)])
+    memory = scan(roots, memory={}).memory
+    shutil.rmtree(last)
+    empty = scan(roots, memory=memory, keep_absent=True)
+    assert (names(empty), empty.snapshot.report.unavailable, empty.changed) == ([], (), True)
+    skills_dir.rmdir()
+    assert names(scan(roots, memory=memory, keep_absent=True)) == ["last"]
+
+
+def test_a_root_that_never_was_and_the_directories_of_a_project_just_have_no_skills(
+    write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        write_skill(name, root=tmp_path / "project")
+    roots = distinct_roots([(Source.PROJECT, str(tmp_path / "project")), (Source.HUB, str(tmp_path / "never"))])
+    memory = scan(roots, memory={}, keep_absent=True).memory
+    # Another branch of a repository may have none.
+    shutil.rmtree(tmp_path / "project")
+    gone = scan(roots, memory=memory, keep_absent=True)
+    assert (names(gone), gone.snapshot.report.unavailable) == ([], ())
+    assert [problem.reason for problem in gone.snapshot.report.problems] == ["does not exist"]

@@ -17,7 +17,7 @@ from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 @dataclass(frozen=True, slots=True)
 class ListedSkill:
     """A skill in a list: its source, its handle, the skill that shadows its name, if any, and its `standing`:
-    whether it is served and, if not, why.
+    whether it is served and, if not, why. One that `is_away` cannot be loaded now: its root is missing.
     """
 
     skill: Skill
@@ -25,6 +25,7 @@ class ListedSkill:
     handle: str
     shadowed_by: Skill | None
     standing: Availability
+    is_away: bool = False
 
     @property
     def served(self) -> bool:
@@ -40,7 +41,14 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
     """
     winners = {lost.skill.directory: lost.winner for lost in snapshot.report.shadowed}
     listed = [
-        ListedSkill(skill, snapshot.source(skill), snapshot.handle(skill), winners.get(skill.directory), standing)
+        ListedSkill(
+            skill,
+            snapshot.source(skill),
+            snapshot.handle(skill),
+            winners.get(skill.directory),
+            standing,
+            is_away=snapshot.unavailable_root(skill) is not None,
+        )
         for skill in snapshot.everything
         if (standing := policy.availability(skill)) is not Availability.FILTERED
     ]

@@ -22,18 +22,19 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import SOURCES, Source
-from skillhub_mcp.skills.snapshot import Refused, Snapshot
+from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
 
 NOTHING_SERVED = "available skills: (none)"
 
 
 class FoundByName(NamedTuple):
-    """A skill, the shortest text that loads exactly this one, and the source of its root."""
+    """A skill, the shortest text that loads exactly this one, the source of its root, and the root if that is away."""
 
     skill: Skill
     handle: str
     source: Source
+    away: UnavailableRoot | None = None
 
 
 class SkillLookup:
@@ -100,7 +101,7 @@ class SkillLookup:
         if skill is None or policy.hides(skill):
             former = self._former.find(name, snapshot)
             raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
-        return FoundByName(skill, snapshot.handle(skill), snapshot.source(skill))
+        return FoundByName(skill, snapshot.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
 
     def _note_names(self) -> None:
         view = self._live.peek()

@@ -5,12 +5,13 @@ Instructions come in parts where they are long; files within limits of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.parts import split_body
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
@@ -18,7 +19,7 @@ from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
 
 
@@ -66,12 +67,14 @@ class SkillReader:
     def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
         """Return a skill's instructions from its SKILL.md as it is now.
 
-        Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
-        raises.
+        Raises SkillNotFound, SkillUnreadable, RootUnavailable, InvalidArgument for a part that does not exist, and what
+        `Policy.check` raises.
         """
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
             found = self._lookup.find_allowed(skill_name, Action.LOAD, granted, event=event)
-            parts = split_body(read_document(found.skill).instructions, max_bytes=self._max_body_bytes)
+            with _told_if_away(found.skill, found.away):
+                document = read_document(found.skill)
+            parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
                 raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {found.skill.name!r}")
@@ -85,19 +88,21 @@ class SkillReader:
     ) -> SkillFile:
         """Return a file of the skill, from byte `offset` on; `as_stored`, only UTF-8 as text.
 
-        Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
+        Raises SkillNotFound, SkillFileNotFound, RootUnavailable, PathNotAllowed, InvalidArgument, and what
+        `Policy.check` raises.
         """
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
             found = self._lookup.find_allowed(skill_name, Action.READ, granted, event=event)
             skill = found.skill
-            content = read_file(
-                skill.directory,
-                file_path,
-                skill=skill.name,
-                limits=self._files,
-                offset=offset,
-                as_stored=as_stored,
-            )
+            with _told_if_away(skill, found.away):
+                content = read_file(
+                    skill.directory,
+                    file_path,
+                    skill=skill.name,
+                    limits=self._files,
+                    offset=offset,
+                    as_stored=as_stored,
+                )
             event.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
             self._usage.record_read(found.handle, file_path)
@@ -123,13 +128,14 @@ class SkillReader:
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)
-            content = read_whole(
-                skill.directory,
-                file_path,
-                skill=skill.name,
-                max_bytes=max_bytes,
-                serve_dotfiles=self._files.serve_dotfiles,
-            )
+            with _told_if_away(skill, snapshot.unavailable_root(skill)):
+                content = read_whole(
+                    skill.directory,
+                    file_path,
+                    skill=skill.name,
+                    max_bytes=max_bytes,
+                    serve_dotfiles=self._files.serve_dotfiles,
+                )
             event.size = len(content)
         if self._usage is not None:
             if loads:
@@ -147,3 +153,14 @@ class SkillReader:
         """
         skill = self._lookup.find_allowed(skill_name, Action.READ, granted).skill
         return list_files(skill.directory, serve_dotfiles=self._files.serve_dotfiles)
+
+
+@contextmanager
+def _told_if_away(skill: Skill, away: UnavailableRoot | None) -> Iterator[None]:
+    """Raise RootUnavailable for a file that is missing because its root is away, and not for its own sake."""
+    try:
+        yield
+    except (SkillUnreadable, SkillFileNotFound) as error:
+        if away is None:
+            raise
+        raise RootUnavailable(skill.name, path=away.path, reason=away.reason) from error

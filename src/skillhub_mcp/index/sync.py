@@ -35,11 +35,15 @@ class View:
 
 
 class SyncDepth(Enum):
-    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all."""
+    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all.
+
+    FORGET is CHANGES, and the skills of a root that is missing or suddenly empty are gone; else they stay.
+    """
 
     CHANGES = "changes"
     VERIFY = "verify"
     REBUILD = "rebuild"
+    FORGET = "forget"
 
 
 class IndexSync:
@@ -74,6 +78,8 @@ class IndexSync:
         self._seen: ScanCache | None = None
         self._damaged: TableVersion | None = None
         self._last_read: ScanCache | None = None
+        # Whether the skills of roots that are missing are to go.
+        self._forgets = False
         # How long the last scan took, without the writing that followed.
         self.scan_seconds = 0.0
 
@@ -107,11 +113,13 @@ class IndexSync:
         reopened = self._load_state()
         if not self._automatic and depth is SyncDepth.CHANGES and not requested:
             return self._open_published(before, reopened=reopened)
-        reread = depth is not SyncDepth.CHANGES
+        self._forgets = depth is SyncDepth.FORGET
+        reread = depth in (SyncDepth.VERIFY, SyncDepth.REBUILD)
         seen = self._scan(self._memory(), reread=reread, only=only)
         on_snapshot(self._admitted(seen), self._open_stand_in() if before is None else None)
         try:
             if depth is SyncDepth.REBUILD:
+                _refuse_unavailable(seen.snapshot)
                 return self._write(seen, force_reason="requested", rebuild=True)
             if (
                 self._state is None
@@ -317,7 +325,12 @@ class IndexSync:
     def _readmit(self, snapshot: Snapshot, memory: ScanCache, admission: Admission) -> Snapshot:
         report = snapshot.report
         return scan_from_cache(
-            self._roots, memory=memory, admission=admission, problems=report.problems, ignored=report.ignored
+            report.roots,
+            memory=memory,
+            admission=admission,
+            problems=report.problems,
+            ignored=report.ignored,
+            unavailable=report.unavailable,
         )
 
     def _scan(
@@ -328,7 +341,15 @@ class IndexSync:
         reread: bool = False,
         only: Sequence[str] | None = None,
     ) -> Scan:
-        seen = scan(self._roots, memory=memory, recent=recent or {}, admission=LENIENT, reread=reread, only=only)
+        seen = scan(
+            self._roots,
+            memory=memory,
+            recent=recent or {},
+            admission=LENIENT,
+            reread=reread,
+            only=only,
+            keep_absent=not self._forgets,
+        )
         self._last_read = seen.memory
         self.scan_seconds = seen.snapshot.report.seconds
         return seen
@@ -347,3 +368,12 @@ class IndexSync:
         self._stand_in = self._indexer.stand_in() if state is None else None
         self._state_stamp = stamp
         self._seen = None
+
+
+def _refuse_unavailable(snapshot: Snapshot) -> None:
+    """Raise IndexUnavailable if rows cannot be written anew, since the files that they were read from are away."""
+    for root in snapshot.report.unavailable:
+        raise IndexUnavailable(
+            f"The index is not rebuilt: {root.path} {root.reason}, and the rows of its skills would be lost",
+            hint="mount or restore it, or run skillhub index --forget-missing first if they are gone for good",
+        )

@@ -28,7 +28,7 @@ from skillhub_mcp.search.visible_skills import VisibleSkills, is_searchable
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,8 @@ class SearchAnswer:
     """The hits, best first, and how many skills were `searched` of those that are `served`.
 
     `considered` counts the candidates. Where not `confident`, nothing fits well and the hits are near misses. `facets`
-    are there when the query was empty: then the hits are a list by name, out of `searched`.
+    are there when the query was empty: then the hits are a list by name, out of `searched`. `away` are the roots of
+    hits that are missing now: their skills can be found and not loaded.
     """
 
     hits: tuple[FoundSkill, ...]
@@ -84,6 +85,7 @@ class SearchAnswer:
     considered: int = 0
     confident: bool = True
     facets: Facets | None = None
+    away: tuple[UnavailableRoot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,7 @@ class SearchEngine:
             served=scope.served,
             considered=len(result.candidates),
             confident=is_confident,
+            away=_away(snapshot, found),
         )
 
     def _explained(self, scope: _Scope, result: SearchResult, answer: SearchAnswer) -> SearchAnswer:
@@ -257,16 +260,23 @@ class SearchEngine:
             (skill for skill in map(snapshot.by_directory, among) if skill is not None),
             key=lambda skill: (skill.name, skill.directory),
         )
+        hits = tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[: parameters.limit])
         return SearchAnswer(
-            hits=tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[: parameters.limit]),
+            hits=hits,
             searched=len(skills),
             served=len(visible),
             facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
+            away=_away(snapshot, hits),
         )
 
     def _scope(self, snapshot: Snapshot, index: LanceIndex, policy: Policy, parameters: _Parameters) -> _Scope:
         visible = self._visible.directories(snapshot, policy)
         return _Scope(snapshot, index, _narrowed(visible, snapshot, policy, parameters), len(visible))
+
+
+def _away(snapshot: Snapshot, hits: Sequence[FoundSkill]) -> tuple[UnavailableRoot, ...]:
+    roots = {hit.skill.root for hit in hits}
+    return tuple(root for root in snapshot.report.unavailable if root.path in roots)
 
 
 def _narrowed(visible: frozenset[str], snapshot: Snapshot, policy: Policy, parameters: _Parameters) -> frozenset[str]:

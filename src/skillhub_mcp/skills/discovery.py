@@ -47,6 +47,15 @@ class WalkProblem:
     mend: str = "make it readable, or remove it from the roots"
 
 
+@dataclass(frozen=True, slots=True)
+class AbsentRoot:
+    """A hub root where nothing is, and what is the matter. `is_empty` where the directory is there."""
+
+    path: str
+    reason: str
+    is_empty: bool = False
+
+
 class SkipReason(str, Enum):
     """Why a walk skipped a path that is not at fault."""
 
@@ -69,14 +78,15 @@ class Ignored:
 class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `roots` are the roots as found. `covered` are the directories that were walked, if the walk was limited; otherwise
-    None.
+    `roots` are the roots as found, and `absent` those that hold nothing. `covered` are the directories that were
+    walked, if the walk was limited; otherwise None.
     """
 
     found: tuple[FoundSkillFile, ...]
     problems: tuple[WalkProblem, ...]
     ignored: Ignored
     roots: tuple[SkillRoot, ...]
+    absent: tuple[AbsentRoot, ...] = ()
     covered: tuple[str, ...] | None = None
 
 
@@ -211,6 +221,8 @@ class _Walker:
             problems=tuple(self._problems),
             ignored=Ignored(dict(self._counts), {reason: tuple(paths) for reason, paths in self._paths.items()}),
             roots=self.roots,
+            # After the walk, so that a root that went away during it is among them.
+            absent=tuple(absent for root in self.roots if (absent := _absent(root)) is not None),
             covered=covered,
         )
 
@@ -319,6 +331,23 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
     if entry.is_dir(follow_symlinks=False):
         return entry.path
     return os.path.realpath(entry.path) if entry.is_symlink() and entry.is_dir() else None
+
+
+def _absent(root: SkillRoot) -> AbsentRoot | None:
+    """Return that a hub root is not there, cannot be read or is empty, or None. Hidden files do not count."""
+    if root.source is not Source.HUB:
+        return None
+    try:
+        with os.scandir(root.real) as entries:
+            if any(not entry.name.startswith(".") for entry in entries):
+                return None
+    except OSError as error:
+        return AbsentRoot(root.path, "is missing" if isinstance(error, FileNotFoundError) else _reason(error))
+    return AbsentRoot(root.path, "is empty", is_empty=True)
+
+
+def _reason(error: OSError) -> str:
+    return f"cannot be read ({error.strerror or type(error).__name__})"
 
 
 def _unusable_root(root: SkillRoot) -> WalkProblem | None:

@@ -15,14 +15,22 @@ from enum import Enum
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.admission import LENIENT, Admission
-from skillhub_mcp.skills.discovery import FoundSkillFile, Ignored, WalkProblem, is_at_or_below, walk_changes, walk_roots
+from skillhub_mcp.skills.discovery import (
+    FoundSkillFile,
+    Ignored,
+    Walk,
+    WalkProblem,
+    is_at_or_below,
+    walk_changes,
+    walk_roots,
+)
 from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end
 from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, make_snapshot
+from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot, make_snapshot
 
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
@@ -31,6 +39,7 @@ _FIRST_BYTES = 2_048
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_000_000_000
 _HALF_WRITTEN_NS = 1_000_000_000
+_LAST_SKILL = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +94,14 @@ def scan(
     reread: bool = False,
     depth: ReadDepth = ReadDepth.WHOLE,
     only: Sequence[str] | None = None,
+    keep_absent: bool = False,
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
 
     `reread` opens unchanged files, too. Files in `recent`, a cache of a moment ago, are taken from there; `changed` is
     still relative to `memory`. `only` limits the scan to paths that are known to have changed. Bad files never raise:
-    the snapshot's report lists them.
+    the snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or
+    empty, as with a share that is not mounted, stay; the report tells the root.
     """
     began = time.perf_counter()
     own = {root.path for root in roots}
@@ -112,9 +123,18 @@ def scan(
             now = _last_good(fresh or known, _read(found, depth))
         changed = changed or known is None or _differ(known, now)
         remembered[found.directory] = now
+    unavailable = _unavailable(walk, known_here) if keep_absent else ()
+    for root in unavailable:
+        remembered |= {path: entry for path, entry in known_here.items() if entry.root == root.path}
     removed = any(path not in remembered for path in known_here)
     snapshot = scan_from_cache(
-        walk.roots, memory=remembered, admission=admission, problems=walk.problems, ignored=walk.ignored, began=began
+        walk.roots,
+        memory=remembered,
+        admission=admission,
+        problems=_told(walk.problems, unavailable),
+        ignored=walk.ignored,
+        began=began,
+        unavailable=unavailable,
     )
     return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or removed)
 
@@ -127,6 +147,7 @@ def scan_from_cache(
     problems: Sequence[WalkProblem] = (),
     ignored: Ignored | None = None,
     began: float | None = None,
+    unavailable: Sequence[UnavailableRoot] = (),
 ) -> Snapshot:
     """Return the snapshot of the cached files under `roots`, without accessing any file."""
     began = time.perf_counter() if began is None else began
@@ -144,8 +165,41 @@ def scan_from_cache(
         else:
             skills.append(entry.skill)
     return make_snapshot(
-        skills, roots=roots, found=found, refused=refused, problems=problems, ignored=ignored or Ignored(), began=began
+        skills,
+        roots=roots,
+        found=found,
+        refused=refused,
+        problems=problems,
+        ignored=ignored or Ignored(),
+        began=began,
+        unavailable=unavailable,
     )
+
+
+def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
+    """Return the roots that had skills and hold nothing now.
+
+    A person who removes the last skill leaves an empty directory behind; one who removes several at once says so.
+    """
+    found = []
+    for absent in walk.absent:
+        remembered = sum(1 for entry in known.values() if entry.root == absent.path)
+        if remembered > (_LAST_SKILL if absent.is_empty else 0):
+            found.append(UnavailableRoot(absent.path, absent.reason, remembered))
+    return tuple(found)
+
+
+def _told(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot]) -> list[WalkProblem]:
+    told = {
+        root.path: WalkProblem(
+            root.path,
+            f"{root.reason}, and had {root.remembered:,} skill{'' if root.remembered == 1 else 's'}, which stay known "
+            "and cannot be loaded",
+            "mount or restore it, or run `skillhub index --forget-missing` if they are gone for good",
+        )
+        for root in unavailable
+    }
+    return [*told.values(), *(problem for problem in problems if problem.path not in told)]
 
 
 def _last_good(before: CachedSkillFile | None, after: CachedSkillFile) -> CachedSkillFile:

@@ -34,6 +34,15 @@ class Refused:
     reason: Diagnostic
 
 
+@dataclass(frozen=True, slots=True)
+class UnavailableRoot:
+    """A root that had skills and is missing or empty now, the reason, and how many SKILL.md files are remembered."""
+
+    path: str
+    reason: str
+    remembered: int
+
+
 class ShadowReason(str, Enum):
     """Why one of two skills with the same name won."""
 
@@ -57,6 +66,7 @@ class ScanReport:
     """What a scan found besides the skills that are served: no file is dropped silently.
 
     `roots` are the scanned roots in order. `found` counts the SKILL.md files, `seconds` is the duration of the scan.
+    The skills of the roots that are `unavailable` are those of an earlier scan.
     """
 
     roots: tuple[SkillRoot, ...]
@@ -66,6 +76,7 @@ class ScanReport:
     problems: tuple[WalkProblem, ...]
     ignored: Ignored
     seconds: float = field(compare=False)
+    unavailable: tuple[UnavailableRoot, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,10 @@ class Snapshot:
         root = self._roots.get(skill.root)
         return skill.directory if root is None else root.resolved(skill.directory)
 
+    def unavailable_root(self, skill: Skill) -> UnavailableRoot | None:
+        """Return the skill's root if that is not there now, so that the skill is known and cannot be read."""
+        return next((root for root in self.report.unavailable if root.path == skill.root), None)
+
     def handle(self, skill: Skill) -> str:
         """Return the shortest text for which `find` returns exactly this skill."""
         source = self.source(skill)
@@ -146,6 +161,7 @@ def make_snapshot(
     problems: Sequence[WalkProblem],
     ignored: Ignored,
     began: float,
+    unavailable: Sequence[UnavailableRoot] = (),
 ) -> Snapshot:
     """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
     rank = {root.path: position for position, root in enumerate(roots)}
@@ -178,6 +194,7 @@ def make_snapshot(
             problems=tuple(problems),
             ignored=ignored,
             seconds=time.perf_counter() - began,
+            unavailable=tuple(unavailable),
         ),
         _by_name=by_name,
         _by_directory={skill.directory: skill for skill in everything},

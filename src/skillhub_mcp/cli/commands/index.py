@@ -13,6 +13,7 @@ from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
+from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
@@ -27,13 +28,24 @@ def add_parser(subparsers: Any) -> None:
         description="Update the index and report what was found, served, shadowed and refused, with reasons.",
     )
     parser.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
+    parser.add_argument(
+        "--forget-missing",
+        action="store_true",
+        help="drop the skills of directories that are missing or suddenly empty",
+    )
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Update the index and print the report."""
+    """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
+    if args.forget_missing:
+        if args.verify:
+            raise InvalidArgument(
+                "--forget-missing", "cannot be combined with --verify", hint="run one after the other"
+            )
+        return _index(options, SyncDepth.FORGET, as_json=args.json)
     return _index(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
 
 

@@ -72,6 +72,7 @@ def _notes(one: ListedSkill) -> str:
     notes = [
         {Availability.OFF: "disabled", Availability.DENIED: "denied by a rule"}.get(one.standing, ""),
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
+        "its skills directory is away" if one.is_away else "",
         "hidden from models" if one.skill.disable_model_invocation else "",
         "not user-invocable" if not one.skill.user_invocable else "",
     ]

@@ -19,6 +19,7 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 NO_SKILLS_NOTE = "No skill: {causes}."
 NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
 NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
+AWAY_NOTE = "Their skills directory is away, so these cannot be loaded now: {names}."
 LISTING_NOTE = "Empty query: {shown} of {there} skills by name. Search with a few words of the task."
 
 # The schema of a search's result as clients see it. Titles are left out: they would cost tokens in every conversation.
@@ -76,13 +77,22 @@ def search_result(answer: SearchAnswer, *, causes: str = "") -> dict[str, object
     nothing = NO_SKILLS_NOTE.format(causes=causes) if causes else NO_HITS_NOTE
     if answer.facets is not None:
         result["note"] = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else nothing
-        return result | ({"facets": asdict(answer.facets)} if skills else {})
-    if not answer.confident:
+        result |= {"facets": asdict(answer.facets)} if skills else {}
+    elif not answer.confident:
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
+    if answer.away:
+        note = AWAY_NOTE.format(names=", ".join(_away_names(answer)))
+        result["note"] = f"{result['note']} {note}" if "note" in result else note
     if any(hit.contributions for hit in answer.hits):
         counts = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
         result["explained"] = counts
     return result
+
+
+def _away_names(answer: SearchAnswer) -> list[str]:
+    """Return the handles of hits that cannot be loaded now, because their root is missing."""
+    away = {root.path for root in answer.away}
+    return [hit.handle for hit in answer.hits if hit.skill.root in away]
 
 
 def _hit(hit: FoundSkill) -> dict[str, object]:
