@@ -103,6 +103,14 @@ def test_of_one_file_with_too_many_findings_the_worst_are_shown() -> None:
     assert len(shown) <= 24 - 5
 
 
+def test_of_one_file_with_long_lines_too_no_more_is_shown_than_fits() -> None:
+    screen = Screen(24, 80)
+    everything = [finding("reference-missing", line, "x" * 200) for line in range(90)]
+    shown = list(TEXT.that_fit([result("/work/a/SKILL.md", *everything)], screen))
+    assert len(shown) > 2
+    assert sum(map(screen.height, [*shown, *TEXT.by_rule([result("/work/a", *everything)])])) <= 24 - 5
+
+
 def test_a_line_that_is_wrapped_takes_the_lines_that_it_takes() -> None:
     screen = Screen(24, 80)
     assert [screen.height("x" * length) for length in (0, 1, 80, 81, 160, 161)] == [1, 1, 1, 2, 2, 3]

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from skillhub_mcp.cli.colours import Colour, Painter
 from skillhub_mcp.skills.rules import RULES, Severity
@@ -68,7 +68,9 @@ class FindingsText:
         left = broken[shown:]
         if not shown:
             # One file may have more findings than fit: its worst are better than none.
-            yield from islice(self._group(left[0], self.paint), max(0, whole_room))
+            heights = accumulate(map(screen.height, self._group(left[0], plain)))
+            fitting = sum(height <= whole_room for height in heights)
+            yield from islice(self._group(left[0], self.paint), fitting)
         count = sum(len(result.findings) for result in left)
         more = "more " if shown else ""
         yield self.paint(f"… {plural(len(left), f'{more}file')} with {plural(count, 'finding')}: --full lists them")
