@@ -48,7 +48,7 @@ def test_the_later_of_two_options_counts(
 
 
 COMMANDS = (
-    "search, list, show, read, pick, disable, enable, permissions, catalogue, resolve, inspect, validate, index, "
+    "search, list, show, why, read, pick, disable, enable, permissions, catalogue, resolve, inspect, validate, index, "
     "registry, context, agents, eval, overlaps, stats, token, demo, doctor, config"
 )
 MISUSES = [
@@ -98,7 +98,7 @@ def test_a_usage_error_is_an_object_with_json(skillhub: Skillhub) -> None:
     assert (early.error["message"], early.error["hint"]) == ("--json must follow the command", "skillhub list --json")
 
 
-def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: Skillhub) -> None:
+def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("show", "nobody", "--json")
     assert (done.code, done.out) == (1, "")
     assert done.error == {
@@ -106,7 +106,7 @@ def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: 
         "message": "No skill is named 'nobody'",
         "skill_name": "nobody",
         "near": [],
-        "hint": "available skills: (none)",
+        "hint": f"available skills: (none). {skills_dir} has no skill; put a folder with a SKILL.md there",
     }
 
 
