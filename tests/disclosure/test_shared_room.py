@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 from hypothesis import given
@@ -65,6 +67,13 @@ def test_a_skill_that_the_card_cannot_have_is_in_the_list_first() -> None:
     assert [text.count(one.description) for one in (*shared, *alone)] == [1] * 7
 
 
+def test_skills_that_only_the_list_can_have_are_shortened_rather_than_left_out() -> None:
+    shared, alone = library(2, 100), library(6, 300, start=2)
+    text = list_and_card(entries_of([*shared, *alone]), shared, NOW, as_list, max_bytes=2_000)
+    assert sum(f"<name>{one.name}</name>" in text for one in alone) >= 5
+    assert [text.count(one.description) for one in shared] == [1] * 2
+
+
 def test_a_list_of_which_nothing_fits_leaves_its_room_to_the_card() -> None:
     skills = library(4, 150)
     text = list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=700)
@@ -106,6 +115,10 @@ def test_nothing_is_over_twice_out_of_order_or_unused(
     in_card = [one for one in carded if f"\n- {one.name}" in text]
     assert not {one.name for one in in_list} & {one.name for one in in_card}
 
+    counted = re.search(r"^Skills: (\d+)\.", text, re.MULTILINE)
+    if counted:
+        assert int(counted.group(1)) == sum(one not in in_list for one in carded)
+
     whole = whole_card(carded, NOW, max_bytes=max_bytes)
     if whole is not None and {one.name for one in listed} <= {one.name for one in carded}:
         # As the card alone: every skill, and as much of its description.
@@ -118,5 +131,9 @@ def test_nothing_is_over_twice_out_of_order_or_unused(
     missing = [one for one in listed if one not in in_list and one not in in_card]
     if missing and in_list:
         # What is unused is too little for one more entry of the list.
-        longer = as_list(list(entries_of(listed).values()), Budget(max_bytes=len(list_text.encode()) + left))
+        ranked = [
+            replace(entry, importance=(directory in {one.directory for one in carded},))
+            for directory, entry in entries_of(listed).items()
+        ]
+        longer = as_list(ranked, Budget(max_bytes=len(list_text.encode()) + left))
         assert len(longer.catalogue.entries) <= len(in_list)
