@@ -149,6 +149,10 @@ def test_a_remark_beside_the_name_stays(written: str, after: str) -> None:
         # The first can be moved although the second cannot.
         ("version: v1\nmodels: [a]", "metadata:\n  version: v1\nmodels: [a]"),
         ("version: v1\nauthor: {name: me}", "metadata:\n  version: v1\nauthor: {name: me}"),
+        (
+            "version: v1\nhomepage: x\nmetadata:\n  version: v2",
+            "version: v1\nmetadata:\n  version: v2\n  homepage: x",
+        ),
         ("version: v1\nmodel: opus", "metadata:\n  version: v1\nmodel: opus"),
     ],
 )
