@@ -162,7 +162,25 @@ SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
 BAD = [
     ("SKILLS_DIR", os.pathsep, "must name at least one directory"),
     ("DB_PATH", "  ", "must be a local path"),
-    ("DB_PATH", "s3://bucket/skills", "must be a local path"),
+    *(
+        (name, address, f"must be a local path, and {address} is the address of other storage; mount or copy that")
+        for name in ("DB_PATH", "SKILLS_DIR")
+        for address in (
+            "s3://bucket/skills",
+            "s3+ddb://bucket/skills?ddbTableName=x",
+            "s3:/bucket",
+            "gs://bucket/a",
+            "az://container/a",
+            "db://name",
+            "memory://",
+            "file:///srv/skills",
+        )
+    ),
+    (
+        "SKILLS_DIR",
+        f"/srv/skills{os.pathsep}gs://bucket/a",
+        "must be a local path, and gs://bucket/a is the address of other storage",
+    ),
     ("EMBEDDING_PROVIDER", "cohere", "must be one of auto, none, local, openai, gemini"),
     ("EMBEDDING_BASE_URL", "localhost:8080", "must be a URL that starts with http:// or https://"),
     ("SEARCH_LIMIT", "abc", "must be a whole number from 1 to 100"),

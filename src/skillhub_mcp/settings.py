@@ -240,16 +240,36 @@ def _networks(text: str) -> tuple[str, ...]:
     return networks
 
 
+# `skills:/shared` are two directories, but nobody means a directory named `s3:`.
+_ADDRESS = re.compile(
+    r"(?:^|(?<=:))\s*((?:[a-z][a-z0-9.+-]+://|(?:s3(?:\+ddb)?|gs|gcs|az|abfss?|adl|oss|cos|hf|db|memory|file|https?):/)\S*)",
+    re.IGNORECASE,
+)
+
+
+def _refuse_address(text: str) -> None:
+    """Raise ValueError for an address of other storage: as a path it would be a directory with a colon."""
+    found = _ADDRESS.search(text)
+    if found is not None:
+        raise ValueError(
+            f"must be a local path, and {found[1]} is the address of other storage; mount or copy that, and set the "
+            "path of the directory"
+        )
+
+
 def _directories(text: str) -> tuple[str, ...]:
     found = tuple(os.path.expanduser(part) for part in text.split(os.pathsep) if part.strip())
     if not found or "\0" in text:
         raise ValueError("must name at least one directory")
+    # The whole text, as the separator of directories is in every address.
+    _refuse_address(text)
     return found
 
 
 def _path(text: str) -> str:
-    if not text.strip() or "\0" in text or re.match(r"\w{2,}://", text):
+    if not text.strip() or "\0" in text:
         raise ValueError("must be a local path")
+    _refuse_address(text)
     return os.path.abspath(os.path.expanduser(text))
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.skills.discovery import MAX_DEPTH, SkipReason, Walk, is_at_or_below, walk_changes, walk_roots
+from skillhub_mcp.skills.discovery import (
+    MAX_DEPTH,
+    MAX_TOO_DEEP,
+    SkipReason,
+    Walk,
+    is_at_or_below,
+    walk_changes,
+    walk_roots,
+)
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
 
 
@@ -60,6 +68,30 @@ def test_each_directory_beyond_the_depth_is_counted_and_not_looked_into(tmp_path
         "too-deep",
         "too-deep-too",
     ]
+
+
+def test_skills_that_are_too_deep_are_named_within_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two/more/levels"):
+        plant(tmp_path.joinpath(*"abcdef", name))
+    deep = tmp_path.joinpath(*"abcdef")
+    found = walk(tmp_path)
+    assert found.found == ()
+    assert reasons(found, tmp_path) == {
+        os.path.relpath(deep / name, tmp_path): f"is a skill more than {MAX_DEPTH} levels below its root"
+        for name in ("one", "two/more/levels")
+    }
+    for number in range(2 * MAX_TOO_DEEP):
+        (deep / f"empty-{number:03}").mkdir()
+    looked: list[str] = []
+    scandir = os.scandir
+
+    def watched(path: str) -> object:
+        looked.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", watched)
+    walk(tmp_path)
+    assert len(looked) <= MAX_TOO_DEEP + MAX_DEPTH + 2
 
 
 def test_a_skill_ends_the_descent(tmp_path: Path) -> None:

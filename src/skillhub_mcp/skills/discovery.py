@@ -20,6 +20,8 @@ from skillhub_mcp.skills.roots import SkillRoot, Source, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
+# How many directories below the depth are looked into, to name the skills that are too deep.
+MAX_TOO_DEEP = 200
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
@@ -200,6 +202,7 @@ class _Walker:
         self._counts: Counter[SkipReason] = Counter()
         self._paths: dict[SkipReason, list[str]] = {}
         self._left: int | None = None
+        self._too_deep = 0
 
     def walk(self, root: SkillRoot, directory: str, name: str, depth: int) -> None:
         unusable = _unusable_root(root)
@@ -271,9 +274,30 @@ class _Walker:
             return None, []
         for reason, path in skipped:
             self._skip(reason, path)
+            if reason is SkipReason.TOO_DEEP:
+                self._name_too_deep(path)
         if not subdirectories and depth:
             self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
+
+    def _name_too_deep(self, path: str) -> None:
+        """Report the skills at and below a directory that is too deep, as far as looking for them is cheap."""
+        pending = [path]
+        while pending and self._too_deep < MAX_TOO_DEEP:
+            self._too_deep += 1
+            directory = pending.pop()
+            try:
+                with os.scandir(directory) as entries:
+                    names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            except OSError:
+                # What lies there is not served either way.
+                continue
+            if SKILL_FILE in names:
+                mend = "move it up, or name a directory nearer to it in SKILLS_DIR"
+                self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", mend)
+            else:
+                below = (name for name, is_directory in names.items() if is_directory and not _is_skipped(name))
+                pending += [os.path.join(directory, name) for name in sorted(below, reverse=True)]
 
     def _classify(
         self,
