@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
@@ -198,5 +199,33 @@ def test_a_skill_in_its_writers_encoding_is_found_and_loaded_and_an_unclear_one_
             refused = await hub.call("load_skill", skill_name="unclear")
             assert refused.code == "SKILL_NOT_FOUND"
             assert "may be" in refused.text
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+def test_the_agent_context_tools_read_the_same_encodings(
+    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    root = tmp_path / "repo" / ".agents" / "skills"
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    for name, codec, description in (
+        ("clear", "cp932", TEXTS["ja"][0]),
+        ("russian", "cp1251", TEXTS["ru"][2]),
+        ("unclear", "euc_jp", "会議録作成"),
+    ):
+        file = write_skill(name, root=root) / "SKILL.md"
+        file.write_bytes(f"---\nname: {name}\ndescription: '{description}'\n---\n{description}\n".encode(codec))
+    environment = {**hub_environment, "SKILLHUB_TOOLS": "context", "SKILLHUB_CWD": str(tmp_path / "repo")}
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            loaded = await hub.call("skill_load", name="clear")
+            assert loaded.text.count(TEXTS["ja"][0]) >= 1
+            assert TEXTS["ru"][2] in (await hub.call("skill_load", name="russian")).text
+            listed = (await hub.call("skills_list")).json
+            assert [skill["name"] for skill in listed["skills"]] == ["clear", "russian"]
+            (error,) = listed["errors"]
+            assert "not UTF-8, and may be" in error["message"]
 
     asyncio.run(journey())
