@@ -179,7 +179,7 @@ BAD = [
     (
         "SKILLS_DIR",
         f"/srv/skills{os.pathsep}gs://bucket/a",
-        "must be a local path, and gs://bucket/a is the address of other storage",
+        "must be a local path, and gs://bucket/a is the address",
     ),
     ("EMBEDDING_PROVIDER", "cohere", "must be one of auto, none, local, openai, gemini"),
     ("EMBEDDING_BASE_URL", "localhost:8080", "must be a URL that starts with http:// or https://"),
