@@ -469,6 +469,25 @@ def test_a_state_is_saved_only_after_its_version_was_opened(
     assert published_rows(db) == ["one", "two"]
 
 
+def test_vectors_that_cannot_be_written_are_not_paid_for_again_at_once(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync_text()
+
+    def full(*_: object, **__: object) -> int:
+        raise IndexDamaged("No space left on device")
+
+    monkeypatch.setattr(LanceStore, "add_vectors", full)
+    with pytest.raises(IndexUnavailable, match="No space left"):
+        desk.indexer.embed_missing()
+    for _ in range(3):
+        assert desk.indexer.embed_missing().failure is None
+    assert len(embedder.texts) == 1
+
+
 # Two servers
 
 

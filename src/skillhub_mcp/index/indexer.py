@@ -9,12 +9,12 @@ while it asks a provider: until then text search finds the skill, however long t
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -264,9 +264,14 @@ class Indexer:
                 published[:] = [done]
                 rows += len(vectors)
 
-        with self._embedding_turn() as ours:
-            texts, dimension = self._texts_without_vectors() if ours else ({}, None)
-            failure = self._rows_embedder.embed(texts, publish, seconds=seconds, dimension=dimension)
+        try:
+            with self._embedding_turn() as ours:
+                texts, dimension = self._texts_without_vectors() if ours else ({}, None)
+                failure = self._rows_embedder.embed(texts, publish, seconds=seconds, dimension=dimension)
+        except IndexUnavailable:
+            # Asked again at once, the provider would be paid for vectors that cannot be kept.
+            self._rows_embedder.rest()
+            raise
         return Embedded(published[0] if published else None, rows, failure)
 
     def save_stamps(self, scan: Scan, published: IndexState) -> None:
@@ -311,7 +316,7 @@ class Indexer:
         """Whether `cancel` was called."""
         return self._cancelled.is_set()
 
-    @contextmanager
+    @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the writer's lock. Raises IndexUnavailable, also for an OSError of the work under it."""
         if self._in_memory:
@@ -331,7 +336,7 @@ class Indexer:
         except OSError as error:
             raise self._unwritable(str(damaged(error))) from error
 
-    @contextmanager
+    @contextlib.contextmanager
     def _embedding_turn(self) -> Iterator[bool]:
         """Hold the lock of whoever embeds for this index, if nobody else does. Raises IndexUnavailable."""
         if self._in_memory:
@@ -445,6 +450,8 @@ class Indexer:
                     continue
                 log.info("The index for %s at %s was last used a month ago; it is removed", head.embedder, self.db_path)
                 os.unlink(path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path + _EMBEDDING_LOCK)
                 store.discard()
             except (OSError, IndexDamaged) as error:
                 log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)

@@ -116,9 +116,13 @@ class RowEmbedder:
             self._told = None
         return failure
 
+    def rest(self) -> None:
+        """Ask nothing for a while, as after a failure."""
+        self._breaker.record_failure()
+
     def record_failure(self, error: EmbeddingError) -> str:
         """Rest for a while, and return what failed, logged once however often it happens again."""
-        self._breaker.record_failure()
+        self.rest()
         self._on_failure()
         hint = f"; {error.hint}" if error.hint else ""
         level = logging.DEBUG if error.message == self._told else logging.WARNING

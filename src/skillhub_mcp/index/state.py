@@ -74,7 +74,7 @@ class IndexState:
     """One published index: whose it is, its schema, its table and version, and the roots it covers.
 
     `database` is the name of the database in its directory. `embedder` is the identity of the embedder that the index
-    is for, `embedding` that of the vectors it holds: none while the embedder has not answered yet.
+    is for, `embedding` that of the vectors that its rows have or will get.
     """
 
     database: str
