@@ -120,6 +120,7 @@ def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_wh
     assert f"  {missing}: does not exist; create it" in done.out
     assert "  like it: pdf-reader (served)" in done.out
     assert "pdf-silent (refused)" in skillhub("why", "pdf-silnet").out
+    assert skillhub("why", "pdf-silent@hub").out.startswith("pdf-silent is refused")
 
     outside = write_skill("outside", root=tmp_path / "elsewhere")
     inside = write_skill("inside", root=pdf)

@@ -116,7 +116,7 @@ def explain(
     if path is None:
         meant += [skill for skill in snapshot.everything if skill is not found and _goes_by(skill, name)]
     accounts = [_account(skill, snapshot, policy, deciding, asked=asked) for skill in meant]
-    folders = spelt or (asked,)
+    folders = spelt or (_without_source(asked),)
     accounts += [
         _refused(one, snapshot)
         for one in snapshot.report.refused
@@ -138,10 +138,14 @@ def _spellings(path: AskedPath, roots: Sequence[SkillRoot]) -> tuple[str, ...]:
 
 
 def _goes_by(skill: Skill, name: str) -> bool:
-    plain, _, source = name.rpartition("@")
-    wanted = plain if plain and source in SOURCES else name
+    wanted = _without_source(name)
     same = fold_name(skill.name) == fold_name(wanted) or (bool(skill.alias) and skill.alias == safe_alias(wanted))
     return same or _is_folder(skill.directory, wanted)
+
+
+def _without_source(name: str) -> str:
+    plain, _, source = name.rpartition("@")
+    return plain if plain and source in SOURCES else name
 
 
 def _is_folder(directory: str, wanted: str) -> bool:
