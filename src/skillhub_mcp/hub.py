@@ -203,7 +203,6 @@ class SkillHub:
 
         Raises SkillNotFound.
         """
-        refuse_nul(skill_name=skill_name)
         return self._lookup.find(skill_name).skill
 
     # The tiers of disclosure
@@ -243,7 +242,6 @@ class SkillHub:
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
         raises.
         """
-        refuse_nul(skill_name=skill_name)
         return self._reader.load(skill_name, part=part, granted=granted)
 
     def read_file(
@@ -267,7 +265,6 @@ class SkillHub:
         self, skill_name: str, file_path: str, *, offset: int = 0, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> SkillFile:
         """Return what `read_file` returns, with the skill that the name led to."""
-        refuse_nul(skill_name=skill_name, file_path=file_path)
         return self._reader.read_file(skill_name, file_path, offset=offset, granted=granted)
 
     def read_bytes(
@@ -290,7 +287,6 @@ class SkillHub:
 
         Raises what `read_file` raises.
         """
-        refuse_nul(skill_name=skill_name)
         return self._reader.list_files(skill_name, granted=granted)
 
     def run_command(
@@ -307,7 +303,7 @@ class SkillHub:
         It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
         CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
-        refuse_nul(skill_name=skill_name, command=command, args=args)
+        refuse_nul(command=command, args=args)
         with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
             found = self._lookup.find_allowed(skill_name, Action.RUN, granted, event=event)
             cwd = Path(found.skill.directory)

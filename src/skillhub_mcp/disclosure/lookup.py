@@ -16,6 +16,7 @@ from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -82,6 +83,7 @@ class SkillLookup:
         return found
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
+        refuse_nul(skill_name=skill_name)
         name = unicodedata.normalize("NFKC", skill_name).strip()
         snapshot = self._live.snapshot_without_index()
         skill = snapshot.find(name) or snapshot.find(skill_name)

@@ -13,6 +13,7 @@ from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
+from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.documents import read_document
@@ -91,6 +92,7 @@ class SkillReader:
         Raises SkillNotFound, SkillFileNotFound, RootUnavailable, PathNotAllowed, InvalidArgument, and what
         `Policy.check` raises.
         """
+        refuse_nul(file_path=file_path)
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
             found = self._lookup.find_allowed(skill_name, Action.READ, granted, event=event)
             skill = found.skill
