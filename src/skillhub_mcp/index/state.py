@@ -46,7 +46,7 @@ class RootState:
     """What the index covers of one root: the root's digest, and the scan cache of its SKILL.md files.
 
     A directory below two roots is in the cache of both, so that the servers of both find it. `missing_vectors` counts
-    rows that have no embedding yet, because the provider failed.
+    rows whose present text is not embedded yet.
     """
 
     digest: str
