@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pytest
 from filelock import FileLock
 from tests.hubs import hub_of
+from tests.index.test_live_index import eventually
 from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.cli.main import run
@@ -26,6 +27,7 @@ from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.server.http.app import readiness
 
 Writer = Callable[..., Path]
 # Only bounds how long a test can hang.
@@ -398,7 +400,7 @@ def test_a_disk_that_is_full_at_first_is_named_and_answers_come_from_memory(
         assert "skill-" in done.stdout
 
 
-def test_a_disk_that_fills_up_keeps_the_last_good_index(
+def test_a_disk_that_fills_up_keeps_the_last_good_index_and_what_is_new_is_found_in_memory(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -412,15 +414,41 @@ def test_a_disk_that_fills_up_keeps_the_last_good_index(
             done = command(environment, *arguments)
             assert done.returncode == 1, done.stdout
             assert environment["DB_PATH"] in done.stderr
-            done = command(environment, "search", "walruses", "--json")
+            done = command(environment, "search", "walruses", "--json", "--limit", "50")
             assert done.returncode == 0
-            assert [hit["name"] for hit in json.loads(done.stdout)["skills"]] == ["one"]
+            assert len(json.loads(done.stdout)["skills"]) == 21
+            assert published_rows(environment["DB_PATH"]) == ["one"]
         (tmp_path / "small" / "ballast").unlink()
         shutil.rmtree(hub_environment["SKILLS_DIR"] + "/skill-00")
         for number in range(1, 20):
             write_skill(f"skill-{number:02}", "About walruses.")
         assert command(environment, "index").returncode == 0
         assert len(published_rows(environment["DB_PATH"])) == 20
+
+
+def test_a_server_on_a_full_disk_says_so_finds_what_is_new_and_recovers_by_itself(
+    hub_environment: Environment, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with mounted("-t", "tmpfs", "-o", "size=2m", "tmpfs", at=tmp_path / "small"):
+        environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
+        with hub_of(environment, background=True) as hub:
+
+            def facts(query: str) -> tuple[int, str]:
+                hits = hub.search(query, limit=50).hits
+                return len(hits), str(json.loads(bytes(readiness(hub).body))["index"])
+
+            assert facts("walruses") == (1, "ready")
+            ballast = tmp_path / "small" / "ballast"
+            ballast.write_bytes(b"x" * 1_800_000)
+            for number in range(20):
+                write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
+            eventually(lambda: facts("walruses"), (21, "degraded"))
+            ballast.unlink()
+            for number in range(20):
+                write_skill(f"skill-{number:02}", "About penguins.")
+            eventually(lambda: facts("penguins"), (20, "ready"))
+        assert len(published_rows(environment["DB_PATH"])) == 21
 
 
 def test_files_that_may_not_grow_are_as_good_as_a_full_disk(

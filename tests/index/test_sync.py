@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,8 +16,10 @@ from filelock import FileLock
 from tests.conftest import switch
 from tests.search.builders import Desk, WordEmbedder, published_rows
 
-from skillhub_mcp.index import sync
+from skillhub_mcp.index import indexer, sync
 from skillhub_mcp.index.indexer import LOCK_FILE
+from skillhub_mcp.index.lance import IndexDamaged
+from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.state import save_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.skills.scanner import Scan, scan
@@ -332,7 +335,7 @@ def test_an_index_that_failed_and_cannot_be_replaced_gives_way_to_one_in_memory(
     assert desk.find("walruses") == ["one"]
 
 
-def test_while_another_process_writes_the_old_index_answers_and_the_skills_are_the_new(
+def test_while_another_process_writes_for_too_long_the_new_skills_are_found_in_memory(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -342,8 +345,9 @@ def test_while_another_process_writes_the_old_index_answers_and_the_skills_are_t
     with FileLock(db.parent / LOCK_FILE):
         view = desk.refresh()
     assert view.problem is not None
-    assert desk.find("walruses") == ["one"]
+    assert desk.find("walruses") == ["one", "two"]
     assert [skill.name for skill in view.snapshot.skills] == ["one", "two"]
+    assert published_rows(db) == ["one"]
     assert desk.refresh().problem is None
     assert desk.find("walruses") == ["one", "two"]
 
@@ -529,3 +533,67 @@ def test_a_root_that_is_away_is_forgotten_on_request_by_every_process(
     assert report.removed == 2
     assert (server.refresh().snapshot.skills, published_rows(db)) == ((), [])
     assert shell.refresh(SyncDepth.REBUILD).problem is None
+
+
+# Disks that are full
+
+
+@pytest.mark.parametrize("full", ["table", "state"])
+def test_on_a_full_disk_what_changed_is_found_in_memory_and_written_when_there_is_space(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    write_skill("one", "About walruses.")
+    gone = write_skill("gone", "About walruses.")
+    desk = Desk(db, skills_dir)
+    desk.refresh()
+    rows = published_rows(db)
+    reason = os.strerror(errno.ENOSPC)
+
+    def fill(name: str) -> None:
+        before = getattr(LanceStore, name)
+
+        def write(store: LanceStore, *arguments: Any, **options: Any) -> int:
+            if store.db_path != IN_MEMORY:
+                raise IndexDamaged(reason)
+            return int(before(store, *arguments, **options))
+
+        monkeypatch.setattr(LanceStore, name, write)
+
+    def save(*_: object) -> None:
+        raise OSError(errno.ENOSPC, reason)
+
+    if full == "table":
+        fill("update")
+        fill("rebuild")
+    else:
+        monkeypatch.setattr(indexer, "save_state", save)
+    for name in ("two", "three"):
+        write_skill(name, f"About walruses and {name}.")
+        shutil.rmtree(gone, ignore_errors=True)
+        view = desk.refresh()
+        assert view.problem is not None
+        assert reason in view.problem.message
+        assert desk.find(name) == [name]
+        assert desk.find("walruses") == sorted({"one", "two", name})
+        assert published_rows(db) == rows
+    monkeypatch.undo()
+    view = desk.refresh()
+    assert view.problem is None
+    assert desk.find("walruses") == published_rows(db) == ["one", "three", "two"]
+
+
+def test_where_nothing_changed_a_disk_that_is_full_costs_no_index_in_memory(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    Desk(db, skills_dir).refresh()
+
+    def rebuild(*_: object, **__: object) -> int:
+        raise IndexDamaged(os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(LanceStore, "rebuild", rebuild)
+    desk = Desk(db, skills_dir)
+    view = desk.refresh(SyncDepth.REBUILD)
+    assert view.problem is not None
+    assert view.index is not None
+    assert desk.find("walruses") == ["one"]

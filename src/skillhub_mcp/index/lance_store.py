@@ -134,6 +134,7 @@ class LanceStore:
             self._clean(table, published)
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
+            self._drop_leftovers()
             raise damaged(error) from error
 
     def discard(self) -> None:
@@ -192,6 +193,7 @@ class LanceStore:
             self._maintain(table, published, statistics.skills)
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
+            self._drop_leftovers()
             raise damaged(error) from error
 
     def add_vectors(self, vectors: Mapping[str, StoredVector], *, dimension: int, published: int) -> int:
@@ -373,6 +375,13 @@ class LanceStore:
                 self._clean(table, published)
         elif len(unread) > _UNREAD_VERSIONS:
             _unlink(unread)
+
+    def _drop_leftovers(self) -> None:
+        """Remove the files of a write that failed, as far as that is possible: on a full disk they would add up."""
+        with contextlib.suppress(*LANCE_FAILURES):
+            if self.db_path != IN_MEMORY:
+                table = self._connect().open_table(self.table)
+                table.optimize(cleanup_older_than=_NEVER, delete_unverified=True)
 
     def _clean(self, table: Any, published: int | None) -> None:
         """Remove versions that nobody reads, and all files of none but those.

@@ -49,8 +49,8 @@ class SyncDepth(Enum):
 class IndexSync:
     """Scans the skills below `roots`, and syncs the index with them where `automatic` allows it. Not thread-safe.
 
-    When something fails, the last usable index stays in use, and `View.problem` says what failed. Where there is
-    none, `make_spare` creates an index in memory.
+    When something fails, `View.problem` says what failed. The last usable index stays in use if it has what the files
+    have now; else `make_spare` creates an index in memory.
     """
 
     def __init__(
@@ -268,13 +268,16 @@ class IndexSync:
             log.error("%s; %s", problem.message, problem.hint)
         if self._state is not None and not self._is_damaged(self._state):
             try:
-                return View(self._admitted(seen), self._indexer.open(self._state), problem=problem)
+                published_view = View(self._admitted(seen), self._indexer.open(self._state), problem=problem)
+                # An index that lacks what has changed since would answer as if it did not exist.
+                if self._matches(published_view, seen):
+                    return published_view
             except IndexDamaged as error:
                 log.debug("The published index cannot be opened either: %s", error)
         if self._spare is None:
             self._spare = self._make_spare()
         try:
-            _, published = self._spare.sync(lambda memory: self._scan(memory, recent=seen.memory))
+            _, published = self._spare.sync(lambda memory: self._scan(memory or seen.memory, recent=seen.memory))
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)
             return View(self._admitted(seen), None, problem=problem)
