@@ -112,7 +112,8 @@ def hub_environment(tmp_path: Path, skills_dir: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """The real skills that lie beside the project on the machines of its founders."""
-    directory = Path(__file__).parents[2] / "shared" / "corpus" / "skills"
+    # A skill has the path that was configured, and the tests of the corpus look for real ones.
+    directory = (Path(__file__).parents[2] / "shared").resolve() / "corpus" / "skills"
     if not directory.is_dir():
         pytest.skip("the corpus of real skills is not beside this checkout")
     return directory

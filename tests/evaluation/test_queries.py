@@ -168,6 +168,14 @@ def test_skills_are_found_by_id_before_name() -> None:
     ]
 
 
+def test_an_id_leads_to_a_skill_below_a_link_too(tmp_path: Path) -> None:
+    (tmp_path / "real" / "pdf").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    listed = str(tmp_path / "linked" / "pdf")
+    ids, names = {"doc/pdf@1": str(tmp_path / "real" / "pdf")}, {"pdf": listed}
+    assert relevant_directories([query("doc/pdf@1")], ids, names, "q.jsonl") == [frozenset({listed})]
+
+
 def test_the_line_of_a_skill_that_is_not_there_is_the_files(path: Path) -> None:
     name = keep(path, GOOD, "", "", '{"text": "a", "relevant": ["nobody"]}')
     with pytest.raises(QueriesUnreadable) as caught:

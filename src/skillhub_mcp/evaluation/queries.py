@@ -60,8 +60,9 @@ def relevant_directories(
 
     Raises QueriesUnreadable for an unknown id: a skill that does not exist would count as never found.
     """
-    existing = set(names.values())
-    known = {**names, **{skill_id: directory for skill_id, directory in ids.items() if directory in existing}}
+    # The directories of ids are canonical; those of skills may lead through a link of their root.
+    places = {os.path.realpath(directory): directory for directory in names.values()}
+    known = {**names, **{skill_id: places[directory] for skill_id, directory in ids.items() if directory in places}}
     found = []
     for query in queries:
         unknown = sorted(query.relevant - known.keys())

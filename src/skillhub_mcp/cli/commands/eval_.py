@@ -84,12 +84,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
-            # The ids' directories are canonical, those of skills may lead through a link of their root.
-            places = {os.path.realpath(directory): directory for directory in listed.values()}
-            ids = {
-                skill_id: places.get(directory, directory)
-                for skill_id, directory in _ids(args.ids, settings.skills.dirs).items()
-            }
+            ids = _ids(args.ids, settings.skills.dirs)
             relevant = relevant_directories(queries, ids, listed, args.queries)
             reports = evaluate(
                 hub,
