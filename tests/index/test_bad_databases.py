@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -14,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from filelock import FileLock
@@ -24,7 +25,7 @@ from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.index.indexer import LOCK_FILE
-from skillhub_mcp.index.lance_store import LanceStore
+from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.server.http.app import readiness
@@ -449,6 +450,44 @@ def test_a_server_on_a_full_disk_says_so_finds_what_is_new_and_recovers_by_itsel
                 write_skill(f"skill-{number:02}", "About penguins.")
             eventually(lambda: facts("penguins"), (20, "ready"))
         assert len(published_rows(environment["DB_PATH"])) == 21
+
+
+def test_on_a_full_disk_no_new_table_is_tried_and_the_cause_is_told_in_a_line(
+    hub_environment: Environment,
+    tmp_path: Path,
+    write_skill: Writer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_skill("one", "About walruses.")
+    with mounted("-t", "tmpfs", "-o", "size=1m", "tmpfs", at=tmp_path / "small"):
+        environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
+        with hub_of(environment) as hub:
+            assert hub.refresh().problem is None
+            fill_up(tmp_path / "small")
+            written: list[str] = []
+            before = LanceStore.rebuild
+
+            def rebuild(store: LanceStore, *arguments: Any, **options: Any) -> int:
+                written.append(store.db_path)
+                return before(store, *arguments, **options)
+
+            monkeypatch.setattr(LanceStore, "rebuild", rebuild)
+            for name in ("two", "three"):
+                write_skill(name, "About walruses.")
+                problem = hub.refresh().problem
+                assert problem is not None
+                assert problem.message.endswith(f"cannot be written: {os.strerror(errno.ENOSPC)}")
+                assert name in [hit.skill.name for hit in hub.search("walruses").hits]
+        # The index in memory: a new table on the disk would be the whole library, at each check of the files.
+        assert written == [IN_MEMORY]
+    assert "is rebuilt" not in caplog.text
+
+
+def fill_up(directory: Path) -> None:
+    with contextlib.suppress(OSError), (directory / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(b"x" * 1_000)
 
 
 def test_files_that_may_not_grow_are_as_good_as_a_full_disk(

@@ -21,7 +21,7 @@ from typing import Any
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
 from skillhub_mcp.index.identity import IndexIdentity
-from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, damaged
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
@@ -457,12 +457,17 @@ class Indexer:
                 log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
 
     def _update(self, base: IndexState | None, skills: Sequence[Skill], reason: str) -> _Written | None:
-        """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt."""
+        """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt.
+
+        Raises NoRoom, since a new table would take more of it.
+        """
         if base is None or base.schema != SCHEMA_VERSION or base.embedding != self.embedding:
             return None
         try:
             index = self._store_of(base.table.name).open(base.table_version, created_as=base.table.id)
             return self._update_rows(base, index, skills, reason)
+        except NoRoom:
+            raise
         except IndexDamaged as error:
             self._check_cancelled()
             log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)

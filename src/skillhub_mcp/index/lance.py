@@ -12,7 +12,9 @@ Only this module and `lance_store` use LanceDB and Arrow.
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,12 +48,21 @@ _CHECKED_WORDS = 8
 # About 3 KB each.
 _CACHED_ROWS = 20_000
 
+# A full disk, a quota, and a limit of the process: nothing that a new table would mend.
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# How LanceDB's messages name an error of the operating system.
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
 # LanceDB reads this when it is imported. Its warnings go to stderr, where "no table yet" would mislead.
 os.environ.setdefault("LANCEDB_LOG", "error")
 
 
 class IndexDamaged(Exception):
     """The table cannot be opened, read or written; the message is the first line of LanceDB's own."""
+
+
+class NoRoom(IndexDamaged):
+    """The table cannot be written because it may not grow. What it held can still be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +388,10 @@ def damaged(error: Exception) -> IndexDamaged:
     """Return the IndexDamaged for an error of LanceDB or of the file system."""
     if isinstance(error, FileExistsError | NotADirectoryError) and isinstance(error.filename, str):
         return IndexDamaged(f"{_file_above(error.filename)} is a file, not a directory")
+    found = _OS_ERROR.search(str(error))
+    number = int(found[1]) if found else getattr(error, "errno", None)
+    if number in _NO_ROOM:
+        return NoRoom(os.strerror(number))
     if isinstance(error, OSError) and error.strerror:
         return IndexDamaged(error.strerror)
     lines = str(error).splitlines()
