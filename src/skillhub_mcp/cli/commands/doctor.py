@@ -113,7 +113,8 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     problems += [
         Problem(one.skill.directory, f"not published to hosts that read skills natively: {one.withheld}", _BY_TOOLS)
         for one in published
-        if one.withheld
+        # Of a root that is away, its own problem says why nothing in it can be read.
+        if one.withheld and view.snapshot.unavailable_root(one.skill) is None
     ]
     embedder = choose_embedder(settings)
     name = "none" if embedder is None else embedder.identity
