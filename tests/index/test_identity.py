@@ -223,6 +223,26 @@ def test_an_index_that_nobody_has_used_for_a_month_is_removed_by_the_next_writer
     assert (db / "skills.lance").is_dir()
 
 
+def test_the_index_of_a_server_that_is_idle_for_a_month_stays(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    embedder = WordEmbedder("a:idle")
+    idle = Desk(db, skills_dir, embedder=embedder)
+    idle.refresh()
+    other = Desk(db, skills_dir)
+    other.refresh()
+    long_ago = time.time() - A_MONTH
+    for path in (db / "skills.lance", state_path(str(db))):
+        os.utime(path, (long_ago, long_ago))
+    # All that a server does while nothing happens.
+    idle.index_sync.is_replaced()
+    write_skill("two")
+    other.refresh()
+    report = idle.refresh().report
+    assert report is not None
+    assert not report.rebuilt
+    assert len(embedder.texts) == 2
+
+
 # Files that are another's
 
 

@@ -171,9 +171,15 @@ class Indexer:
         )
 
     def state_stamp(self) -> StateStamp | None:
-        """Return the stamp of this index's state file, or None if it has none. Parses nothing but its head."""
+        """Return the stamp of this index's state file, or None if it has none. Parses nothing but its head.
+
+        Who asks uses the index, which is noted: a server may be idle for longer than unused indexes are kept.
+        """
         files = None if self._in_memory else self.identity.find()
-        return None if files is None else state_stamp(files.state_path)
+        if files is None:
+            return None
+        self._store_of(files.table).mark_used()
+        return state_stamp(files.state_path)
 
     def stand_in(self) -> IndexState | None:
         """Return the state of an index of the same database for another embedder that covers the same roots, or None.
