@@ -141,7 +141,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     """
     visibility = _visibility(settings)
     files = rule_files(settings, project_of(settings).root)
-    rules = [(file.path, found) for file in (*files.own, *files.foreign) if (found := file.read()) is not None]
+    rules = [(file, found) for file in (*files.own, *files.foreign) if (found := file.read()) is not None]
     path = settings.http.tokens_file
     tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
     named = any(one.rule.skill_name for _, found in rules for one in found.listed())
@@ -152,7 +152,11 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
         return ()
     return (
         *server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES")),
-        *(problem for path, found in rules for problem in rules_problems(known, path, found)),
+        *(
+            problem
+            for file, found in rules
+            for problem in rules_problems(known, file.path, found, changeable=file is files.own[0])
+        ),
         *tokens_problems(known, path, tokens),
     )
 

@@ -253,7 +253,10 @@ class PolicyUnwritable(SkillHubError):
 
     def __init__(self, what: str, *, path: str, reason: str, number: int | None = None) -> None:
         super().__init__(
-            f"{what} cannot be written: {reason}", hint=self._fixes.get(number or 0, "nothing was changed; try again")
+            f"{what} cannot be written: {reason}",
+            hint="nothing was changed; try again"
+            if number is None
+            else self._fixes.get(number, "name a file elsewhere"),
         )
         self.what = what
         self.path = path

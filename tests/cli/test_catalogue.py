@@ -35,6 +35,13 @@ def test_every_format_is_printed_and_the_hidden_and_the_switched_off_are_in_none
         assert "Is off." not in out
 
 
+def test_an_empty_catalogue_says_on_stderr_why_it_is_empty(skillhub: Skillhub, tmp_path: Path) -> None:
+    for command in (["catalogue"], ["catalogue", "--json"], ["inspect"]):
+        done = skillhub(*command, SKILLS_DIR=str(tmp_path / "nowhere"))
+        assert done.code == 0
+        assert done.err == f"No skills:\n  {tmp_path}/nowhere\n      does not exist; create it, or correct SKILLS_DIR\n"
+
+
 @pytest.mark.acceptance("S0-37", "S0-41", "S0-42", "S0-43", "S0-46")
 def test_the_seeds_catalogue_has_the_projects_skills_alone_and_keeps_its_bounds(
     skillhub: Skillhub, write_skill: SkillWriter, project: Path

@@ -324,9 +324,25 @@ def test_index_and_registry_call_refusals_and_strict_refusals_alike(
 
 def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("index", "--skills-dir", tmp_path / "nowhere")
-    assert done.code == 0
+    assert done.code == 1
     assert f"{tmp_path}/nowhere does not exist; create it, or correct SKILLS_DIR" in done.out
-    assert "No SKILL.md was found." in done.out
+    assert "No SKILL.md was found" not in done.out
+    (problem,) = skillhub("index", "--json", "--skills-dir", tmp_path / "nowhere").json["problems"]
+    assert problem["mend"] == "create it, or correct SKILLS_DIR"
+
+
+def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals_alone_is_one(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    skills_dir.mkdir(exist_ok=True)
+    empty = skillhub("index")
+    said = f"No SKILL.md was found: {skills_dir} has no skill; put a folder with a SKILL.md there\n"
+    assert (empty.code, empty.out.endswith(said)) == (0, True)
+    silent = write_skill("silent", frontmatter="name: silent")
+    assert skillhub("index").code == skillhub("list").code == 1
+    write_skill("good")
+    done = skillhub("index")
+    assert (done.code, f"{silent}/SKILL.md is refused:" in done.out) == (0, True)
 
 
 def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(

@@ -113,6 +113,11 @@ def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_fai
     assert f"{refused}/two/SKILL.md:1\n      is refused: the file does not start with a line ---" in both
     filtered = told(tmp_path / "good", SKILLHUB_ENABLED_SKILLS="alhpa")
     assert "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill; correct it" in filtered
+    # However many are refused: none of them keeps back what the filter does.
+    write_skill("alpha", root=refused)
+    assert told(refused, SKILLHUB_ENABLED_SKILLS="alhpa").startswith(
+        "No skills:\n  SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill; correct it"
+    )
 
 
 def test_a_misspelt_category_or_tag_is_told_from_one_that_fits_nothing(

@@ -167,6 +167,16 @@ def test_the_report_says_what_was_found_ignored_and_in_conflict(
     assert report["digest"] in text.out
 
 
+def test_the_report_says_of_each_root_what_is_the_matter_with_it(skillhub: Skillhub, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    report = skillhub("registry", "report", SKILLS_DIR=f"{file}{os.pathsep}{tmp_path / 'nowhere'}").out
+    assert f"1. hub      {file}: is a file, not a directory\n" in report
+    assert f"2. hub      {tmp_path}/nowhere: does not exist\n" in report
+    one = skillhub("registry", "report", SKILLS_DIR=str(file)).out
+    assert "ignored    1 place without a skill\n" in one
+
+
 @pytest.mark.acceptance("S3-13")
 def test_the_bounds_of_a_strict_registry_are_settings(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("long", extra="\n".join(f"key-{number}: {number}" for number in range(198)))

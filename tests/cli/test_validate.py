@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import subprocess
@@ -31,6 +32,33 @@ def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write
     write_skill("one", extra="homepage: x")
     assert skillhub("validate").out.startswith("SKILL.md") is False
     assert "key-unknown" in skillhub("validate").out
+
+
+def test_roots_and_folders_that_cannot_be_checked_are_no_success(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = skillhub("validate", SKILLS_DIR=str(tmp_path / "nowhere"))
+    assert missing.code == 1
+    assert "file-missing  does not exist; create it, or correct SKILLS_DIR\n" in missing.out
+    skills_dir.mkdir(exist_ok=True)
+    empty = skillhub("validate")
+    assert (empty.code, empty.out) == (0, "0 skills: 0 valid; 0 errors, 0 warnings, 0 notes\n")
+    assert empty.err.startswith("No SKILL.md was found below the hub's roots; give the path of a skill")
+    write_skill("one")
+    locked = skills_dir / "locked"
+    locked.mkdir()
+    scan, access = os.scandir, os.access
+
+    def closed(path: str) -> object:
+        if str(path) == str(locked):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(locked) and access(path, mode))
+    done = skillhub("validate", str(skills_dir))
+    assert (done.code, done.out.startswith(f"{locked}\n")) == (1, True)
+    assert "file-unreadable  cannot be read (Permission denied); make it readable" in done.out
 
 
 def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(

@@ -93,8 +93,13 @@ def test_a_choice_for_one_project_is_told_with_the_project(
     here = {"SKILLHUB_CHOICES": str(choices), "SKILLHUB_CWD": str(project)}
     done = skillhub("why", "pdf", **here)
     line = text.splitlines().index('   "pdf": false') + 1
-    assert f"  {choices}:{line}: 'pdf' is off in {project}; skillhub enable pdf" in done.out
+    assert f"  {choices}:{line}: 'pdf' is off in {project}; skillhub enable pdf --project\n" in done.out
+    assert skillhub("enable", "pdf", "--project", **here).err == ""
+    assert skillhub("why", "pdf", **here).out.startswith("pdf is served")
     assert skillhub("why", "pdf", SKILLHUB_CHOICES=str(choices)).out.startswith("pdf is served")
+    skillhub("disable", "pdf", SKILLHUB_CHOICES=str(choices))
+    everywhere = skillhub("why", "pdf", SKILLHUB_CHOICES=str(choices))
+    assert "'pdf' is off; skillhub enable pdf\n" in everywhere.out
 
 
 def test_consent_that_the_rules_require_is_told_of_a_skill_that_is_served(

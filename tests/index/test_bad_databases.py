@@ -176,11 +176,11 @@ def test_no_skills_at_all_is_an_answer_and_says_what_to_do(
     if not there:
         skills_dir.rmdir()
     done = command(hub_environment, "index")
-    assert done.returncode == 0, done.stderr
-    assert "No SKILL.md was found" in done.stdout
-    assert (str(skills_dir) in done.stdout) == (not there)
-    done = command(hub_environment, "search", "walruses")
     # An empty directory is no mistake, one that is named and not there is.
+    assert done.returncode == (0 if there else 1), done.stderr
+    assert ("No SKILL.md was found" in done.stdout) == there
+    assert str(skills_dir) in done.stdout
+    done = command(hub_environment, "search", "walruses")
     assert done.returncode == (0 if there else 1)
     assert done.stdout.startswith(f"No skills:\n  {skills_dir}\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -256,5 +257,12 @@ def test_a_full_disk_is_named_and_the_file_stays_as_it_was(tmp_path: Path) -> No
 def test_a_lock_that_is_really_held_is_said_to_be_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillhub_mcp.policy.files._LOCK_SECONDS", 0.1)
     path = str(tmp_path / "rules.json")
-    with FileLock(f"{path}.lock"), pytest.raises(PolicyUnwritable, match="another process has locked it"):
+    with FileLock(f"{path}.lock"), pytest.raises(PolicyUnwritable, match="another process has locked it") as caught:
         add_rule(path, "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    assert caught.value.hint == "nothing was changed; try again"
+
+
+def test_what_trying_again_does_not_help_against_is_not_said_to_help() -> None:
+    # As below /proc, where nothing can be created.
+    error = PolicyUnwritable("The file", path="/proc", reason="No such file or directory", number=errno.ENOENT)
+    assert error.hint == "name a file elsewhere"

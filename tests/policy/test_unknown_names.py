@@ -81,8 +81,12 @@ def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownN
         "the token 'two' in /t.json",
         True,
     )
-    assert rules_problems(known, "/r.json", Rules(allow=(PermissionRule("skill_load", "csv-reader"),))) == ()
-    (problem,) = rules_problems(known, "/r.json", Rules(deny=(PermissionRule("skill_load", "csv-raeder"),)))
+    known_name = Rules(allow=(PermissionRule("skill_load", "csv-reader"),))
+    assert rules_problems(known, "/r.json", known_name, changeable=True) == ()
+    misspelt = Rules(deny=(PermissionRule("skill_load", "csv-raeder"),))
+    mends = [one.mend for own in (True, False) for one in rules_problems(known, "/r.json", misspelt, changeable=own)]
+    assert mends == ["correct them, or `skillhub permissions forget NAME`", "correct them there, or remove them"]
+    (problem,) = rules_problems(known, "/r.json", misspelt, changeable=True)
     assert (problem.about, problem.what) == (
         "/r.json",
         "has rules for skills that are not here: 'csv-raeder' (did you mean 'csv-reader'?)",

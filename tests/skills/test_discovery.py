@@ -250,7 +250,7 @@ def test_a_skill_file_that_is_a_fifo_is_told_and_not_waited_for(tmp_path: Path) 
 def test_a_skill_file_that_is_a_dangling_link_is_told(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "SKILL.md").symlink_to("nowhere")
-    assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "No such file or directory"}
+    assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "cannot be read (No such file or directory)"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
@@ -309,7 +309,7 @@ def test_a_directory_that_may_not_be_read_is_told_and_does_not_hide_its_neighbou
     assert found == ["skill"]
     reasons = {os.path.relpath(path, top): reason for path, reason in problems}
     assert set(reasons) >= {"closed", "into-closed"}
-    assert set(reasons.values()) == {"Permission denied"}
+    assert set(reasons.values()) == {"cannot be read (Permission denied)"}
 
 
 def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path: Path) -> None:

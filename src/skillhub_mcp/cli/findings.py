@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from skillhub_mcp.cli.colours import Colour, Painter
+from skillhub_mcp.cli.output import plural
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.verdict import ValidationResult
 
@@ -108,8 +109,3 @@ class FindingsText:
                 f"{paint(f'{severity.value:<{_SEVERITY_WIDTH}}', _COLOURS[severity])} "
                 f"{finding.rule:<{width}}  {paint(finding.message)}"
             )
-
-
-def plural(count: int, thing: str) -> str:
-    """Return a number and what it counts, such as `2 files`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -63,6 +63,11 @@ def drop(stream: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def plural(count: int, thing: str) -> str:
+    """Return a number and what it counts, such as `2 files`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """Return `text` with the characters that control a terminal escaped; line breaks are kept."""
     return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
@@ -89,8 +94,16 @@ def print_note(text: str) -> None:
 
 def print_absence(absence: Absence) -> None:
     """Print on stdout why there is nothing to show, each cause with its mend."""
-    print_text("No skills:")
-    print_text(problem_lines(absence.causes))
+    print_text(_absence_text(absence))
+
+
+def note_absence(absence: Absence) -> None:
+    """Print the same on stderr, where stdout has a result without skills."""
+    print_note(_absence_text(absence))
+
+
+def _absence_text(absence: Absence) -> str:
+    return f"No skills:\n{problem_lines(absence.causes)}"
 
 
 def problem_lines(problems: Sequence[Problem]) -> str:

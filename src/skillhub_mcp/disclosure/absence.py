@@ -61,9 +61,11 @@ def why_nothing(
     if policy.caller.limits:
         mend = "ask the server's operator which skills it covers"
         return Absence((Problem("this access", "covers no skill that is here", mend),), mistake=True)
-    mistakes = (*root_problems(snapshot.report), *refusal_problems(snapshot.report), *_beyond_filter(snapshot, policy))
-    causes = (*mistakes, *_withheld(snapshot, policy, for_models=for_models))
-    return Absence(causes or _nothing_there(snapshot.report), mistake=bool(mistakes))
+    settings = (*root_problems(snapshot.report), *_beyond_filter(snapshot, policy))
+    refusals = refusal_problems(snapshot.report)
+    # Refusals last: there may be many, of which none keeps back what a filter or a choice does.
+    causes = (*settings, *_withheld(snapshot, policy, for_models=for_models), *refusals)
+    return Absence(causes or nothing_there(snapshot.report), mistake=bool(settings or refusals))
 
 
 def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> Absence:
@@ -118,8 +120,8 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
     return causes
 
 
-def _nothing_there(report: ScanReport) -> tuple[Problem, ...]:
-    """Return that the roots hold no skill."""
+def nothing_there(report: ScanReport) -> tuple[Problem, ...]:
+    """Return that the roots hold no skill, for a report without problems."""
     # The directory that a person would put a skill into: their own, rather than the project's.
     named = [root for root in report.roots if root.source is Source.HUB] or list(report.roots)
     if not named:

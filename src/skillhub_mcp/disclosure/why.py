@@ -173,7 +173,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     if deciding.choices is not None:
         off = switched_off(deciding.choices, skill, project=policy.project)
         if off is not None:
-            mend = f"skillhub enable {skill.alias or skill.directory}"
+            mend = f"skillhub enable {skill.alias or skill.directory}{' --project' if off.in_project else ''}"
             yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
     for denial in denials(deciding.rules, skill, Action.LOAD, tools=policy.tools):
         mend = "remove that rule; `skillhub permissions show` lists all"

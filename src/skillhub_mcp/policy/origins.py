@@ -19,11 +19,12 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The line of a file that decides, from 1, and what it says."""
+    """The line of a file that decides, from 1, and what it says. `in_project` where it decides for one project."""
 
     path: str
     line: int
     text: str
+    in_project: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def switched_off(file: ChoicesText, skill: Skill, *, project: str) -> Origin | N
         for key in (skill.directory, choice_key(skill.name), choice_key(skill.alias)):
             if key in layer:
                 written = (place for place in lines if place[:-1] == at and choice_key(str(place[-1])) == key)
-                return Origin(file.path, max(lines[place] for place in written), f"{key!r} is off{where}")
+                line = max(lines[place] for place in written)
+                return Origin(file.path, line, f"{key!r} is off{where}", in_project=bool(where))
     return None
 
 

@@ -62,10 +62,14 @@ class KnownNames:
         return any(map(visibility.allows, self.skills))
 
 
-def rules_problems(known: KnownNames, path: str, rules: Rules) -> tuple[Problem, ...]:
-    """Return that the rules of the file at `path` name skills that nothing has, if they do."""
+def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:
+    """Return that the rules of the file at `path` name skills that nothing has, if they do.
+
+    With `changeable`, it is the file that `skillhub permissions` changes.
+    """
     what = "has rules for skills that are not here: "
-    return _problems(path, what, known.unknown_in_rules(rules), "correct them, or `skillhub permissions forget NAME`")
+    mend = "correct them" + (", or `skillhub permissions forget NAME`" if changeable else " there, or remove them")
+    return _problems(path, what, known.unknown_in_rules(rules), mend)
 
 
 def tokens_problems(known: KnownNames, path: str, tokens: Tokens) -> tuple[Problem, ...]:

@@ -393,7 +393,7 @@ def _unusable_root(root: SkillRoot) -> WalkProblem | None:
 
 def _problem(path: str, reason: str | OSError, mend: str | None = None) -> WalkProblem:
     if isinstance(reason, OSError):
-        reason = reason.strerror or type(reason).__name__
+        reason = _reason(reason)
     return WalkProblem(_writable(path), reason) if mend is None else WalkProblem(_writable(path), reason, mend)
 
 

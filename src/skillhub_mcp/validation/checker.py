@@ -29,12 +29,13 @@ _NO_STAMP = FileStamp(0, 0, "", 0)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A skill directory to check and its name, or a path without a skill and its `problem`."""
+    """A skill directory to check and its name, or a path that cannot be checked and the `problem`, of `rule`."""
 
     path: str
     directory: str | None
     name: str = ""
     problem: str = ""
+    rule: str = "file-missing"
 
 
 def targets(paths: Sequence[str]) -> Iterator[Target]:
@@ -44,9 +45,14 @@ def targets(paths: Sequence[str]) -> Iterator[Target]:
 
 
 def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
-    """Yield every skill that the hub would find below `roots`."""
-    for found in walk_roots(roots).found:
+    """Yield every skill that the hub would find below `roots`, and every place that it could not look into."""
+    walked = walk_roots(roots)
+    for found in walked.found:
         yield Target(os.path.join(found.directory, SKILL_FILE), found.directory, found.name)
+    for place in walked.problems:
+        unreadable = os.path.lexists(place.path) and not os.access(place.path, os.R_OK)
+        rule = "file-unreadable" if unreadable else "file-missing"
+        yield Target(place.path, None, problem=f"{place.reason}; {place.mend}", rule=rule)
 
 
 def _targets(path: str) -> Iterator[Target]:
@@ -69,7 +75,7 @@ def _targets(path: str) -> Iterator[Target]:
 def check(target: Target, *, advice: bool = True) -> ValidationResult:
     """Check the skill at `target`. Never raises on the skill's content."""
     if target.directory is None:
-        return ValidationResult(target.path, None, findings([violation("file-missing", target.problem)]))
+        return ValidationResult(target.path, None, findings([violation(target.rule, target.problem)]))
     try:
         content = read_whole(target.directory, SKILL_FILE, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:

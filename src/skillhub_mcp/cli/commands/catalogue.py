@@ -9,7 +9,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_note, print_text
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
@@ -71,6 +71,8 @@ def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
     settings, _ = read_settings(os.environ, options)
     with open_hub(options) as hub:
         entries = hub.catalogue()
+        if not entries:
+            note_absence(hub.why_nothing())
     return fit(
         entries,
         _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),

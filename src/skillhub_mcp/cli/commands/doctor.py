@@ -16,6 +16,7 @@ from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
     one_line,
+    plural,
     print_json,
     print_text,
     problem_lines,
@@ -209,7 +210,7 @@ def _findings_text(found: _Findings) -> str:
             lines += [f"      {change}" for change in one.changes]
         lines += _rest(len(adapted))
     if found.problems:
-        lines.append(f"\n{len(found.problems):,} problem{'' if len(found.problems) == 1 else 's'}:")
+        lines.append(f"\n{plural(len(found.problems), 'problem')}:")
         lines.append(problem_lines(found.problems))
     else:
         lines.append("\nNo problems found.")

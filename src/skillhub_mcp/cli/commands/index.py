@@ -13,6 +13,7 @@ from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
+from skillhub_mcp.disclosure.absence import nothing_there
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -68,7 +69,10 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
         print_text(index_report_text(view, seconds))
     if view.problem is not None:
         raise view.problem
-    return EXIT_OK if view.index is not None else EXIT_FAILED
+    report = view.snapshot.report
+    # The same mistakes fail `skillhub list`.
+    nothing_served = not view.snapshot.skills and bool(report.problems or report.refused)
+    return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
 
 
 def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
@@ -108,7 +112,9 @@ def index_report_json(view: View, seconds: float) -> dict[str, object]:
             }
             for s in report.shadowed
         ],
-        "problems": [{"path": problem.path, "reason": problem.reason} for problem in report.problems],
+        "problems": [
+            {"path": problem.path, "reason": problem.reason, "mend": problem.mend} for problem in report.problems
+        ],
     }
 
 
@@ -140,8 +146,8 @@ def index_report_text(view: View, seconds: float) -> str:
     if violations:
         lines.append("\nrules broken by skills that are served:")
         lines += [f"  {count:>6,}  {rule}" for rule, count in violations]
-    if not report.found:
-        lines.append("\nNo SKILL.md was found. Add a directory with one to the skills directory (see skillhub config).")
+    if not (report.found or report.problems):
+        lines += [f"\nNo SKILL.md was found: {cause.sentence()}" for cause in nothing_there(report)]
     return "\n".join(lines)
 
 

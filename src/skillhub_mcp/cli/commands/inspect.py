@@ -9,7 +9,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_text
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.hub import SkillHub
@@ -39,6 +39,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     )
     with open_hub(options) as hub:
         entries = hub.catalogue()
+        if not entries:
+            note_absence(hub.why_nothing())
         skills = [_skill(hub, decode_argument(name)) for name in args.names]
     catalogues = {}
     for name, render in FORMATS.items():

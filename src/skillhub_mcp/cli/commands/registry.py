@@ -11,7 +11,16 @@ from typing import Any
 from skillhub_mcp.bootstrap import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text, strict_refusals, write_file
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    one_line,
+    plural,
+    print_json,
+    print_text,
+    strict_refusals,
+    write_file,
+)
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -128,8 +137,9 @@ def _refresh(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def registry_report_text(report: IndexReport) -> str:
     """Return the report as text."""
     lines = []
+    reasons = {place.path: place.reason for place in report.ignored}
     for root in report.roots:
-        state = f"{root.found:,} found" if root.exists else "is no directory"
+        state = f"{root.found:,} found" if root.exists else reasons.get(root.path, "does not exist")
         lines.append(f"{root.priority}. {root.source.value:<8} {root.path}: {state}")
     refused = {reason: count for reason, count in report.ignored_counts.items() if reason in RULES}
     ignored = {reason: count for reason, count in report.ignored_counts.items() if reason not in RULES}
@@ -139,7 +149,7 @@ def registry_report_text(report: IndexReport) -> str:
         f"valid      {report.valid:,}",
         f"refused    {sum(refused.values()):,}{strict_refusals(strict, '--lenient includes them')}",
         *(f"  {count:>6,}  {rule}{' (strict)' if is_strict(rule) else ''}" for rule, count in refused.items()),
-        f"ignored    {sum(ignored.values()):,} places without a skill",
+        f"ignored    {plural(sum(ignored.values()), 'place')} without a skill",
         *(f"  {count:>6,}  {reason}" for reason, count in ignored.items()),
         f"shadowed   {len(report.conflicts):,} by another skill with the same name",
         *(

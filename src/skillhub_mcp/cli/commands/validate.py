@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import roots_of
 from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
-from skillhub_mcp.cli.colours import Colour, Painter, painter
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
@@ -26,6 +25,7 @@ _DIFF_HEADER_LINES = 2
 _COUNTED_FIXABLE = 20
 
 if TYPE_CHECKING:
+    from skillhub_mcp.cli.colours import Painter
     from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.validation.apply_fixes import FixedFile
     from skillhub_mcp.validation.checker import Target
@@ -69,6 +69,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
     # Imported here because the server, which does not validate, imports this package too.
+    from skillhub_mcp.cli.colours import painter
     from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.sarif import sarif
@@ -80,6 +81,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
     chosen = list(_targets(args.paths, options))
+    if not chosen:
+        print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
     text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ))
     if args.fix:
         _fix(chosen, rules, text, ask=not args.yes)
@@ -105,7 +108,7 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
 
 
 def _print_results(results: Sequence[ValidationResult], text: FindingsText, args: argparse.Namespace) -> None:
-    from skillhub_mcp.cli.findings import Screen, plural
+    from skillhub_mcp.cli.findings import Screen
 
     if args.full:
         _print_lines(text.by_file(results))
@@ -136,7 +139,6 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _print_fixable(chosen: Sequence[Target], results: Sequence[ValidationResult], rules: Collection[str]) -> None:
-    from skillhub_mcp.cli.findings import plural
     from skillhub_mcp.validation.apply_fixes import fix_file
     from skillhub_mcp.validation.fixes import FIXABLE_RULES
 
@@ -194,7 +196,6 @@ def _finding_json(finding: Finding) -> dict[str, object]:
 
 
 def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *, ask: bool) -> None:
-    from skillhub_mcp.cli.findings import plural
     from skillhub_mcp.validation.apply_fixes import fix_file, write
 
     fixed = [one for target in chosen if (one := fix_file(target, rules)) is not None]
@@ -221,6 +222,8 @@ def _confirm(question: str) -> bool:
 
 def _difference(one: FixedFile, path: str, paint: Painter) -> Iterator[str]:
     import difflib
+
+    from skillhub_mcp.cli.colours import Colour
 
     before, after = (content.decode("utf-8", "backslashreplace") for content in (one.before, one.after))
     lines = difflib.unified_diff(
