@@ -2,6 +2,7 @@
 
 arguments          options that several commands share, and usage errors
 colours            colours on a terminal
+explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` as text
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 log_format         the log on stderr, as text or JSON lines

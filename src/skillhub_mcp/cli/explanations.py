@@ -1,0 +1,110 @@
+"""What `skillhub why` prints: an explanation and where a search puts the skill, as text and as JSON values."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+
+from skillhub_mcp.disclosure.why import Account, Cause, Explanation
+from skillhub_mcp.search.ranking import HALF
+from skillhub_mcp.search.standing import LeftOut, Standing
+
+
+def explanation_json(explanation: Explanation, standing: Standing | None) -> dict[str, object]:
+    """Return it as JSON values."""
+    return {
+        "asked": explanation.asked,
+        "accounts": [
+            {
+                "verdict": account.verdict.value,
+                "name": account.name or None,
+                "handle": account.handle or None,
+                "source": account.source,
+                "path": account.directory,
+                "causes": [asdict(cause) for cause in account.causes],
+            }
+            for account in explanation.accounts
+        ],
+        "unknown": [asdict(cause) for cause in explanation.unknown],
+        "near": [{"name": one.name, "verdict": one.verdict.value} for one in explanation.near],
+        "search": None if standing is None else _standing_json(standing),
+    }
+
+
+def _standing_json(standing: Standing) -> dict[str, object]:
+    return {
+        "task": standing.task,
+        "rank": standing.rank,
+        "hits": standing.hits,
+        "score": round(standing.score, 4),
+        "left_out": None if standing.left_out is None else standing.left_out.value,
+        "first": {"name": standing.first, "score": round(standing.first_score, 4)} if standing.first else None,
+        "matched": list(standing.matched),
+        "differences": [asdict(one) | {"what": one.describe()} for one in standing.differences],
+        "nearness": standing.nearness,
+        "first_nearness": standing.first_nearness,
+    }
+
+
+def explanation_text(explanation: Explanation, standing: Standing | None, *, searching: bool) -> str:
+    """Return it as text. `searching` where a task was given, of which there may be no `standing`."""
+    lines: list[str] = []
+    if not explanation.accounts:
+        lines.append(f"{explanation.asked} is not known")
+        lines += _cause_lines(explanation.unknown)
+        if explanation.near:
+            near = ", ".join(f"{one.name} ({one.verdict.value})" for one in explanation.near)
+            lines.append(f"  like it: {near}")
+        return "\n".join(lines)
+    if standing is not None:
+        lines += _standing_lines(standing, explanation.accounts[0])
+    elif searching:
+        lines.append("A search does not find it, as it is not served to models:")
+    for account in explanation.accounts:
+        name = account.handle or os.path.basename(account.directory)
+        source = f" ({account.source})" if account.source else ""
+        lines.append(f"{name} is {account.verdict.value}: {account.directory}{source}")
+        lines += _cause_lines(account.causes)
+    return "\n".join(lines)
+
+
+def _cause_lines(causes: tuple[Cause, ...]) -> list[str]:
+    lines = []
+    for cause in causes:
+        where = f"{cause.path}:{cause.line}" if cause.line else cause.path
+        lines.append(f"  {where}{': ' if where else ''}{cause.what}{'; ' if cause.mend else ''}{cause.mend}")
+    return lines
+
+
+def _standing_lines(standing: Standing, account: Account) -> list[str]:
+    name, hits = account.handle, f"{standing.hits:,} hits for {standing.task!r}"
+    if standing.rank is None:
+        why = "" if standing.left_out is None else f": {standing.left_out.value}"
+        lines = [f"{name} is not among the {hits}{why}"]
+    elif standing.rank == 1:
+        near_miss = "" if standing.score >= HALF else ", a near miss: nothing fits well"
+        lines = [f"{name} is the first of {hits}, {standing.score:.2f}{near_miss}"]
+    else:
+        lines = [f"{name} is number {standing.rank:,} of {hits}, {standing.score:.2f}"]
+        lines += [] if standing.left_out is None else [f"  it is not shown: {standing.left_out.value}"]
+    if standing.rank != 1 and standing.first:
+        lines += _first_lines(standing)
+    if standing.matched:
+        lines.append(f"  of the task it has: {', '.join(standing.matched)}")
+    return lines
+
+
+def _first_lines(standing: Standing) -> list[str]:
+    """Return what the first hit is, and what it has that this skill has not."""
+    reasons = ["its name is the task, and such a skill comes first"] if standing.named else []
+    reasons += [one.describe() for one in standing.differences]
+    reasons += _nearness(standing)
+    if not reasons and standing.left_out is not LeftOut.COPY:
+        reasons = ["both have the same words; the first has them side by side, or in a shorter text"]
+    return [f"  {line}" for line in (f"the first is {standing.first}, {standing.first_score:.2f}", *reasons)]
+
+
+def _nearness(standing: Standing) -> list[str]:
+    if standing.nearness is None or standing.first_nearness is None or standing.first_nearness <= standing.nearness:
+        return []
+    return [f"the first is nearer to it in meaning: {standing.first_nearness:.2f}, this one {standing.nearness:.2f}"]
