@@ -166,6 +166,30 @@ def test_a_skill_whose_body_alone_changed_keeps_its_vector(db: Path, skills_dir:
     )
 
 
+def test_skills_that_moved_with_a_link_keep_their_vectors(db: Path, tmp_path: Path) -> None:
+    def publish(version: str, *names: str) -> None:
+        for name in names:
+            directory = tmp_path / "volume" / f"..{version}" / name
+            directory.mkdir(parents=True)
+            (directory / "SKILL.md").write_text(f"---\nname: {name}\ndescription: About {name}.\n---\n{version}\n")
+        (tmp_path / "volume" / "new").symlink_to(f"..{version}")
+        (tmp_path / "volume" / "new").rename(tmp_path / "volume" / "..data")
+
+    # As Kubernetes mounts a volume: every name leads through one link, which is switched.
+    publish("first", "one", "two")
+    for name in ("one", "two", "three"):
+        (tmp_path / "volume" / name).symlink_to(f"..data/{name}")
+    embedder = WordEmbedder()
+    desk = Desk(db, tmp_path / "volume", embedder=embedder)
+    desk.sync()
+    assert sorted(embedder.texts) == ["one\nAbout one.", "two\nAbout two."]
+    publish("second", "one", "two", "three")
+    index = desk.sync().index
+    assert embedder.texts[2:] == ["three\nAbout three."]
+    assert index.unembedded() == frozenset()
+    assert {Path(path).parent.name for path in index.stored()} == {"..second"}
+
+
 def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("bread", "bake bread")
     embedder = WordEmbedder(dimension=64)

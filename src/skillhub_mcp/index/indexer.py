@@ -491,7 +491,7 @@ class Indexer:
         removed = [
             path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
         ]
-        vectors = self._unchanged_vectors(changed, index)
+        vectors = self._unchanged_vectors(changed, index, moved_from=removed)
         failure = None
         if index.dimension is not None:
             rest = [skill for skill in changed if skill.directory not in vectors]
@@ -561,14 +561,17 @@ class Indexer:
             return False
         return True
 
-    def _unchanged_vectors(self, skills: Sequence[Skill], index: LanceIndex) -> dict[str, StoredVector]:
-        """Return the stored vectors of the skills whose searchable text is still the embedded one."""
-        earlier = index.vectors([skill.directory for skill in skills])
-        return {
-            skill.directory: earlier[skill.directory]
-            for skill in skills
-            if skill.directory in earlier and earlier[skill.directory].text == skill.searchable_text
-        }
+    def _unchanged_vectors(
+        self, skills: Sequence[Skill], index: LanceIndex, *, moved_from: Sequence[str] = ()
+    ) -> dict[str, StoredVector]:
+        """Return the stored vectors of the skills whose searchable text is still the embedded one.
+
+        A skill may have it from one of the directories `moved_from`: where a link is switched, every skill behind it
+        moves.
+        """
+        earlier = index.vectors([*(skill.directory for skill in skills), *moved_from])
+        by_text = {own.text: own for own in earlier.values()}
+        return {skill.directory: by_text[skill.searchable_text] for skill in skills if skill.searchable_text in by_text}
 
     def _stale_vectors(self, skills: Sequence[Skill], published: IndexState | None) -> dict[str, StoredVector]:
         """Return the vectors that a table written anew keeps until the embedder has answered again.
