@@ -188,18 +188,18 @@ def fit(
     load_tool: str = "load_skill",
 ) -> Rendered:
     """Return as many of `entries` as `budget` holds, in the order given, rendered by `render`."""
-    safe = [replace(entry, name=shown_name(entry.name), description=visible(entry.description)) for entry in entries]
     # The sort is stable: of equally important entries the earlier ones are kept.
-    order = sorted(range(len(safe)), key=lambda index: safe[index].importance)
-    most = _upper_bound((safe[index] for index in order), budget)
-    longest = max((len(safe[index].description) for index in order[:most]), default=0)
+    order = sorted(range(len(entries)), key=lambda index: entries[index].importance)
+    safe = _first_safe((entries[index] for index in order), budget)
+    most = len(safe)
+    longest = max((len(entry.description) for entry in safe), default=0)
 
     def rendered(count: int, length: int) -> Rendered:
-        kept = [_shortened(safe[index], length) for index in sorted(order[:count])]
+        kept = [_shortened(safe[rank], length) for rank in sorted(range(count), key=order.__getitem__)]
         catalogue = Catalogue(
             entries=tuple(entry for entry, _ in kept),
             shortened=sum(cut for _, cut in kept),
-            left_out=len(safe) - count,
+            left_out=len(entries) - count,
             search_tool=search_tool,
             load_tool=load_tool,
         )
@@ -225,21 +225,22 @@ def fit(
     return nothing if budget.holds(nothing.text) else replace(nothing, text="")
 
 
-def _upper_bound(entries: Iterable[CatalogueEntry], budget: Budget) -> int:
-    """Return how many of the entries could fit at most, so that of 100,000 far too many need not be rendered."""
-    count = size = 0
+def _first_safe(entries: Iterable[CatalogueEntry], budget: Budget) -> list[CatalogueEntry]:
+    """Return the first entries with safe texts, as many as could fit at most: of 100,000 not all need be prepared."""
+    safe: list[CatalogueEntry] = []
+    size = 0
     for entry in entries:
-        shown = f"{entry.name}{shortened(entry.description, MIN_DESCRIPTION)}"
-        size += len(shown.encode("utf-8", "replace")) + 1
+        name, description = shown_name(entry.name), visible(entry.description)
+        size += len(f"{name}{shortened(description, MIN_DESCRIPTION)}".encode("utf-8", "replace")) + 1
         # A token is at most four characters, and a character at most four bytes.
         exceeded = (budget.max_bytes is not None and size > budget.max_bytes) or (
             budget.max_tokens is not None and size > budget.max_tokens * 16
         )
         # The first may be shortened further.
-        if (exceeded and count) or count == budget.max_entries:
+        if (exceeded and safe) or len(safe) == budget.max_entries:
             break
-        count += 1
-    return count
+        safe.append(replace(entry, name=name, description=description))
+    return safe
 
 
 def _shortened(entry: CatalogueEntry, length: int) -> tuple[CatalogueEntry, bool]:
