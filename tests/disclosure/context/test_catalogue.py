@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.disclosure.context.conftest import Add
@@ -13,6 +16,7 @@ from skillhub_mcp.disclosure.context import catalogue as catalogue_module
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import find_project
+from skillhub_mcp.skills.scanner import scan
 
 LONG = "x" * 1_024
 
@@ -244,6 +248,35 @@ def test_a_look_that_is_dear_is_made_again_after_two_seconds_or_when_it_is_force
     add(project, "second")
     assert names(own.listing()) == [("repo", "first")]
     assert names(own.listing(force_reload=True)) == [("repo", "first"), ("repo", "second")]
+
+
+def test_calls_that_wait_for_each_other_share_a_look_that_began_after_they_came(
+    add: Add, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_came, looks, asked = threading.Event(), 0, 0
+
+    def clock() -> float:
+        nonlocal asked
+        asked += 1
+        if asked == 6:
+            # Five calls, and the look of the first.
+            all_came.set()
+        return float(asked)
+
+    def slow_scan(*arguments: Any, **options: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        assert all_came.wait(30)
+        return scan(*arguments, **options)
+
+    monkeypatch.setattr(catalogue_module, "scan", slow_scan)
+    own = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(9, 9), clock=clock)
+    add(project, "here")
+    with ThreadPoolExecutor(5) as threads:
+        seen = list(threads.map(lambda _: own.listing(force_reload=True), range(5)))
+    assert [names(listing) for listing in seen] == [[("repo", "here")]] * 5
+    # The first look may have begun before the others came: at most one more was made for them.
+    assert looks <= 2
 
 
 def test_a_link_that_is_switched_and_a_marker_that_appears_are_followed(

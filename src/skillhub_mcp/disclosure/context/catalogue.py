@@ -84,7 +84,8 @@ class Listing:
 class _Look:
     """What the last look at the files of one working directory found, and what earlier ones found that is gone.
 
-    `since` has the number of the look that first found each skill, and `vanished` that of the one that missed it.
+    It began at `looked_at`. `since` has the number of the look that first found each skill, and `vanished` that of the
+    one that missed it.
     """
 
     project: Project
@@ -140,8 +141,9 @@ class Catalogues:
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         project = self._find_project(os.path.expanduser(cwd or ""))
         is_enabled = self._enabled_in(project.root)
+        asked_at = self._clock()
         with self._lock:
-            look = self._look(project, force=force_reload)
+            look = self._look(project, since=asked_at if force_reload else None)
             if look.listing is None or look.listing[0] != is_enabled:
                 listing = _listing(project, look, self._is_allowed, is_enabled)
                 if not self._reports_errors():
@@ -173,13 +175,15 @@ class Catalogues:
             return None
         return FoundByName(listing.by_path[found.path], found.id, Source(scope_source(found)))
 
-    def _look(self, project: Project, *, force: bool) -> _Look:
-        """Return what a look at the files finds. The caller holds the lock."""
+    def _look(self, project: Project, *, since: float | None) -> _Look:
+        """Return what a look at the files finds, with `since` one that began after that. The caller holds the lock."""
         roots = agent_context_roots(project, home=self._home)
         before = self._looks.get(project.cwd)
         same = before is not None and (before.project, before.roots) == (project, roots)
-        if before is not None and same and not force and not self._is_due(before):
+        # Of many calls that wait for each other's looks, not each has to look itself.
+        if before is not None and same and not (self._is_due(before) if since is None else before.looked_at <= since):
             return before
+        looked_at = self._clock()
         memory: ScanCache = {} if before is None else before.memory
         scanned = scan(roots, memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER)
         number = 0 if before is None else before.number + 1
@@ -189,7 +193,7 @@ class Catalogues:
             roots,
             scanned.snapshot,
             scanned.memory,
-            self._clock(),
+            looked_at,
             number,
             since={skill.directory: known.get(skill.directory, number) for skill in scanned.snapshot.everything},
             vanished=LRUCache(_MAX_VANISHED) if before is None else _vanished(before, scanned.snapshot, number),
