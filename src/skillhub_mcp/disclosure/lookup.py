@@ -82,6 +82,10 @@ class SkillLookup:
         policy.check_visible(found.skill, action, granted)
         return found
 
+    def look_again(self) -> None:
+        """Have the files looked at: a skill that was found is no longer where it was."""
+        self._live.look_again()
+
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
         name = unicodedata.normalize("NFKC", skill_name).strip()

@@ -5,13 +5,15 @@ Instructions come in parts where they are long; files within limits of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
-from skillhub_mcp.disclosure.lookup import SkillLookup
+from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.parts import split_body
-from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillUnreadable
+from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillNotFound, SkillUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
@@ -22,6 +24,8 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,7 @@ class SkillReader:
         `Policy.check` raises.
         """
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
-            found = self._lookup.find_allowed(skill_name, Action.LOAD, granted, event=event)
-            with _told_if_away(found.skill, found.away):
-                document = read_document(found.skill)
+            found, document = self._read(skill_name, Action.LOAD, granted, event, read_document)
             parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
@@ -94,10 +96,9 @@ class SkillReader:
         """
         refuse_nul(file_path=file_path)
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
-            found = self._lookup.find_allowed(skill_name, Action.READ, granted, event=event)
-            skill = found.skill
-            with _told_if_away(skill, found.away):
-                content = read_file(
+
+            def read(skill: Skill) -> FileContent:
+                return read_file(
                     skill.directory,
                     file_path,
                     skill=skill.name,
@@ -105,10 +106,12 @@ class SkillReader:
                     offset=offset,
                     as_stored=as_stored,
                 )
+
+            found, content = self._read(skill_name, Action.READ, granted, event, read)
             event.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
             self._usage.record_read(found.handle, file_path)
-        return SkillFile(skill, content)
+        return SkillFile(found.skill, content)
 
     def read_bytes(
         self,
@@ -155,6 +158,29 @@ class SkillReader:
         """
         skill = self._lookup.find_allowed(skill_name, Action.READ, granted).skill
         return list_files(skill.directory, serve_dotfiles=self._files.serve_dotfiles)
+
+    def _read(
+        self, skill_name: str, action: Action, granted: Collection[Grant], event: UseEvent, read: Callable[[Skill], T]
+    ) -> tuple[FoundByName, T]:
+        """Return the skill and what `read` reads of it, from where it is now if it was moved since the last scan."""
+        found = self._lookup.find_allowed(skill_name, action, granted, event=event)
+        try:
+            with _told_if_away(found.skill, found.away):
+                return found, read(found.skill)
+        except (SkillUnreadable, SkillFileNotFound):
+            if not _is_gone(found.skill):
+                raise
+        self._lookup.look_again()
+        found = self._lookup.find_allowed(skill_name, action, granted, event=event)
+        if found.away is None and _is_gone(found.skill):
+            # So large a library is still being looked at.
+            raise SkillNotFound(skill_name, reason="it was there a moment ago, and is gone", hint="search again")
+        with _told_if_away(found.skill, found.away):
+            return found, read(found.skill)
+
+
+def _is_gone(skill: Skill) -> bool:
+    return not os.path.lexists(os.path.join(skill.directory, SKILL_FILE))
 
 
 @contextmanager

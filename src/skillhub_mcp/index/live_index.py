@@ -154,6 +154,17 @@ class LiveIndex:
         self._sync(depth, only=only, requested=True)
         return self._require_view()
 
+    def look_again(self) -> None:
+        """Have the files looked at now, because a caller noticed a change; wait for it, but not for a large library."""
+        if not self._background or self._thread is None:
+            self.snapshot_without_index(fresh=True)
+            return
+        with self._condition:
+            looks = self._sync_count
+            self._sync_requested = True
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: self._closed or self._sync_count > looks, _MIN_SYNC_INTERVAL_SECONDS)
+
     def check_index(self) -> str | None:
         """Return what is damaged in the published index, reading all of it; None for nothing, and without one."""
         with self._sync_lock:

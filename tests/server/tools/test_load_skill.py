@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,33 @@ def test_the_body_is_the_one_on_disk_now(hub_environment: Environment, write_ski
             assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "first\n"
             write_skill("one", body="second\n")
             assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "second\n"
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
+def test_a_skill_that_was_moved_a_moment_ago_is_read_where_it_is_and_one_that_was_removed_is_not_found(
+    way: tuple[str, str], tool: str, hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    moved = write_skill("moved", body="Moved.\n", files={"a.md": "Moved."})
+    removed = write_skill("removed", files={"a.md": "A"})
+    write_skill("here")
+    file = {"file_path": "a.md"} if tool == "read_skill_file" else {}
+
+    async def go() -> None:
+        async with reached(way, hub_environment) as hub:
+            for name in ("moved", "removed"):
+                assert (await hub.call(tool, skill_name=name, **file)).code is None
+            moved.rename(moved.with_name("elsewhere"))
+            assert "Moved." in (await hub.call(tool, skill_name="moved", **file)).text
+            shutil.rmtree(removed)
+            gone = await hub.call(tool, skill_name="removed", **file)
+            assert gone.code == "SKILL_NOT_FOUND"
+            assert "here" in gone.text
+            # A file that is missing for its own sake is told as before.
+            other = await hub.call("read_skill_file", skill_name="here", file_path="none.md")
+            assert other.code == "FILE_NOT_FOUND"
 
     asyncio.run(go())
 
