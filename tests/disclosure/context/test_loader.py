@@ -24,6 +24,10 @@ def test_a_path_wins_over_a_name_and_one_of_them_must_be_given(catalogues: Catal
     for path in (str(second), str(second / "SKILL.md"), ".agents/skills/second", "./.agents/skills/second/SKILL.md"):
         assert select_skill(listing, name="first", path=path).name == "second"
     assert select_skill(listing, name=None, path=select_skill(listing, name="first", path=None).id).name == "first"
+    # Who has no path passes the name instead; beside a name it is a path that is wrong.
+    assert select_skill(listing, name=None, path="second").name == "second"
+    with pytest.raises(SkillNotFound):
+        select_skill(listing, name="first", path="second")
     for nothing in (None, "", "  "):
         with pytest.raises(InvalidArgument, match="name or path must be given"):
             select_skill(listing, name=nothing, path=None)

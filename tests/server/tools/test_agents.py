@@ -258,8 +258,18 @@ def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
             assert {one.code for one in refused} == {"INVALID_ARGUMENT"}
             assert len({one.text for one in refused[:6]}) == len({one.text for one in refused[6:]}) == 1
             assert str(project) not in refused[-1].text
-            for path in (str(project / "a"), str(tmp_path)):
-                assert "outside" in (await hub.call("agents_resolve", path=path)).text
+            assert "outside" in (await hub.call("agents_resolve", path="../x")).text
+            # A client's own checkout is somewhere else: that a path is absolute must not pass for "nothing applies".
+            for tool in ("agents_resolve", "agents_read"):
+                for path in (str(project / "a"), str(tmp_path)):
+                    absolute = await hub.call(tool, path=path)
+                    assert absolute.text == (
+                        "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are told."
+                    )
+            for offset in (1, 40_000, 99_999):
+                beyond = await hub.call("agents_read", path=named[1], offset=offset)
+                assert beyond.code == "INVALID_ARGUMENT"
+                assert "the offset that the last answer named" in beyond.text
 
     asyncio.run(journey())
 

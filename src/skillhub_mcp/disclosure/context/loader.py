@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,14 +38,20 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
     """Return the skill at `path` or, without one, the only skill of that name that is switched on.
 
     A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
-    accepted as well. Only skills of the catalogue are selected; one that is switched off, if no other has the name.
-    Raises InvalidArgument where neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or
-    without `with_paths` with their ids.
+    accepted as well, and without a name, a name too. Only skills of the catalogue are selected; one that is switched
+    off, if no other has the name. Raises InvalidArgument where neither is given, SkillNotFound, and AmbiguousSkill with
+    the candidates' paths, or without `with_paths` with their ids.
     """
     refuse_nul(name=name, path=path)
     if path:
-        return _select_by_path(listing, path, with_paths=with_paths)
-    wanted = (name or "").strip()
+        found = _at_path(listing, path)
+        if found is not None:
+            return found
+        if name is not None or all(skill.name != path for skill in listing.skills):
+            candidates = _candidates(listing, path)
+            gone = [one for one in listing.vanished if _is_at(one.skill, path, candidates)]
+            raise _not_found(path, listing, gone, with_paths=with_paths)
+    wanted = (name or path or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint="find one with skill_search")
     named = [skill for skill in listing.skills if skill.name == wanted]
@@ -130,22 +136,25 @@ def _listed_files(skill: SkillMetadata, *, with_paths: bool) -> list[str]:
     return ["<skill_files>", *lines, "</skill_files>"] if lines else []
 
 
-def _select_by_path(listing: Listing, path: str, *, with_paths: bool) -> SkillMetadata:
-    normalized = os.path.normpath(os.path.join(listing.cwd, os.path.expanduser(path)))
-    candidates = {normalized, os.path.realpath(normalized)}
-
-    def matches(skill: SkillMetadata) -> bool:
-        return skill.path in candidates or skill.dir in candidates or skill.id == path
-
+def _at_path(listing: Listing, path: str) -> SkillMetadata | None:
+    candidates = _candidates(listing, path)
     for skill in listing.skills:
-        if matches(skill):
+        if _is_at(skill, path, candidates):
             return skill
     for skill in listing.skills:
         # Below a root that a link leads to.
         if os.path.realpath(skill.dir) in candidates or os.path.realpath(skill.path) in candidates:
             return skill
-    gone = [one for one in listing.vanished if matches(one.skill)]
-    raise _not_found(path, listing, gone, with_paths=with_paths)
+    return None
+
+
+def _candidates(listing: Listing, path: str) -> set[str]:
+    normalized = os.path.normpath(os.path.join(listing.cwd, os.path.expanduser(path)))
+    return {normalized, os.path.realpath(normalized)}
+
+
+def _is_at(skill: SkillMetadata, path: str, candidates: Collection[str]) -> bool:
+    return skill.path in candidates or skill.dir in candidates or skill.id == path
 
 
 def _not_found(wanted: str, listing: Listing, gone: Sequence[Vanished], *, with_paths: bool) -> SkillNotFound:

@@ -32,6 +32,8 @@ AGENTS_META_KEY = "io.skillhub/agents"
 
 _MAX_HANDLE_CHARACTERS = 64
 _READ_BYTES = 32_768
+# The bytes with which no character of UTF-8 begins.
+_CONTINUATION = range(0x80, 0xC0)
 
 _NOTHING_MORE = "No further AGENTS.md applies to this path."
 _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there."
@@ -64,7 +66,7 @@ class AgentsTools:
         path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")],
     ) -> ToolResult:
         resolver, target = self._place(path)
-        if target is None or not resolver.is_inside(target):
+        if not resolver.is_inside(target):
             return self.sessions.with_handle(ToolResult(content=_OUTSIDE, structured_content={"files": []}))
         found = self._shown_files(resolver, resolver.resolve(target).files)
         reminder = paths_reminder(found)
@@ -99,9 +101,8 @@ class AgentsTools:
         offset: Annotated[int, Field(ge=0, description="To go on: the offset that the last answer named")] = 0,
     ) -> ToolResult:
         resolver, target = self._place(path)
-        if target is None:
-            raise InvalidArgument("path", "is absolute", hint="pass a path as it was told")
         content = resolver.read(target).encode()
+        _check_offset(offset, content)
         piece = truncate(content[offset:].decode("utf-8", "ignore"), _READ_BYTES)
         shown, end = (
             self._shown_path(resolver, os.path.join(resolver.project.root, target)),
@@ -142,14 +143,17 @@ class AgentsTools:
             raise InvalidArgument("cwd", "cannot be chosen over HTTP", hint="leave it out")
         return self._agents().enter(cwd or "")
 
-    def _place(self, path: str) -> tuple[AgentsResolver, str | None]:
-        """Return the resolver for a path as it was told, and its target; None for one that no answer told."""
+    def _place(self, path: str) -> tuple[AgentsResolver, str]:
+        """Return the resolver for a path as it was told, and its target. Raises InvalidArgument for one that is not."""
         agents = self._agents()
         if self.with_paths:
             return agents.of_path(path), path
         resolver = agents.current()
-        # A client without the disk counts from the directory that paths are told from, and guesses no others.
-        return resolver, None if os.path.isabs(path) else os.path.join(resolver.project.root, path)
+        # A client without the disk counts from the directory that paths are told from. An absolute path is one of its
+        # own machine, or a guess.
+        if os.path.isabs(path):
+            raise InvalidArgument("path", "is absolute", hint="pass it from the project's root, as paths are told")
+        return resolver, os.path.join(resolver.project.root, path)
 
     def _initial_text(self, resolver: AgentsResolver) -> str:
         first = resolver.initial()
@@ -242,6 +246,17 @@ class AgentsTools:
 
     def _shown_path(self, resolver: AgentsResolver, path: str) -> str:
         return path if self.with_paths else os.path.relpath(path, resolver.project.root)
+
+
+def _check_offset(offset: int, content: bytes) -> None:
+    """Raise InvalidArgument for an offset at which no character of `content` begins, which is UTF-8."""
+    if offset >= len(content):
+        wrong = f"is {offset:,}, and the file has {len(content):,} bytes"
+    elif content[offset] in _CONTINUATION:
+        wrong = f"is {offset:,}, which is within a character"
+    else:
+        return
+    raise InvalidArgument("offset", wrong, hint="pass the offset that the last answer named, or none to begin")
 
 
 def _parse_state(saved: dict[str, Any]) -> AgentsState:
