@@ -53,6 +53,13 @@ def test_a_first_rule_is_refused_until_somebody_says_what_it_means_for_the_other
     assert not own.exists()
 
 
+def test_a_first_rule_where_a_project_has_rules_is_not_said_to_follow_none(skillhub: Skillhub, repo: Path) -> None:
+    done = skillhub("permissions", "deny", "beta", "--cwd", repo)
+    assert "--others is required with your first rule: until now the project's rules alone decide\n" in done.err
+    elsewhere = skillhub("permissions", "deny", "beta")
+    assert "with your first rule: without rules everything is allowed\n" in elsewhere.err
+
+
 def test_a_first_rule_changes_what_it_names_or_what_its_author_says(skillhub: Skillhub, own: Path) -> None:
     done = skillhub("permissions", "deny", "alpha", "--others", "allow")
     assert (done.code, done.out) == (0, f"deny skill_load alpha: saved in {own}\n")

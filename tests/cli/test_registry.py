@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -167,7 +168,21 @@ def test_the_report_says_what_was_found_ignored_and_in_conflict(
     assert report["digest"] in text.out
 
 
-def test_the_report_says_of_each_root_what_is_the_matter_with_it(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_the_report_says_of_each_root_what_is_the_matter_with_it(
+    skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked, scan = tmp_path / "locked", os.scandir
+    locked.mkdir()
+
+    def closed(path: str) -> object:
+        if str(path) == str(locked):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", closed)
+        unreadable = skillhub("registry", "report", SKILLS_DIR=str(locked)).out
+    assert f"1. hub      {locked}: cannot be read (Permission denied)\n" in unreadable
     file = tmp_path / "file"
     file.touch()
     report = skillhub("registry", "report", SKILLS_DIR=f"{file}{os.pathsep}{tmp_path / 'nowhere'}").out

@@ -8,7 +8,7 @@ view and policy stay the same.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
@@ -182,8 +182,8 @@ class SearchEngine:
             raise IndexUnavailable(
                 f"The index cannot be read: {error}", hint="skillhub doctor says what is damaged"
             ) from error
-        shown = {hit.skill.directory for hit in self._answer(parameters, scope, result).hits}
-        return _standing(directory, shown, request, result, own, first[0] if first else (), scope)
+        answer = self._answer(parameters, scope, result)
+        return _standing(directory, answer, request, result, own, first[0] if first else (), scope)
 
     def has_terms(self, query: str) -> bool:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
@@ -295,7 +295,7 @@ def _narrowed(visible: frozenset[str], snapshot: Snapshot, policy: Policy, param
 
 def _standing(
     directory: str,
-    shown: Collection[str],
+    answer: SearchAnswer,
     request: SearchRequest,
     result: SearchResult,
     own: Sequence[Contribution],
@@ -308,9 +308,9 @@ def _standing(
     best = hits[0] if hits else None
     winner = None if best is None else scope.snapshot.by_directory(best.directory)
     left_out = None
-    if directory not in shown:
+    if all(hit.skill.directory != directory for hit in answer.hits):
         is_copy = any(directory in group for group in result.copies.values())
-        left_out = _why_left_out(place, shown, is_copy=is_copy, has_words=bool(own), limit=request.limit)
+        left_out = _why_left_out(place, answer, is_copy=is_copy, has_words=bool(own), limit=request.limit)
 
     def nearness(of: str) -> float | None:
         return result.candidates[of].nearness if of in result.candidates else None
@@ -331,14 +331,14 @@ def _standing(
     )
 
 
-def _why_left_out(place: int | None, shown: Collection[str], *, is_copy: bool, has_words: bool, limit: int) -> LeftOut:
+def _why_left_out(place: int | None, answer: SearchAnswer, *, is_copy: bool, has_words: bool, limit: int) -> LeftOut:
     if is_copy:
         return LeftOut.COPY
     if place is None:
         return LeftOut.NOT_AMONG_BEST if has_words else LeftOut.NO_WORD
-    if len(shown) == limit // _CANDIDATES_PER_HIT:
+    if len(answer.hits) == limit // _CANDIDATES_PER_HIT:
         return LeftOut.LIMIT
-    return LeftOut.NEAR_MISS if len(shown) <= NEAR_MISSES else LeftOut.TAIL
+    return LeftOut.TAIL if answer.confident or len(answer.hits) < NEAR_MISSES else LeftOut.NEAR_MISS
 
 
 def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:

@@ -208,14 +208,16 @@ def _ask_about_others(
 
     Raises InvalidArgument where nobody can answer.
     """
+    alone = all(file.read() is None for file in files.foreign)
+    until_now = "without rules everything is allowed" if alone else "until now the project's rules alone decide"
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidArgument(
             "--others",
-            "is required with your first rule: without rules everything is allowed",
+            f"is required with your first rule: {until_now}",
             hint="--others allow leaves all that the rule does not name as it is; --others confirm puts it behind your "
             "consent",
         )
-    print_note("This is your first rule; without rules everything is allowed. What about all that it does not name?")
+    print_note(f"This is your first rule; {until_now}. What about all that it does not name?")
     for others in (Decision.ALLOW, Decision.CONFIRM):
         first = Rules((rule,), others=others) if verdict == "deny" else Rules(allow=(rule,), others=others)
         changed = effects_of(files.combined(), files.combined(first), skills, tools=TOOL_ACTIONS)

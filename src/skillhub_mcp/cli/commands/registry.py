@@ -139,7 +139,7 @@ def registry_report_text(report: IndexReport) -> str:
     lines = []
     reasons = {place.path: place.reason for place in report.ignored}
     for root in report.roots:
-        state = f"{root.found:,} found" if root.exists else reasons.get(root.path, "does not exist")
+        state = reasons.get(root.path, f"{root.found:,} found" if root.exists else "does not exist")
         lines.append(f"{root.priority}. {root.source.value:<8} {root.path}: {state}")
     refused = {reason: count for reason, count in report.ignored_counts.items() if reason in RULES}
     ignored = {reason: count for reason, count in report.ignored_counts.items() if reason not in RULES}
