@@ -164,3 +164,16 @@ def test_what_is_served_is_counted_and_not_what_is_there(
     rules = Path(os.environ["HOME"], ".skillhub", "permissions.json")
     rules.write_text("{", encoding="utf-8")
     assert skillhub("doctor", "--json").json["served"] == 0
+
+
+def test_what_concerns_every_skill_is_told_before_many_refusals(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("alpha")
+    for number in range(30):
+        write_skill(f"silent-{number:02}", frontmatter=f"name: silent-{number:02}")
+    done = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="alhpa")
+    assert done.code == 1
+    told = done.out.partition(" problems:\n")[2]
+    assert told.startswith(
+        "  SKILLHUB_ENABLED_SKILLS\n      names skills that are not here: 'alhpa' (did you mean 'alpha'?)"
+    )
+    assert "… and 11 more" in told

@@ -34,8 +34,8 @@ class LibraryLog:
                 return
             self._snapshot = snapshot
             problems, copies = _problems_of(snapshot)
-            problems += self._name_problems(snapshot)
-            new = self._new((*problems, *copies))
+            # Directories, filters and rules concern many skills at once, so the end of a long list is not their place.
+            new = self._new((*root_problems(snapshot.report), *self._name_problems(snapshot), *problems, *copies))
             harmless = {copy.sentence() for copy in copies}
             for number, line in enumerate(new):
                 if number == _AT_ONCE:
@@ -51,8 +51,8 @@ class LibraryLog:
 
 
 def _problems_of(snapshot: Snapshot) -> tuple[list[Problem], list[Problem]]:
-    """Return the problems, and which of two copies was left out, which changes nothing for anybody."""
+    """Return the problems of skills, and which of two copies was left out, which changes nothing for anybody."""
     report = snapshot.report
-    problems = [*root_problems(report), *refusal_problems(report)]
+    problems = list(refusal_problems(report))
     problems += [shadowing(lost) for lost in report.shadowed if lost.why is not ShadowReason.COPY]
     return problems, [shadowing(lost) for lost in report.shadowed if lost.why is ShadowReason.COPY]

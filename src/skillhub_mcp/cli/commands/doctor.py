@@ -89,7 +89,9 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     # A damaged index is left as it is found: the user is told how to replace it.
     view = hub.refresh() if damage is None else View(hub.snapshot(), None)
     report = view.snapshot.report
-    problems = [*setting_problems, *_command_problems(command), *root_problems(report), *refusal_problems(report)]
+    problems = [*setting_problems, *_command_problems(command), *root_problems(report)]
+    # There may be many, and what concerns every skill comes before them.
+    refusals = refusal_problems(report)
     if damage is not None:
         what, mend = f"the index is damaged: {damage}", "run skillhub --reindex; it is derived from the skills"
         problems.append(Problem(settings.index.db_path, what, mend))
@@ -105,12 +107,13 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
         problems += name_problems(settings, view.snapshot)
         if not hub.skills():
             # What it says of directories, refusals and misspelt filters is there already.
-            told = {problem.about for problem in problems}
+            told = {problem.about for problem in (*problems, *refusals)}
             problems += [cause for cause in hub.why_nothing(for_models=False).causes if cause.about not in told]
     except PolicyUnreadable as error:
         problems.append(Problem(error.path, error.message, error.hint or "fix the file"))
     finally:
         publisher.close()
+    problems += refusals
     problems += [
         Problem(one.skill.directory, f"not published to hosts that read skills natively: {one.withheld}", _BY_TOOLS)
         for one in published
