@@ -21,6 +21,7 @@ from tests.server.test_transports import INITIALIZE, RawClient
 
 from skillhub_mcp.bootstrap import server_options
 from skillhub_mcp.disclosure.card import DOMAINS, MATCHING, OTHERS
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.state import STATE_FILE
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, ServerInstructions
 from skillhub_mcp.settings import read_settings
@@ -328,3 +329,22 @@ def test_the_servers_icon_and_title_are_sent_once(hub_environment: Environment) 
             assert ET.fromstring(base64.b64decode(content)).tag.endswith("svg")
             # The 2026-07-28 protocol repeats only name and version in every answer.
             assert "icons" not in str(meta)
+
+
+def test_a_connection_lists_the_skills_once_however_often_the_lists_are_fitted(
+    hub_environment: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(60):
+        write_skill(f"skill-{number}", "Does what is described here. " * 4, root=Path.home() / ".agents" / "skills")
+    lists = 0
+    catalogue = SkillHub.catalogue
+
+    def counted(hub: SkillHub) -> Any:
+        nonlocal lists
+        lists += 1
+        return catalogue(hub)
+
+    monkeypatch.setattr(SkillHub, "catalogue", counted)
+    text = told({**hub_environment, "SKILLHUB_TOOLS": "skill,context", "SKILLHUB_ROOTS": "user"})
+    assert "more skills are not listed" in text
+    assert lists == 1

@@ -155,11 +155,12 @@ class ServerInstructions(Middleware):
         """Return the lists of skills, or the list and the card, of the tool sets."""
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
+            names = [self._shown(entry) for entry in self._hub.catalogue()]
             if self._options.catalogues is None:
-                return self._name_list(max_bytes).text
+                return self._name_list(names, max_bytes).text
             entries = list(self._context_entries().values())
             return list_and_rest(
-                self._name_list,
+                lambda room: self._name_list(names, room),
                 lambda _, room: _context_list(entries, Budget(max_bytes=room)).text,
                 max_bytes=max_bytes,
             )
@@ -185,9 +186,8 @@ class ServerInstructions(Middleware):
             names_only=self._options.card.kind == "names",
         )
 
-    def _name_list(self, max_bytes: int) -> Rendered:
+    def _name_list(self, entries: Sequence[CatalogueEntry], max_bytes: int) -> Rendered:
         """Return the list of the Skill tool: every skill that a model may choose, by name."""
-        entries = [self._shown(entry) for entry in self._hub.catalogue()]
         return fit(entries, Budget(max_bytes=max_bytes), _available, search_tool=self._search_tool)
 
     def _context_entries(self) -> dict[str, CatalogueEntry]:
