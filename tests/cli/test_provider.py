@@ -58,6 +58,20 @@ def test_only_what_is_searched_and_the_query_is_sent(skillhub: Skillhub, api: Em
     assert "rhubarb" not in repr(api.requests)
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_doctor_names_a_provider_that_refuses_and_is_content_when_it_answers(
+    skillhub: Skillhub, api: EmbeddingApi, provider: str
+) -> None:
+    environment = choose(provider, api)
+    api.fail_always(401)
+    skillhub("index", **environment)
+    done = skillhub("doctor", **environment)
+    assert (done.code, "1 problem:\n  embeddings\n" in done.out) == (1, True)
+    assert "answered with HTTP status 401" in done.out
+    api.recover()
+    assert skillhub("doctor", **environment).code == 0
+
+
 @pytest.mark.acceptance("S2-11")
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_vectors_are_asked_first_and_text_answers_when_they_fail(

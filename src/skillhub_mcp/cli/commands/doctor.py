@@ -97,6 +97,9 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
         problems.append(Problem(settings.index.db_path, what, mend))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or "run skillhub --reindex"))
+    if view.report is not None and view.report.embedding_failure is not None:
+        what = f"skills without vectors are found by text alone: {view.report.embedding_failure}"
+        problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
     published: list[Publication] = []
     standing: Mapping[Availability, int] = {}
     publisher = make_publisher(settings, hub)
