@@ -20,7 +20,8 @@ from skillhub_mcp.skills.rules import Diagnostic, violation
 MAX_BODY_LINES = 500
 MAX_BODY_TOKENS = 5_000
 
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
+# Without the beginning of its line, which would make a search look at every line.
+_FENCES = (re.compile(r"```+"), re.compile(r"~~~+"))
 _LINK = re.compile(r"\]\(\s*<?([^)<>\s]+)>?(?:\s+[\"'(][^)]*)?\)")
 # What follows the first directory of a path that a text mentions, and what such a path may not follow.
 _REST_OF_A_PATH = re.compile(r"(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{1,8}(?![\w/*{<-])")
@@ -159,13 +160,19 @@ def _fenced(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each fenced code block."""
     spans: list[tuple[int, int]] = []
     opened: tuple[str, int] | None = None
-    for fence in _FENCE.finditer(text):
+    fences = (fence for pattern in _FENCES for fence in pattern.finditer(text) if _begins_line(text, fence.start()))
+    for fence in sorted(fences, key=lambda fence: fence.start()):
         if opened is None:
-            opened = (fence[1], fence.start())
-        elif fence[1].startswith(opened[0]):
+            opened = (fence[0], fence.start())
+        elif fence[0].startswith(opened[0]):
             spans.append((opened[1], fence.end()))
             opened = None
     return spans if opened is None else [*spans, (opened[1], len(text))]
+
+
+def _begins_line(text: str, position: int) -> bool:
+    """Whether only blanks are before `position` on its line."""
+    return not text[text.rfind("\n", 0, position) + 1 : position].strip(" \t")
 
 
 def _relative(written: str) -> str | None:
