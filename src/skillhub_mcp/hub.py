@@ -82,10 +82,15 @@ class SkillHub:
         """Stop the background threads."""
         self._live.close()
 
-    def refresh(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
-        """Sync the index with the files now, in this thread; with `only`, with the files at those paths."""
+    def refresh(
+        self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
+    ) -> View:
+        """Sync the index with the files now, in this thread; with `only`, with the files at those paths.
+
+        While a user is `waiting`, an embedder that is slow or down costs some seconds only.
+        """
         refuse_nul(only=only)
-        return self._live.sync_now(depth, only=only)
+        return self._live.sync_now(depth, only=only, waiting=waiting)
 
     def check_index(self) -> str | None:
         """Return what is damaged in the published index, reading all of it; None for nothing. Repairs nothing."""

@@ -194,3 +194,10 @@ def test_a_text_is_cut_only_where_it_is_too_long_and_between_characters(text: st
     assert len(kept.encode()) <= MAX_TEXT_BYTES
     if kept != plain:
         assert len(kept.encode()) > MAX_TEXT_BYTES - 4
+
+
+def test_an_attempt_that_ends_with_the_deadline_does_not_hide_why_the_ones_before_failed() -> None:
+    late = RequestFailed("did not answer in time", retryable=False)
+    for failures, reason in (([late], "in time"), ([status_failure(503, retry_after=None), late], "status 503")):
+        with pytest.raises(EmbeddingError, match=reason):
+            embedder_over(Scripted(*failures), []).embed_query("x")

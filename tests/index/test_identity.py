@@ -243,6 +243,16 @@ def test_the_index_of_a_server_that_is_idle_for_a_month_stays(db: Path, skills_d
     assert len(embedder.texts) == 2
 
 
+def test_a_state_whose_table_is_gone_is_no_trouble_to_the_writers_of_others(
+    db: Path, skills_dir: Path, write_skill: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("one")
+    Desk(db, skills_dir, embedder=WordEmbedder("a:small")).sync()
+    shutil.rmtree(db / "skills.lance")
+    Desk(db, skills_dir).sync()
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
+
+
 # Files that are another's
 
 

@@ -14,8 +14,9 @@ import pytest
 import watchfiles
 from tests.conftest import switch
 from tests.hubs import hub_of
-from tests.search.builders import Desk, published_rows, text_hits
+from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 
+from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import live_index as live_index_module
@@ -39,12 +40,17 @@ def db(tmp_path: Path) -> Path:
 
 @contextmanager
 def live_index(
-    db: Path, *directories: Path, background: bool = True, automatic: bool = True, **options: Any
+    db: Path,
+    *directories: Path,
+    background: bool = True,
+    automatic: bool = True,
+    embedder: Embedder | None = None,
+    **options: Any,
 ) -> Iterator[LiveIndex]:
     roots = make_roots([str(directory) for directory in directories])
     index_sync = IndexSync(
         roots,
-        Indexer(str(db), roots, embedder=None, **options),
+        Indexer(str(db), roots, embedder=embedder, **options),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
         automatic=automatic,
         admission=LENIENT,
@@ -648,6 +654,16 @@ def test_it_says_without_waiting_whether_a_search_would_be_answered(
         assert found(live, "walruses") == ["one"]
     with live_index(db, skills_dir, background=False) as live:
         assert live.is_ready()
+
+
+def test_an_embedder_is_told_whether_a_user_waits(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    embedder = WordEmbedder()
+    with live_index(db, skills_dir, background=False, embedder=embedder) as live:
+        for number, waiting in enumerate((False, True, False)):
+            write_skill(f"skill-{number}")
+            live.sync_now(waiting=waiting)
+            assert embedder.was_waiting is waiting
+            assert len(embedder.texts) == number + 1
 
 
 def test_a_change_while_the_watches_are_being_set_is_reported_without_a_query(

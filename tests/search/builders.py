@@ -96,9 +96,11 @@ class WordEmbedder:
         # How many more calls for documents succeed, and what happens during each.
         self.lasts = 1_000_000
         self.meanwhile: Callable[[], object] = bool
+        # Whether a user waited for the last call for documents.
+        self.was_waiting: bool | None = None
 
     def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
-        del waiting
+        self.was_waiting = waiting
         self._refuse()
         if self.lasts <= 0:
             raise EmbeddingError("the test's provider has died")

@@ -279,9 +279,8 @@ def test_over_http_no_path_of_the_server_is_shown_unless_chosen(
                 await hub.call("agents_context", cwd=str(project)),
                 await hub.call("agents_resolve", path="/etc/hosts"),
             ]
-            outside = said[-1]
-            assert outside.structured == {"files": []}
-            assert said[-2].code == "INVALID_ARGUMENT"
+            assert [one.code for one in said[-2:]] == ["INVALID_ARGUMENT"] * 2
+            assert all("/etc" not in one.text for one in said)
             assert "Instructions from: AGENTS.md" in said[3].text
             assert [file["path"] for file in said[4].structured["files"]] == ["feature/AGENTS.md"]
             prompts = [await hub.prompt(name) for name in ("session_context", "pdf")]

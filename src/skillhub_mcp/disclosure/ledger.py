@@ -36,9 +36,9 @@ WHOLE = Piece(0, 1, 1)
 class Shown:
     """Something that was shown: how many times, and the tokens of all times together.
 
-    `key` identifies it within its layer by a path. `mtime_ms` is the modification time of the version shown last, and
-    `pieces` are those that were shown of this version, in order and apart. `opening` is how its text begins, so that it
-    can be found again. `number` counts everything shown in the session, from 1, up to that time.
+    `key` identifies it within its layer by a path. `mtime_ms` and `ctime_ns` are the times of the version shown last,
+    and `pieces` are those that were shown of this version, in order and apart. `opening` is how its text begins, so
+    that it can be found again. `number` counts everything shown in the session, from 1, up to that time.
     """
 
     layer: Layer
@@ -47,9 +47,14 @@ class Shown:
     tokens: int
     times: int
     mtime_ms: float | None
+    ctime_ns: int | None
     number: int
     opening: str
     pieces: tuple[Piece, ...]
+
+    def is_of(self, mtime_ms: float | None, ctime_ns: int | None) -> bool:
+        """Whether the version shown is the one with these times: a copying program may keep mtime, and never ctime."""
+        return (self.mtime_ms, self.ctime_ns) == (mtime_ms, ctime_ns)
 
     @property
     def is_complete(self) -> bool:
@@ -67,13 +72,21 @@ class Ledger:
         self._count = 0
 
     def record(
-        self, layer: Layer, name: str, key: str, text: str, *, mtime_ms: float | None = None, piece: Piece = WHOLE
+        self,
+        layer: Layer,
+        name: str,
+        key: str,
+        text: str,
+        *,
+        mtime_ms: float | None = None,
+        ctime_ns: int | None = None,
+        piece: Piece = WHOLE,
     ) -> Shown:
         """Record that `text` was shown, all or a piece of it, and return its entry."""
         tokens = estimate_tokens(text)
         with self._lock:
             self._count += 1
-            shown = Shown(layer, name, key, tokens, 1, mtime_ms, self._count, _opening(text), (piece,))
+            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, self._count, _opening(text), (piece,))
             before = self._shown.get((layer, key))
             if before is not None:
                 shown = _together(before, shown)
@@ -88,6 +101,7 @@ class Ledger:
             os.path.join(skill.directory, SKILL_FILE),
             text,
             mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
+            ctime_ns=skill.stamp.ctime_ns,
             piece=Piece(part - 1, part, parts),
         )
 
@@ -105,7 +119,7 @@ class Ledger:
 def _together(before: Shown, now: Shown) -> Shown:
     """Return the entry of something that is shown again: its pieces add up as long as it stays the same."""
     both = replace(now, tokens=before.tokens + now.tokens, times=before.times + 1)
-    if before.mtime_ms != now.mtime_ms or WHOLE in now.pieces:
+    if not before.is_of(now.mtime_ms, now.ctime_ns) or WHOLE in now.pieces:
         return both
     if before.is_complete:
         # Pieces of what is there already.

@@ -32,6 +32,7 @@ _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 20.0
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _SERVER_ERRORS = range(500, 600)
+_LATE = "did not answer in time"
 
 
 class RequestFailed(Exception):
@@ -108,13 +109,16 @@ class RemoteEmbedder:
         pause = _FIRST_PAUSE_SECONDS
         began = self._clock()
         deadline = began + limits.total
+        reason = _LATE
         while True:
             remaining = deadline - self._clock()
             if remaining <= 0:
-                raise self._failure("did not answer in time")
+                raise self._failure(reason)
             try:
                 vectors = self._call_once(texts, purpose, remaining)
             except RequestFailed as failed:
+                # The last attempt may end with the deadline: why the ones before failed says more.
+                reason = reason if failed.reason == _LATE else failed.reason
                 if failed.outage:
                     deadline = min(deadline, began + limits.outage)
                 jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, guards nothing
@@ -122,7 +126,7 @@ class RemoteEmbedder:
                 wait = max(jittered, failed.retry_after or 0.0)
                 if not failed.retryable or self._clock() + wait >= deadline:
                     # Without its cause, which holds the provider's text and the headers: a log would contain the key.
-                    raise self._failure(failed.reason) from None
+                    raise self._failure(reason) from None
             else:
                 return self._checked(vectors, len(texts))
             self._sleep(wait)
@@ -173,7 +177,7 @@ def answered_within(seconds: float, ask: Callable[[], T]) -> T:
     thread.start()
     thread.join(seconds)
     if not answer.done():
-        raise RequestFailed("did not answer in time", retryable=False)
+        raise RequestFailed(_LATE, retryable=False)
     return answer.result()
 
 

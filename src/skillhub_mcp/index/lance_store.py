@@ -158,8 +158,11 @@ class LanceStore:
                 os.utime(self._table_directory)
 
     def used_at(self) -> float:
-        """Return when the table was last noted to be in use, in seconds since the epoch. Raises OSError."""
-        return os.stat(self._table_directory).st_mtime
+        """Return when the table was last noted to be in use, in seconds since the epoch, 0 for none. Raises OSError."""
+        try:
+            return os.stat(self._table_directory).st_mtime
+        except FileNotFoundError:
+            return 0.0
 
     def update(
         self, rows: Iterable[IndexRow], *, removed: Collection[str], dimension: int | None, published: int

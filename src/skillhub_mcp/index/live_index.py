@@ -145,13 +145,16 @@ class LiveIndex:
         """Whether a search would return, or fail, without waiting for the first index."""
         return not self._background or self._is_settled(_can_search)
 
-    def sync_now(self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None) -> View:
+    def sync_now(
+        self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
+    ) -> View:
         """Sync in the caller's thread and return the view. With `only`, scan just those paths.
 
-        Without `background` it also embeds all that lacks a vector. Raises IndexUnavailable if the skills could not be
+        Without `background` it also embeds what lacks a vector: all of it or, while a user is `waiting`, for some
+        seconds. Raises IndexUnavailable if the skills could not be
         read.
         """
-        self._sync(depth, only=only, requested=True)
+        self._sync(depth, only=only, requested=True, waiting=waiting)
         return self._require_view()
 
     def look_again(self) -> None:
@@ -292,14 +295,21 @@ class LiveIndex:
             return _POLL_SECONDS
         return max(_POLL_SECONDS, self._scan_seconds * _IDLE_FACTOR)
 
-    def _sync(self, depth: SyncDepth, *, only: Sequence[str] | None = None, requested: bool = False) -> None:
+    def _sync(
+        self,
+        depth: SyncDepth,
+        *,
+        only: Sequence[str] | None = None,
+        requested: bool = False,
+        waiting: bool = True,
+    ) -> None:
         with self._sync_lock:
             view = self._index_sync.sync(
                 self._view, depth, only=only, requested=requested, on_snapshot=self._publish_snapshot
             )
             self._publish(view)
             if not self._background and (self._automatic or requested):
-                view = self._index_sync.embed(view, seconds=None if requested else _EMBEDDING_SECONDS)
+                view = self._index_sync.embed(view, seconds=_EMBEDDING_SECONDS if waiting else None)
                 self._publish(view)
             # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot

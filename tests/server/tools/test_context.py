@@ -397,6 +397,25 @@ def test_over_http_no_path_is_shown_or_chosen(
     assert refused.code == "INVALID_ARGUMENT"
 
 
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_skill_that_a_copy_replaced_with_its_time_kept_is_sent_again(
+    way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    path = add(project, "one", body="first\n") / "SKILL.md"
+
+    async def go() -> None:
+        async with reached(way, environment) as client:
+            assert "first" in (await client.call("skill_load", name="one")).text
+            again = await client.call("skill_load", name="one")
+            assert again.meta["io.skillhub/skill"]["already_loaded"] is True
+            before = path.stat()
+            path.write_text(path.read_text(encoding="utf-8").replace("first", "other"), encoding="utf-8")
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            assert "other" in (await client.call("skill_load", name="one")).text
+
+    asyncio.run(go())
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("sets", ["core,context", "context"])
 @pytest.mark.parametrize("roots", ["hub", "hub,project,user"])

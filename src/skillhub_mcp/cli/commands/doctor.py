@@ -87,7 +87,7 @@ def _examine(hub: SkillHub, settings: Settings, setting_problems: Sequence[Probl
     command = command_on_path()
     damage = hub.check_index()
     # A damaged index is left as it is found: the user is told how to replace it.
-    view = hub.refresh() if damage is None else View(hub.snapshot(), None)
+    view = hub.refresh(waiting=True) if damage is None else View(hub.snapshot(), None)
     report = view.snapshot.report
     problems = [*setting_problems, *_command_problems(command), *root_problems(report)]
     # There may be many, and what concerns every skill comes before them.

@@ -27,11 +27,12 @@ _MAX_HEIRS = 5
 
 @dataclass(frozen=True, slots=True)
 class LoadedContext:
-    """A loaded skill: the text for the model, its metadata, and the modification time of its SKILL.md."""
+    """A loaded skill: the text for the model, its metadata, and the modification and change time of its SKILL.md."""
 
     text: str
     skill: SkillMetadata
     mtime_ms: float
+    ctime_ns: int
 
 
 def select_skill(listing: Listing, *, name: str | None, path: str | None, with_paths: bool = True) -> SkillMetadata:
@@ -75,7 +76,7 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
     the tool that reads them and the skill's `handle` there, by default its id.
     """
     try:
-        mtime_ms = os.stat(skill.path).st_mtime_ns / _NANOSECONDS_PER_MILLISECOND
+        status = os.stat(skill.path)
         content = read_whole(skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except OSError as error:
         raise SkillUnreadable(skill.name, path=skill.path, reason=error.strerror or "it no longer exists") from error
@@ -84,7 +85,12 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
     text, diagnostics = decode(content)
     if text is None:
         raise SkillUnreadable(skill.name, path=skill.path, reason=diagnostics[-1].message)
-    return LoadedContext(_render(skill, text, with_paths=with_paths, handle=handle or skill.id), skill, mtime_ms)
+    return LoadedContext(
+        _render(skill, text, with_paths=with_paths, handle=handle or skill.id),
+        skill,
+        status.st_mtime_ns / _NANOSECONDS_PER_MILLISECOND,
+        status.st_ctime_ns,
+    )
 
 
 def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:

@@ -109,10 +109,13 @@ class ContextTools:
         if self.with_paths:
             facts |= {"path": skill.path, "dir": skill.dir}
         before = session.ledger.last("skill", skill.path)
-        if before is not None and before.is_complete and before.mtime_ms == loaded.mtime_ms and not force:
+        written = loaded.mtime_ms, loaded.ctime_ns
+        if before is not None and before.is_complete and before.is_of(*written) and not force:
             text = already_loaded_notice(skill, before, with_paths=self.with_paths)
             return ToolResult(content=text, meta={SKILL_META_KEY: {**facts, "already_loaded": True}})
-        session.ledger.record("skill", skill.name, skill.path, loaded.text, mtime_ms=loaded.mtime_ms)
+        session.ledger.record(
+            "skill", skill.name, skill.path, loaded.text, mtime_ms=loaded.mtime_ms, ctime_ns=loaded.ctime_ns
+        )
         # In `meta`, beside the text: a client that shows its model the structured content would hide the body.
         return self.sessions.with_handle(ToolResult(content=loaded.text, meta={SKILL_META_KEY: facts}))
 
