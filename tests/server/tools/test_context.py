@@ -398,6 +398,27 @@ def test_over_http_no_path_is_shown_or_chosen(
 
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_sentence_finds_what_its_telling_words_find_and_a_switched_off_namesake_no_longer_blocks_a_name(
+    way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    add(project, "walrus", "Feeds the walrus with fish.")
+    for number in range(12):
+        add(project, f"other-{number}", "What you would use to make this and that for all of it.")
+    second = add(Path(environment["HOME"]), "walrus", "Feeds another walrus.")
+    environment = {**environment, "SKILLHUB_ROOTS": "project,user"}
+
+    async def go() -> None:
+        async with reached(way, environment) as client:
+            found = await client.call("skill_search", query="what would I use to feed this walrus with all of it")
+            assert names_of(found) == {"walrus"}
+            assert (await client.call("skill_load", name="walrus")).code == "AMBIGUOUS_SKILL"
+            command(environment, "disable", str(second))
+            assert "Feeds the walrus with fish." in (await client.call("skill_load", name="walrus")).text
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_a_skill_that_a_copy_replaced_with_its_time_kept_is_sent_again(
     way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
