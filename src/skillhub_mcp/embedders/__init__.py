@@ -1,12 +1,13 @@
 """Embedders: vectors for texts. Only names, descriptions, tags, categories and queries are passed in, never a body. A
 provider's SDK is imported with its first request.
 
-base       the `Embedder` protocol and its values
-gemini     requests to Google's Gemini API, the model reranker's too
-local      word vectors on this machine, from the files of `wordllama`
-openai     requests to OpenAI or a compatible server, the model reranker's too
-remote     batches, retries, the deadline and checks for any provider
-transport  errors of the HTTP libraries below the SDKs
+abandonable  calls that their caller may stop waiting for
+base         the `Embedder` protocol and its values
+gemini       requests to Google's Gemini API, the model reranker's too
+local        word vectors on this machine, from the files of `wordllama`
+openai       requests to OpenAI or a compatible server, the model reranker's too
+remote       batches, retries, the deadline and checks for any provider
+transport    errors of the HTTP libraries below the SDKs
 """
 
 from __future__ import annotations

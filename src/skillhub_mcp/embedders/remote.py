@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent import futures
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol, TypeVar
 
+from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import TimeLimits, Vector
 from skillhub_mcp.errors import EmbeddingError
 
@@ -164,18 +164,8 @@ def answered_within(seconds: float, ask: Callable[[], T]) -> T:
 
     The SDKs' own timeouts limit the time between bytes, not the whole call, and resolving a host name has none.
     """
-    answer: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            answer.set_exception(error)
-
-    # A daemon, so that a provider that never finishes its answer cannot keep the process alive.
-    thread = threading.Thread(target=run, name="skillhub-embedding", daemon=True)
-    thread.start()
-    thread.join(seconds)
+    answer = start_abandonable(ask)
+    futures.wait([answer], timeout=seconds)
     if not answer.done():
         raise RequestFailed(_LATE, retryable=False)
     return answer.result()

@@ -10,10 +10,11 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import wait
 from dataclasses import dataclass
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
+from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
@@ -132,24 +133,14 @@ class RowEmbedder:
 
     def _ask(self, texts: Sequence[str], *, waiting: bool) -> list[Vector]:
         """Return the vectors. Raises EmbeddingError, also once `cancelled` is set: the call is then abandoned."""
-        answer: Future[list[Vector]] = Future()
-
-        def run() -> None:
-            try:
-                answer.set_result(self.embedder.embed_documents(texts, waiting=waiting))
-            except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-                answer.set_exception(error)
-
         if self.embedder.is_local:
-            run()
-        else:
-            # A provider may need a minute, and a closing server does not wait for it.
-            asking = threading.Thread(target=run, name="skillhub-embedding", daemon=True)
-            asking.start()
-            while not answer.done():
-                asking.join(_STEP_SECONDS)
-                if self._cancelled.is_set() and not answer.done():
-                    raise EmbeddingError("Embedding was stopped before it finished")
+            return self.embedder.embed_documents(texts, waiting=waiting)
+        # A provider may need a minute, and a closing server does not wait for it.
+        answer = start_abandonable(lambda: self.embedder.embed_documents(texts, waiting=waiting))
+        while not answer.done():
+            wait([answer], timeout=_STEP_SECONDS)
+            if self._cancelled.is_set() and not answer.done():
+                raise EmbeddingError("Embedding was stopped before it finished")
         return answer.result()
 
 

@@ -1,0 +1,25 @@
+"""Calls that their caller may stop waiting for: the thread is left behind, and keeps neither caller nor process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def start_abandonable(ask: Callable[[], T]) -> Future[T]:
+    """Call `ask` in a thread of its own, and return the future of what it returns or raises."""
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - raised again where the answer is taken
+            answer.set_exception(error)
+
+    # A daemon, so that a provider that never finishes its answer cannot keep the process alive.
+    threading.Thread(target=run, name="skillhub-embedding", daemon=True).start()
+    return answer
