@@ -156,7 +156,10 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
         ],
         {"rule": rule.as_json(), "replaced": [_listed_json(one) for one in replaced]},
         effects=effects_of(before, now.combined(), skills, tools=TOOL_ACTIONS),
-        notes=[*(_still_elsewhere(rule, now) if verdict == "allow" else []), *_still_limited(args.others, now)],
+        notes=[
+            *(_still_elsewhere(_action(args), rule, now) if verdict == "allow" else []),
+            *_still_limited(args.others, now),
+        ],
     )
 
 
@@ -184,7 +187,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         [f"removed {one.verdict} {_about(one.rule)} from {file.path}" for one in removed],
         {"rule": rule.as_json(), "removed": [_listed_json(one) for one in removed]},
         effects=effects_of(before, now.combined(), _skills(settings, options), tools=TOOL_ACTIONS),
-        notes=[*_still_elsewhere(rule, now), *_still_limited(args.others, now), *_left(now)],
+        notes=[*_still_elsewhere(_action(args), rule, now), *_still_limited(args.others, now), *_left(now)],
     )
 
 
@@ -232,14 +235,14 @@ def _ask_about_others(
             return Decision(typed.strip().lower())
 
 
-def _still_elsewhere(rule: PermissionRule, files: RuleFiles) -> list[str]:
+def _still_elsewhere(action: Action, rule: PermissionRule, files: RuleFiles) -> list[str]:
     """Return a note for each other rule that denies the same: a denial counts wherever it stands."""
     return [
         f"{file.path} has {one.verdict} {_about(one.rule)}, which still counts"
         for file in _read(files)
         for one in file.listed
         if one.verdict == "deny"
-        and one.rule.tool in TOOL_ACTIONS.denying(_action(rule))
+        and one.rule.tool in TOOL_ACTIONS.denying(action)
         and one.rule.skill_name in (None, rule.skill_name)
     ]
 
@@ -307,14 +310,12 @@ def _about(rule: PermissionRule) -> str:
     return f"{rule.tool} {rule.skill_name or '(every skill)'}"
 
 
-def _action(rule: PermissionRule) -> Action:
-    action = TOOL_ACTIONS.action(rule.tool)
-    assert action is not None  # noqa: S101 - for the type checker: `_rule` names a tool of an action
-    return action
+def _action(args: argparse.Namespace) -> Action:
+    return Action.RUN if args.running else Action.LOAD
 
 
 def _rule(args: argparse.Namespace) -> PermissionRule:
-    tool = TOOL_ACTIONS.rule_tool(Action.RUN if args.running else Action.LOAD)
+    tool = TOOL_ACTIONS.rule_tool(_action(args))
     if args.name is None:
         return PermissionRule(tool)
     name = decode_argument(args.name)
