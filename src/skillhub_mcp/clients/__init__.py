@@ -1,0 +1,8 @@
+"""The programs that SkillHub's server is registered with, such as Cursor, and our entry in their files.
+
+entries   a server as an entry of a client's file, and back
+machine   the system, environment, home and project that places of files depend on
+model     what is known about one client
+snippets  an entry as a whole file, to show and to paste
+table     the clients, one row each
+"""

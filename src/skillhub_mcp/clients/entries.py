@@ -1,0 +1,119 @@
+"""A server as an entry of a client's file, and an entry read back as the server that the client would reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, HttpServer, Server, StdioServer
+from skillhub_mcp.errors import InvalidArgument
+
+DEFAULT_NAME = "skillhub"
+
+_BEARER = "Bearer "
+
+
+def entry_of(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> ClientEntry:
+    """Return the entry that makes `client` reach `server`.
+
+    Raises InvalidArgument where the client cannot reach it: it has no servers over HTTP, or cannot take the value of
+    a variable from its environment.
+    """
+    named: ClientEntry = {"name": name} if client.entry_has_name else {}
+    if isinstance(server, HttpServer):
+        return named | _http_entry(client, server)
+    return named | _stdio_entry(client, server)
+
+
+def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
+    """Return the server that an entry of `client` leads to; None where the client could not use the entry."""
+    if client.http is not None:
+        url = entry.get(client.http.url)
+        if isinstance(url, str):
+            return HttpServer(url, _token_variable(client, entry))
+    written = entry.get(client.stdio.command)
+    arguments = entry.get(client.stdio.arguments, [])
+    called = written if client.stdio.command_is_list else [written, *(arguments if isinstance(arguments, list) else [])]
+    if not isinstance(called, list) or not isinstance(arguments, list) or not called or not isinstance(called[0], str):
+        return None
+    environment, variables = _environment(client, entry)
+    return StdioServer(called[0], tuple(str(one) for one in called[1:]), environment, variables)
+
+
+def _stdio_entry(client: Client, server: StdioServer) -> ClientEntry:
+    shape = client.stdio
+    kind = {name: value for name, value in shape.fixed.items() if name == "type"}
+    rest = {name: value for name, value in shape.fixed.items() if name != "type"}
+    arguments: list[EntryValue] = list(server.arguments)
+    called: ClientEntry = (
+        {shape.command: [server.command, *arguments]}
+        if shape.command_is_list
+        else {shape.command: server.command, shape.arguments: arguments}
+    )
+    environment: dict[str, EntryValue] = dict(server.environment)
+    names: ClientEntry = {}
+    if server.variables:
+        _refuse_without_variables(client, server.variables[0])
+        if client.variables.names_member:
+            names[client.variables.names_member] = list(server.variables)
+        else:
+            environment |= {variable: client.variables.refer(variable) for variable in server.variables}
+    return {**kind, **called, **names, **({shape.environment: environment} if environment else {}), **rest}
+
+
+def _http_entry(client: Client, server: HttpServer) -> ClientEntry:
+    if client.http is None:
+        raise InvalidArgument(
+            "--http", f"cannot be used with {client.title}: it starts its servers itself", hint="leave --http out"
+        )
+    kind = {name: value for name, value in client.http.fixed.items() if name == "type"}
+    rest = {name: value for name, value in client.http.fixed.items() if name != "type"}
+    token: ClientEntry = {}
+    if server.token_variable:
+        _refuse_without_variables(client, server.token_variable)
+        if client.variables.token_member:
+            token = {client.variables.token_member: server.token_variable}
+        else:
+            token = {"headers": {"Authorization": _BEARER + client.variables.refer(server.token_variable)}}
+    return {**kind, client.http.url: server.url, **token, **rest}
+
+
+def _refuse_without_variables(client: Client, variable: str) -> None:
+    if not client.variables.can_name:
+        raise InvalidArgument(
+            variable,
+            f"cannot be named in a file of {client.title}, which takes no value from its environment",
+            hint="a secret is never written to a file; set the variable where the client is started, "
+            "so that the server inherits it",
+        )
+
+
+def _token_variable(client: Client, entry: Mapping[str, EntryValue]) -> str:
+    named = entry.get(client.variables.token_member) if client.variables.token_member else None
+    if isinstance(named, str):
+        return named
+    headers = entry.get("headers")
+    header = headers.get("Authorization") if isinstance(headers, dict) else None
+    if not isinstance(header, str) or not header.startswith(_BEARER):
+        return ""
+    return _referred(client, header.removeprefix(_BEARER)) or ""
+
+
+def _environment(client: Client, entry: Mapping[str, EntryValue]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the values of an entry's environment, and the variables whose values come from the client's own."""
+    written = entry.get(client.stdio.environment)
+    members = written if isinstance(written, dict) else {}
+    values = {name: str(value) for name, value in members.items()}
+    referred = {name for name, value in values.items() if _referred(client, value) == name}
+    listed = entry.get(client.variables.names_member) if client.variables.names_member else None
+    names = [str(one) for one in listed] if isinstance(listed, list) else []
+    return {name: value for name, value in values.items() if name not in referred}, (*names, *sorted(referred))
+
+
+def _referred(client: Client, value: str) -> str | None:
+    """Return the variable that a value of the client's file stands for, or None where it is a value of its own."""
+    if not client.variables.reference:
+        return None
+    before, after = (re.escape(part) for part in client.variables.reference.split("NAME"))
+    found = re.fullmatch(f"{before}(\\w+){after}", value)
+    return None if found is None else found[1]

@@ -1,0 +1,140 @@
+"""What is known about one client: where its files are, and how it writes down a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias, Union
+
+from skillhub_mcp.clients.machine import Machine
+
+EntryValue: TypeAlias = Union[str, int, float, bool, "list[EntryValue]", "dict[str, EntryValue]", None]
+ClientEntry: TypeAlias = "dict[str, EntryValue]"
+FilePlaces: TypeAlias = Callable[[Machine], tuple[str, ...]]
+
+
+class FileFormat(str, Enum):
+    """The language of a client's file. YAML is never edited, only printed."""
+
+    JSON = "json"
+    JSONC = "jsonc"
+    TOML = "toml"
+    YAML = "yaml"
+
+
+class ClientScope(str, Enum):
+    """Whether a connection is the person's, in every project, or one project's, for all who work on it."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """A server that a client starts: the command, its arguments and the environment variables that it gets.
+
+    `environment` has values; `variables` are names whose values the client takes from its own environment.
+    """
+
+    command: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A server that a client reaches at `url`; `token_variable` is the variable that holds the bearer token, if any."""
+
+    url: str
+    token_variable: str = ""
+
+
+Server: TypeAlias = StdioServer | HttpServer
+
+
+@dataclass(frozen=True, slots=True)
+class StdioShape:
+    """How a client writes a server that it starts: the names of its members, and members that are always the same.
+
+    With `command_is_list`, `command` holds the command and its arguments, and there is no member for those.
+    """
+
+    fixed: Mapping[str, EntryValue] = field(default_factory=dict)
+    command: str = "command"
+    arguments: str = "args"
+    environment: str = "env"
+    command_is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpShape:
+    """How a client writes a server at an address: the name of that member, and members that are always the same."""
+
+    url: str = "url"
+    fixed: Mapping[str, EntryValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VariableStyle:
+    """How a client's file names an environment variable, so that a secret stays out of it.
+
+    `reference` is the text for a value, with NAME for the variable; empty where the client expands none. Where a
+    client lists names instead, `names_member` is the member that lists them, and `token_member` the one that names
+    the variable of a bearer token.
+    """
+
+    reference: str = ""
+    names_member: str = ""
+    token_member: str = ""
+
+    @property
+    def can_name(self) -> bool:
+        """Whether the client can take a value from its environment at all."""
+        return bool(self.reference or self.names_member)
+
+    def refer(self, variable: str) -> str:
+        """Return the text that stands for the value of a variable."""
+        return self.reference.replace("NAME", variable)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client, a row of the table.
+
+    `user_files` and `project_files` are the candidates for its file, in each scope: the first that exists is meant,
+    else the first; none where the client has no file of that scope that is ours to write. `signs` are files and
+    directories that show that it is installed, `programs` its commands. `registrar` is the client's own program that
+    registers servers for the user, where its file is not ours to write; `registry_files` are then what that program
+    writes, for reading. `where` says where a person pastes a printed entry. `then` is what makes the client read it.
+    Entries are members under their names, or, with `entries_are_listed`, items of a list; `entry_has_name` where the
+    entry says its name itself.
+    """
+
+    name: str
+    title: str
+    file_format: FileFormat
+    key: tuple[str, ...]
+    user_files: FilePlaces
+    project_files: FilePlaces
+    signs: FilePlaces
+    programs: tuple[str, ...]
+    stdio: StdioShape
+    http: HttpShape | None
+    variables: VariableStyle
+    then: str
+    where: str = ""
+    registrar: str = ""
+    registry_files: FilePlaces = lambda _: ()
+    entries_are_listed: bool = False
+    entry_has_name: bool = False
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether the client's entry is only ever printed."""
+        return bool(self.where)
+
+    def files(self, scope: ClientScope, machine: Machine) -> tuple[str, ...]:
+        """Return the candidates for the client's file of a scope; none where it has none that is ours to write."""
+        return (self.user_files if scope is ClientScope.USER else self.project_files)(machine)
