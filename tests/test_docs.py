@@ -201,3 +201,33 @@ def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> No
     assert "docs/reference/errors.md differs" in done.stderr
     assert "docs/reference/old.md differs" in done.stderr
     assert "settings.md" not in done.stderr
+
+
+# A path that only a checkout has.
+_PAGE = re.compile(r"(?<![\w./-])(?:docs|examples|bench|tests)/[\w-]")
+
+
+def checkout_paths(source: str) -> list[str]:
+    """Return the texts of a module that name a file of the repository; docstrings and comments are for its readers."""
+    tree = ast.parse(source)
+    told = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in told
+        and _PAGE.search(node.value)
+    ]
+
+
+def test_no_text_sends_a_user_to_a_file_that_an_installation_lacks() -> None:
+    assert checkout_paths('"""docs/a.md"""\nhint = "see docs/a.md"') == ["see docs/a.md"]
+    found = {path: checkout_paths(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    assert {path: texts for path, texts in found.items() if texts} == {}

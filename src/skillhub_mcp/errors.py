@@ -456,7 +456,7 @@ class QueriesUnreadable(SkillHubError):
     def __init__(self, path: str, line: int, reason: str) -> None:
         super().__init__(
             f"{path}:{line} {reason}" if line else f"{path} {reason}",
-            hint="docs/guides/search-quality.md has an example",
+            hint="skillhub eval run --help shows a line of such a file",
         )
         self.path = path
         self.line = line

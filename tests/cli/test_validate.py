@@ -16,6 +16,7 @@ from tests.conftest import SkillWriter
 from tests.texts import TEXTS
 
 from skillhub_mcp.cli.main import run
+from skillhub_mcp.skills.rules import RULES
 
 
 def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
@@ -198,7 +199,18 @@ def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub,
         "summary": {"skills": 1, "valid": 0, "error": 1, "warning": 0, "note": 2},
     }
     assert list(done.json["rules"]) == ["description-when", "file-unreferenced", "key-unknown"]
-    assert done.json["rules"]["key-unknown"]["docs"] == "docs/reference/diagnostics.md#key-unknown"
+    assert done.json["rules"]["key-unknown"]["explained_by"].endswith("--list-rules --select key-unknown")
+
+
+def test_the_rules_are_listed_by_the_command_that_hints_name(skillhub: Skillhub) -> None:
+    done = skillhub("validate", "--list-rules", "--select", "key-unknown,name")
+    assert done.code == 0
+    assert "key-unknown (error, specification)\n" in done.out
+    assert f"      fix: {RULES['key-unknown'].fix}\n" in done.out
+    assert "reference-missing" not in done.out
+    (only,) = skillhub("validate", "--list-rules", "--select", "key-unknown", "--json").json["rules"]
+    assert (only["id"], only["severity"], only["fix"]) == ("key-unknown", "error", RULES["key-unknown"].fix)
+    assert skillhub("validate", "--select", "zzzzzz").err.endswith("hint: skillhub validate --list-rules\n")
 
 
 def test_sarif_is_printed_for_code_hosts(skillhub: Skillhub, write_skill: SkillWriter) -> None:

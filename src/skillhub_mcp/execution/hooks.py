@@ -21,6 +21,10 @@ from skillhub_mcp.errors import InvalidSetting
 SETTING = "SKILLHUB_HOOKS"
 DEFAULT_TIMEOUT_SECONDS = 30.0
 
+_EXAMPLE = (
+    'such as {"hooks": {"PreToolUse": [{"matcher": "load_skill", '
+    '"hooks": [{"type": "command", "command": "~/bin/may-load"}]}]}}'
+)
 _MAX_TIMEOUT_SECONDS = 3_600.0
 _MAX_FILE_BYTES = 1024 * 1024
 _MAX_REASON_CHARACTERS = 2_000
@@ -70,7 +74,7 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
     try:
         return tuple(_parse_hooks(content))
     except _InvalidHooks as error:
-        raise InvalidSetting(SETTING, path, str(error), hint="see docs/guides/hooks.md for an example") from error
+        raise InvalidSetting(SETTING, path, str(error), hint=_EXAMPLE) from error
 
 
 def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:

@@ -49,13 +49,13 @@ def _rule(rule_id: str) -> dict[str, object]:
         "shortDescription": {"text": rule.requirement},
         "help": {"text": rule.fix},
         "defaultConfiguration": {"level": _LEVELS[rule.verdict]},
-        "properties": {"origin": rule.origin.value, "docs": docs_anchor(rule_id)},
+        "properties": {"origin": rule.origin.value, "explained_by": explaining_command(rule_id)},
     }
 
 
-def docs_anchor(rule_id: str) -> str:
-    """Return the path and anchor of a rule's documentation, relative to the repository."""
-    return f"docs/reference/diagnostics.md#{rule_id}"
+def explaining_command(rule_id: str) -> str:
+    """Return the command that says what a rule demands and how to fix a violation."""
+    return f"skillhub validate --list-rules --select {rule_id}"
 
 
 def _result(verdict: ValidationResult, finding: Finding, rule_index: int, base: str) -> dict[str, object]:

@@ -32,7 +32,7 @@ def _rules(option: str, items: Sequence[str]) -> frozenset[str]:
         matching = {rule for rule in RULES if rule == written or rule.startswith(f"{written}-")}
         if not written or not matching:
             near = near_names(written, RULES, limit=1)
-            hint = f"did you mean {near[0]!r}?" if near else "docs/reference/diagnostics.md lists the rules"
+            hint = f"did you mean {near[0]!r}?" if near else "skillhub validate --list-rules"
             raise InvalidArgument(option, f"names no rule: {written!r}", hint=hint)
         found |= matching
     return frozenset(found)

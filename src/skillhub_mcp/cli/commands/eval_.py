@@ -53,7 +53,11 @@ def add_parser(subparsers: Any) -> None:
         help="baseline, repeatable: lancedb (its own full-text order), fts5 (SQLite), words (no vectors), "
         "'bm25f alone', or 'without …' one of body, synonyms, translations, spelling, phrases, meaning",
     )
-    running.add_argument("--ids", metavar="FILE", help=f"JSON lines with the id and path of each skill ({_IDS_FILE})")
+    running.add_argument(
+        "--ids",
+        metavar="FILE",
+        help=f'JSON lines for {_IDS_FILE}: {{"id": "…", "path": "…/SKILL.md"}}',
+    )
     running.add_argument("--min-ndcg", type=_share, metavar="X", help="fail if nDCG@10 is lower")
     running.set_defaults(run=_run)
     logged = actions.add_parser("from-log", help="make queries from searches that led to a load")

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ def add_parser(subparsers: Any) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
     shown.add_argument("--statistics", action="store_true", help="print only how often each rule is broken")
+    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, and how to fix violations")
     parser.add_argument("--costs", action="store_true", help="print the cost of each skill in tokens")
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely, after showing a diff")
     parser.add_argument("--yes", action="store_true", help="with --fix, write without confirmation")
@@ -80,6 +82,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.fix and (args.json or args.sarif):
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
+    if args.list_rules:
+        _list_rules(rules, as_json=args.json)
+        return EXIT_OK
     chosen = list(_targets(args.paths, options))
     if not chosen:
         print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
@@ -96,6 +101,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         _print_fixable(chosen, results, rules)
     failed = any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
+
+
+def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
+    order = list(Severity)
+    listed = sorted((RULES[rule] for rule in rules), key=lambda rule: (order.index(rule.verdict), rule.id))
+    if as_json:
+        print_json({"rules": [asdict(rule) | {"severity": rule.verdict} for rule in listed]})
+        return
+    for rule in listed:
+        print_text(f"{rule.id} ({rule.verdict.value}, {rule.origin.value})")
+        print_text(f"      {rule.requirement}\n      fix: {rule.fix}")
 
 
 def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Target]:
@@ -162,13 +178,17 @@ def _totals(results: Sequence[ValidationResult]) -> dict[str, int]:
 
 
 def _results_json(results: Sequence[ValidationResult]) -> dict[str, object]:
-    from skillhub_mcp.validation.sarif import docs_anchor
+    from skillhub_mcp.validation.sarif import explaining_command
 
     broken = sorted({finding.rule for result in results for finding in result.findings})
     return {
         "skills": [_result_json(result) for result in results],
         "rules": {
-            rule: {"holds": RULES[rule].requirement, "mend": RULES[rule].fix, "docs": docs_anchor(rule)}
+            rule: {
+                "holds": RULES[rule].requirement,
+                "mend": RULES[rule].fix,
+                "explained_by": explaining_command(rule),
+            }
             for rule in broken
         },
         "summary": _totals(results),
