@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.cli.checks import all_checks
+from skillhub_mcp.cli.checks.check import Check, CheckResult
+from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.checks.status_line import StatusLine
+
 
 def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter")
     done = skillhub("doctor", PATH="")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[1:] == [
-        "served          1, refused 0, shadowed 0",
-        "index     ready, embeddings: none",
-        "natively        1 published, 0 adapted, 0 withheld",
-        "command   skillhub-mcp is not on PATH",
+    assert (done.code, done.out, done.err) == (0, "All well: 1 skill served.\n", "")
+
+
+def test_what_is_well_is_told_to_who_asks_for_it(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    write_skill("painter")
+    done = skillhub("doctor", "--verbose", PATH="")
+    assert done.out.splitlines() == [
+        "All well: 1 skill served.",
         "",
-        "No problems found.",
+        "command   skillhub-mcp is not on PATH",
+        f"hub             1 skills  {skills_dir}",
+        "index     ready, embeddings: none",
+        "served          1, refused 0, shadowed 0",
+        "natively        1 published, 0 adapted, 0 withheld",
     ]
 
 
@@ -28,13 +45,13 @@ def test_what_was_adapted_to_be_published_is_told_and_is_no_problem(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
     write_skill("shop", frontmatter='name: "My Shop"\ndescription: Sells.\nmetadata:\n  version: 1.10')
-    done = skillhub("doctor")
+    done = skillhub("doctor", "--verbose")
     assert done.code == 0
     assert (
-        "Published in the specification's form (the files themselves are unchanged):\n"
-        "  skill://hub/shop/my-shop/SKILL.md\n"
-        "      name: 'my-shop' instead of 'My Shop'\n"
-        "      metadata: strings instead of a value in version\n"
+        "  Published in the specification's form (the files themselves are unchanged):\n"
+        "    skill://hub/shop/my-shop/SKILL.md\n"
+        "        name: 'my-shop' instead of 'My Shop'\n"
+        "        metadata: strings instead of a value in version\n"
     ) in done.out
 
 
@@ -45,21 +62,22 @@ def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_fix(
     silent = write_skill("silent", frontmatter="name: silent\ndescription:")
     done = skillhub("doctor")
     assert done.code == 1
-    assert (
-        f"1 problem:\n  {silent}/SKILL.md:3\n      is refused: there is no description (description-missing)"
-        in done.out
+    assert done.out.startswith(
+        "1 problem. 1 skill served.\n"
+        f"\nproblem  {silent}/SKILL.md:3\n  is refused: there is no description (description-missing)\n  → "
     )
 
 
-def test_a_skill_that_no_host_can_be_given_natively_is_a_problem_with_its_reason(
+def test_a_skill_that_no_host_can_be_given_natively_is_a_warning_with_its_reason(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
     large = write_skill("large", files={f"notes/{number}.md": "x" for number in range(512)})
     done = skillhub("doctor", "--json")
-    assert done.code == 1
-    (problem,) = done.json["problems"]
-    assert problem["about"] == str(large)
-    assert "it has more than 512 files" in problem["what"]
+    assert (done.code, done.json["verdict"], done.json["problems"]) == (0, "warnings", [])
+    (warning,) = done.json["warnings"]
+    assert (warning["check"], warning["about"]) == ("published", str(large))
+    assert "it has more than 512 files" in warning["what"]
+    assert skillhub("doctor").out.startswith("1 warning. 1 skill served.\n")
     (published,) = done.json["published"]
     assert published["uri"] is None
 
@@ -67,7 +85,7 @@ def test_a_skill_that_no_host_can_be_given_natively_is_a_problem_with_its_reason
 def test_an_empty_skills_directory_is_told_with_what_to_do(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("doctor")
     assert done.code == 1
-    assert f"{skills_dir}\n      has no skill; put a folder with a SKILL.md there" in done.out
+    assert f"{skills_dir}\n  has no skill\n  → put a folder with a SKILL.md there" in done.out
 
 
 def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
@@ -114,11 +132,11 @@ def test_a_default_directory_that_nobody_named_may_be_missing(
     monkeypatch.chdir(project)
     settings = {"SKILLS_DIR": "", "HOME": str(tmp_path / "home")}
     done = skillhub("doctor", **settings)
-    assert (done.code, "No problems found." in done.out) == (0, True)
+    assert (done.code, "All well" in done.out) == (0, True)
     # Where no place has a skill, the place to put one is named, whether or not it is there.
     elsewhere = skillhub("doctor", SKILLHUB_CWD=str(tmp_path), SKILLHUB_PROJECT_ROOT=str(tmp_path), **settings)
-    assert (elsewhere.code, elsewhere.out.count("problem")) == (1, 1)
-    assert f"{tmp_path}/home/.skillhub/skills\n      has no skill; put a folder with a SKILL.md there" in elsewhere.out
+    assert (elsewhere.code, elsewhere.out.count("\nproblem")) == (1, 1)
+    assert f"{tmp_path}/home/.skillhub/skills\n  has no skill\n  → put a folder with a SKILL.md there" in elsewhere.out
 
 
 @pytest.mark.parametrize("kind", ["missing", "file"])
@@ -130,8 +148,9 @@ def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skill
     if kind == "file":
         other.touch()
     done = skillhub("doctor", SKILLS_DIR=f"{skills_dir}{os.pathsep}{other}")
-    what = {"missing": "does not exist; create it", "file": "is a file, not a directory; name a directory"}[kind]
-    assert (done.code, f"1 problem:\n  {other}\n      {what}" in done.out) == (1, True)
+    told = {"missing": ("does not exist", "create it"), "file": ("is a file, not a directory", "name a directory")}
+    what, mend = told[kind]
+    assert (done.code, f"1 problem. 1 skill served.\n\nproblem  {other}\n  {what}\n  → {mend}" in done.out) == (1, True)
 
 
 def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -140,7 +159,8 @@ def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_ski
     # It is told once, with what was probably meant.
     assert (done.code, done.out.count("SKILLHUB_ENABLED_SKILLS\n")) == (1, 1)
     assert (
-        "names skills that are not here: 'piantre' (did you mean 'painter'?); nothing is served until then" in done.out
+        "names skills that are not here: 'piantre' (did you mean 'painter'?)\n  → nothing is served until then"
+        in done.out
     )
 
 
@@ -152,15 +172,15 @@ def test_what_is_served_is_counted_and_not_what_is_there(
     skillhub("disable", "alpha")
     skillhub("permissions", "deny", "beta", "--others", "allow")
     done = skillhub("doctor", PATH="")
-    assert (done.code, "served          1, off 1, denied 1, refused 0, shadowed 0" in done.out) == (0, True)
-    limited = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="gamm,beta", PATH="")
+    assert (done.code, done.out) == (0, "All well: 1 skill served.\n")
+    counted = skillhub("doctor", "--verbose", PATH="")
+    assert "served          1, off 1, denied 1, refused 0, shadowed 0" in counted.out
+    limited = skillhub("doctor", "--verbose", SKILLHUB_ENABLED_SKILLS="gamm,beta", PATH="")
     assert "served          0, filtered 2, denied 1, refused 0, shadowed 0" in limited.out
-    assert (
-        "SKILLHUB_ENABLED_SKILLS\n      names skills that are not here: 'gamm' (did you mean 'gamma'?)" in limited.out
-    )
+    assert "SKILLHUB_ENABLED_SKILLS\n  names skills that are not here: 'gamm' (did you mean 'gamma'?)" in limited.out
     assert limited.code == 1
-    counted = skillhub("doctor", "--json", SKILLHUB_ENABLED_SKILLS="gamma").json
-    assert (counted["served"], counted["excluded"]) == (1, {"filtered": 2, "off": 0, "denied": 0})
+    as_json = skillhub("doctor", "--json", SKILLHUB_ENABLED_SKILLS="gamma").json
+    assert (as_json["served"], as_json["excluded"]) == (1, {"filtered": 2, "off": 0, "denied": 0})
     rules = Path(os.environ["HOME"], ".skillhub", "permissions.json")
     rules.write_text("{", encoding="utf-8")
     assert skillhub("doctor", "--json").json["served"] == 0
@@ -172,8 +192,86 @@ def test_what_concerns_every_skill_is_told_before_many_refusals(skillhub: Skillh
         write_skill(f"silent-{number:02}", frontmatter=f"name: silent-{number:02}")
     done = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="alhpa")
     assert done.code == 1
-    told = done.out.partition(" problems:\n")[2]
-    assert told.startswith(
-        "  SKILLHUB_ENABLED_SKILLS\n      names skills that are not here: 'alhpa' (did you mean 'alpha'?)"
+    assert done.out.startswith(
+        "31 problems. 0 skills served.\n\nproblem  SKILLHUB_ENABLED_SKILLS\n"
+        "  names skills that are not here: 'alhpa' (did you mean 'alpha'?)\n"
     )
-    assert "… and 11 more" in told
+    # Many of one kind are told by the first of them, and all to who asks.
+    assert done.out.count("\nproblem  ") == 1 + 3 + 1
+    assert done.out.endswith("\nproblem  … and 27 more of the skills: skillhub doctor --verbose\n")
+    assert skillhub("doctor", "--verbose", SKILLHUB_ENABLED_SKILLS="alhpa").out.count("\nproblem  ") == 31
+    assert len(skillhub("doctor", "--json", SKILLHUB_ENABLED_SKILLS="alhpa").json["problems"]) == 31
+
+
+def test_a_namesake_is_a_note_and_spoils_nothing(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+    write_skill("painter", root=tmp_path / "a")
+    lost = write_skill("painter", root=tmp_path / "b")
+    roots = {"SKILLS_DIR": f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'b'}"}
+    assert skillhub("doctor", **roots).out == "All well: 1 skill served.\n"
+    assert f"\nnote  {lost}\n  lost the name 'painter' to " in skillhub("doctor", "--verbose", **roots).out
+    as_json = skillhub("doctor", "--json", **roots).json
+    assert (as_json["verdict"], [note["about"] for note in as_json["notes"]]) == ("well", [str(lost)])
+
+
+def test_a_check_that_fails_is_told_and_the_others_tell_theirs(
+    skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two fail: one as anything that is read may, the other by a mistake of ours."""
+    write_skill("painter")
+
+    def unreadable(_: Installation) -> CheckResult:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/somewhere")
+
+    def mistaken(_: Installation) -> CheckResult:
+        return CheckResult(state=f"{1 // 0}")
+
+    monkeypatch.setattr(all_checks, "CHECKS", (Check("places", unreadable), *all_checks.CHECKS))
+    done = skillhub("doctor")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.startswith(
+        "1 problem. 1 skill served.\n\nproblem  the check of the places\n  failed: Permission denied (/somewhere)\n"
+    )
+    monkeypatch.setattr(all_checks, "CHECKS", (Check("sums", mistaken), *all_checks.CHECKS))
+    worse = skillhub("doctor")
+    assert (worse.code, worse.out.startswith("2 problems. 1 skill served.\n")) == (3, True)
+    assert "ZeroDivisionError" in worse.err
+
+
+def test_checks_run_side_by_side_and_are_told_in_their_order() -> None:
+    """The first ends only after the last: neither waits for its turn."""
+    last_ended = threading.Event()
+
+    def first(_: Installation) -> CheckResult:
+        assert last_ended.wait(60)
+        return CheckResult(state="first")
+
+    def last(_: Installation) -> CheckResult:
+        last_ended.set()
+        return CheckResult(state="last")
+
+    checks = (Check("one", first), Check("other", last))
+    # Neither looks at the installation.
+    found = all_checks.examine(cast("Installation", None), checks, StatusLine(io.StringIO(), ["one", "other"]))
+    assert [one.result.state for one in found] == ["first", "last"]
+
+
+def test_a_terminal_shows_what_is_still_being_checked_and_is_left_clean() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    status = StatusLine(terminal, ["index", "clients"])
+    status.show()
+    status.step("embedding", 1_000, 3_000)
+    status.finish("index")
+    status.step("embedding", 3_000, 3_000)
+    status.finish("clients")
+    assert terminal.getvalue().split("\r\x1b[K") == [
+        "",
+        "Checking index, clients …",
+        "Checking index, clients (embedding 1,000 of 3,000) …",
+        "Checking clients (embedding 1,000 of 3,000) …",
+        "Checking clients …",
+        "",
+    ]

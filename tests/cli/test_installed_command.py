@@ -126,10 +126,9 @@ def test_doctor_reports_another_program_first_on_path_and_how_to_fix_it(
     write_skill("painter")
     done = skillhub("doctor", PATH=str(stranger))
     assert done.code == 1
-    assert f"command   {stranger}/skillhub-mcp: skillhub-mcp 7.0.1, another program\n" in done.out
     assert (
-        f"1 problem:\n  {stranger}/skillhub-mcp\n      belongs to another program: skillhub-mcp 7.0.1 ({STRANGER}); "
-        f"put this installation's directory of commands first on PATH, or give clients the command {own_command()}"
+        f"\nproblem  {stranger}/skillhub-mcp\n  belongs to another program: skillhub-mcp 7.0.1 ({STRANGER})\n"
+        f"  → put this installation's directory of commands first on PATH, or give clients the command {own_command()}"
     ) in done.out
     as_json = skillhub("doctor", "--json", PATH=str(stranger)).json
     assert as_json["command"] == {
@@ -146,10 +145,10 @@ def test_doctor_says_that_the_command_on_path_is_this_installations(
 ) -> None:
     write_skill("painter")
     own = sysconfig.get_path("scripts")
-    done = skillhub("doctor", PATH=own)
+    done = skillhub("doctor", "--verbose", PATH=own)
     assert done.code == 0
     assert f"command   {own_command()}: skillhub-mcp {version()}, this installation\n" in done.out
-    missing = skillhub("doctor", PATH=str(tmp_path))
+    missing = skillhub("doctor", "--verbose", PATH=str(tmp_path))
     assert missing.code == 0
     assert "command   skillhub-mcp is not on PATH\n" in missing.out
     assert skillhub("doctor", "--json", PATH=str(tmp_path)).json["command"] is None

@@ -1,6 +1,7 @@
 """The shell: parsing of command lines, and what commands print. Each command is a module in `commands/`.
 
 arguments          options that several commands share, and usage errors
+checks/            the checks of `doctor`, one module each
 colours            colours on a terminal
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` as text

@@ -12,13 +12,14 @@ from skillhub_mcp.cli.output import terminal_progress
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.progress import ProgressCallback
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.problems import sentences
 
 
 @contextmanager
-def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
-    """Yield a hub without background threads. Raises InvalidSetting.
+def open_hub(options: Mapping[str, str], *, progress: ProgressCallback | None = None) -> Iterator[SkillHub]:
+    """Yield a hub without background threads, which reports to `progress`, by default a bar. Raises InvalidSetting.
 
     Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself.
 
@@ -27,7 +28,7 @@ def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
     settings, sources = read_settings(os.environ, options)
     chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
     log_to_stderr(settings.observability.log_level if chosen else "WARNING", settings.observability.log_format)
-    hub = make_hub(settings, background=False, progress=terminal_progress())
+    hub = make_hub(settings, background=False, progress=progress or terminal_progress())
     try:
         yield hub
     except SkillNotFound as error:

@@ -1,0 +1,17 @@
+"""The checks of `skillhub doctor`, one module each, which `all_checks` runs side by side.
+
+To add one, write a module with a function from `Installation` to `CheckResult` and a `CHECK`, and add that to `CHECKS`
+in `all_checks`.
+
+all_checks    the list of checks, and running them: each in a thread of its own, each failing alone
+check         what a check is and what it returns: problems, warnings and notes
+command       the distribution that the `skillhub-mcp` command on PATH belongs to
+index         the index: damage, failed updates, embeddings that are missing
+installation  what checks look at: the settings, the hub, and its library, read once for all of them
+published     how each skill is published to hosts that read skills natively
+roots         the directories that are searched for skills
+rules         what rules, filters and tokens do, and the names in them that nothing has
+settings      settings whose value is not used
+skills        the skills that are refused, and those that lost their name
+status_line   what is still being checked, on a terminal
+"""

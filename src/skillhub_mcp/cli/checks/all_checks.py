@@ -1,0 +1,75 @@
+"""The list of checks, and running them: each in a thread of its own, each failing alone."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from skillhub_mcp.cli.checks import command, index, published, roots, rules, settings, skills
+from skillhub_mcp.cli.checks.check import Check, CheckResult
+from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.checks.status_line import StatusLine
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.skills.problems import Problem
+
+# In the order in which their findings are told: what concerns every skill before what concerns one.
+CHECKS = (
+    settings.CHECK,
+    command.CHECK,
+    roots.CHECK,
+    index.CHECK,
+    rules.CHECK,
+    skills.CHECK,
+    published.CHECK,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A check with its result. `bug` is the traceback of one that failed as only a mistake of ours makes it fail."""
+
+    check: Check
+    result: CheckResult
+    bug: str = ""
+
+
+def examine(installation: Installation, checks: Sequence[Check], status: StatusLine) -> tuple[Examined, ...]:
+    """Make all checks side by side and return their results in the same order. Raises KeyboardInterrupt."""
+    done: SimpleQueue[tuple[int, Examined]] = SimpleQueue()
+
+    def make(number: int, check: Check) -> None:
+        done.put((number, _made(check, installation)))
+
+    status.show()
+    for number, check in enumerate(checks):
+        # A daemon, so that Ctrl-C does not wait for a check that waits for something else.
+        threading.Thread(target=make, args=(number, check), name=f"check-{check.name}", daemon=True).start()
+    results: dict[int, Examined] = {}
+    try:
+        while len(results) < len(checks):
+            number, examined = done.get()
+            results[number] = examined
+            status.finish(examined.check.name)
+    finally:
+        status.clear()
+    return tuple(results[number] for number in range(len(checks)))
+
+
+def _made(check: Check, installation: Installation) -> Examined:
+    about = f"the check of the {check.name}"
+    try:
+        return Examined(check, check.look(installation))
+    except SkillHubError as error:
+        mend = error.hint or "mend this first: the check needs it"
+        return Examined(check, CheckResult(problems=(Problem(about, f"failed: {error.message}", mend),)))
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        what = f"failed: {error.strerror or error}{where}"
+        return Examined(check, CheckResult(problems=(Problem(about, what, "make this readable to you"),)))
+    except Exception as error:  # noqa: BLE001 - the outermost handler of a thread: the other checks tell theirs
+        what = f"failed with a bug of ours, {type(error).__name__}"
+        problem = Problem(about, what, "report it with the traceback below")
+        return Examined(check, CheckResult(problems=(problem,)), traceback.format_exc())

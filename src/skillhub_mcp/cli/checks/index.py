@@ -1,0 +1,37 @@
+"""The index: damage, failed updates, embeddings that are missing."""
+
+from __future__ import annotations
+
+from skillhub_mcp.bootstrap import choose_embedder
+from skillhub_mcp.cli.checks.check import Check, CheckResult
+from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.skills.problems import Problem
+
+_REBUILD = "skillhub --reindex"
+
+
+def check_index(installation: Installation) -> CheckResult:
+    """Read the whole index and return what is wrong with it. Repairs nothing."""
+    library = installation.library
+    view, damage = library.view, library.damage
+    problems: list[Problem] = []
+    if damage is not None:
+        what = f"the index is damaged: {damage}"
+        mend = f"run {_REBUILD}; it is derived from the skills"
+        problems.append(Problem(installation.settings.index.db_path, what, mend))
+    if view.problem is not None:
+        problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
+    if view.report is not None and view.report.embedding_failure is not None:
+        what = f"skills without vectors are found by text alone: {view.report.embedding_failure}"
+        problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
+    embedder = choose_embedder(installation.settings)
+    embeddings = "none" if embedder is None else embedder.identity
+    ready = "ready" if damage is None else "damaged"
+    return CheckResult(
+        problems=tuple(problems),
+        details=(f"index     {ready if view.problem is None else 'not written'}, embeddings: {embeddings}",),
+        facts={"index": ready if view.problem is None else "failed", "embeddings": embeddings},
+    )
+
+
+CHECK = Check("index", check_index)

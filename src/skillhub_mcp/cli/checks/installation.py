@@ -1,0 +1,56 @@
+"""What checks look at: the settings, the hub, and its library, read once for all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.sync import View
+from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.settings import Settings, SettingSource
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The view of the skills and their index, and the index's damage, None for none."""
+
+    view: View
+    damage: str | None
+
+
+class Installation:
+    """The settings with their sources, and the hub that they describe. Safe to use from several threads."""
+
+    def __init__(self, settings: Settings, sources: Sequence[SettingSource], hub: SkillHub) -> None:
+        self.settings = settings
+        self.sources = sources
+        self.hub = hub
+        self.home = os.path.expanduser("~")
+        self._lock = threading.Lock()
+
+    @property
+    def library(self) -> Library:
+        """The skills and their index, brought up to date when the first check asks; the others wait meanwhile.
+
+        A damaged index is left as it is found: the user is told how to replace it.
+        """
+        with self._lock:
+            return self._library
+
+    @cached_property
+    def _library(self) -> Library:
+        damage = self.hub.check_index()
+        view = self.hub.refresh(waiting=True) if damage is None else View(self.hub.snapshot(), None)
+        return Library(view, damage)
+
+    def policy(self) -> Policy | None:
+        """Return what is served; None where a file of rules or choices cannot be read, of which `rules` tells."""
+        try:
+            return self.hub.access.now()
+        except PolicyUnreadable:
+            return None

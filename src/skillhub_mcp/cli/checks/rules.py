@@ -1,0 +1,27 @@
+"""What rules, filters and tokens name that is not there, and why nothing is served where nothing is."""
+
+from __future__ import annotations
+
+from skillhub_mcp.bootstrap import name_problems
+from skillhub_mcp.cli.checks.check import Check, CheckResult
+from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
+
+
+def check_rules(installation: Installation) -> CheckResult:
+    """Return the names that nothing has, the file that cannot be read, and the causes of an empty hub."""
+    hub, snapshot = installation.hub, installation.library.view.snapshot
+    try:
+        named = name_problems(installation.settings, snapshot)
+        if hub.skills():
+            return CheckResult(problems=named)
+        # What it says of directories, refusals and misspelt filters is told already.
+        told = {one.about for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))}
+        causes = hub.why_nothing(for_models=False).causes
+    except PolicyUnreadable as error:
+        return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
+    return CheckResult(problems=(*named, *(cause for cause in causes if cause.about not in told)))
+
+
+CHECK = Check("rules", check_rules)

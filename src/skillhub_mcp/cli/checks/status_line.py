@@ -1,0 +1,57 @@
+"""What is still being checked, in one line on a terminal, which is gone when all has been checked."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterable
+from typing import IO
+
+from skillhub_mcp.cli.output import one_line
+
+_CLEAR = "\r\x1b[K"
+
+
+class StatusLine:
+    """A line on `stream`; nothing at all where that is no terminal. Safe to use from several threads."""
+
+    def __init__(self, stream: IO[str], names: Iterable[str]) -> None:
+        self._stream = stream
+        self._shown = stream.isatty()
+        self._open = list(names)
+        self._steps = ""
+        self._lock = threading.Lock()
+
+    def show(self) -> None:
+        """Show what is being checked."""
+        with self._lock:
+            self._write()
+
+    def finish(self, name: str) -> None:
+        """Take one off the line; with the last the line goes too."""
+        with self._lock:
+            self._open.remove(name)
+            self._write()
+
+    def step(self, step: str, done: int, total: int) -> None:
+        """Show how far the indexing of skills has come."""
+        with self._lock:
+            self._steps = f" ({step} {done:,} of {total:,})" if done < total else ""
+            self._write()
+
+    def clear(self) -> None:
+        """Remove the line, whatever is still being checked."""
+        with self._lock:
+            self._open.clear()
+            self._write()
+
+    def _write(self) -> None:
+        if not self._shown:
+            return
+        told = f"Checking {', '.join(self._open)}{self._steps} …" if self._open else ""
+        try:
+            self._stream.write(_CLEAR + one_line(told, width=shutil.get_terminal_size().columns - 1))
+            self._stream.flush()
+        except OSError:
+            # The terminal is gone; the checks go on for who reads their result elsewhere.
+            self._shown = False
