@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 PROJECT = Path(__file__).parents[1]
 GENERATE = PROJECT / "docs" / "generate.py"
@@ -231,3 +232,22 @@ def test_no_text_sends_a_user_to_a_file_that_an_installation_lacks() -> None:
     assert checkout_paths('"""docs/a.md"""\nhint = "see docs/a.md"') == ["see docs/a.md"]
     found = {path: checkout_paths(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     assert {path: texts for path, texts in found.items() if texts} == {}
+
+
+TEMPLATES = sorted(path.name for path in PROJECT.glob(".github/ISSUE_TEMPLATE/[0-9]*.yml"))
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_template_for_issues_has_what_a_code_host_needs_of_it(template: str) -> None:
+    form = yaml.safe_load((PROJECT / ".github" / "ISSUE_TEMPLATE" / template).read_text(encoding="utf-8"))
+    assert all(form[key] for key in ("name", "description", "body"))
+    asked = [part for part in form["body"] if part["type"] != "markdown"]
+    assert all(part["type"] in ("input", "textarea") and part["attributes"]["label"] for part in asked)
+    assert len({part["id"] for part in asked}) == len(asked)
+    assert any(part.get("validations", {}).get("required") for part in asked)
+
+
+def test_who_reports_a_bug_is_asked_for_what_doctor_says() -> None:
+    assert TEMPLATES
+    bug = (PROJECT / ".github" / "ISSUE_TEMPLATE" / "1-bug.yml").read_text(encoding="utf-8")
+    assert {"`skillhub doctor --json`", "`skillhub --version`"} <= set(re.findall(r"`[^`]+`", bug))

@@ -83,6 +83,15 @@ def test_the_homepage_is_the_one_that_the_distribution_names(tmp_path: Path, wri
     assert done.stdout.strip() == told
 
 
+def test_the_distribution_names_no_address_of_its_own_until_there_is_one() -> None:
+    """What has a public address is named; a repository of ours has none, so one of that name is somebody else's."""
+    urls = dict(entry.split(", ", 1) for entry in metadata("skillhub-mcp").get_all("Project-URL") or ())
+    assert urls == {
+        "Agent Skills specification": "https://agentskills.io",
+        "Model Context Protocol": "https://modelcontextprotocol.io",
+    }
+
+
 def test_the_python_api_leaves_the_environment_of_the_program_alone() -> None:
     """A program that embeds the API and runs a FastMCP server of its own keeps its own settings for that."""
     code = "import os; before = dict(os.environ); import skillhub_mcp.api; assert dict(os.environ) == before | ALLOWED"

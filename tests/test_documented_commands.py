@@ -1,0 +1,125 @@
+"""Every `skillhub …` line of the documents is one that the program takes, and every setting that they name exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.cli.main import make_parser
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.settings import GROUPS
+
+PROJECT = Path(__file__).parents[1]
+PATTERNS = ("*.md", "docs/**/*.md", "bench/*.md", "examples/**/README.md", ".github/ISSUE_TEMPLATE/*.yml")
+# What was, what the tests are called, and what is decided and not built.
+_OTHER = ("CHANGELOG.md", "docs/reference/acceptance.md", "docs/decisions/0021-decided-not-built-yet.md")
+DOCUMENTS = sorted(
+    name
+    for pattern in PATTERNS
+    for path in PROJECT.glob(pattern)
+    if (name := path.relative_to(PROJECT).as_posix()) not in _OTHER
+)
+PARSER = make_parser()
+SETTINGS = {name for group in GROUPS for setting in group.settings for name in (setting.name, *setting.aliases)}
+# Of the tests, and of shells.
+_NOT_SETTINGS = {"SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}
+
+_FENCE = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(skillhub(?:-mcp)? [^`\n]+)`")
+_ASSIGNED = re.compile(r"^(?:[A-Z_]+=\S+\s+|env\s+)*")
+_PROGRAM = re.compile(r"^(?:\S*/)?skillhub(?:-mcp)?(?=\s|$)")
+_SHELL = {"", "sh", "bash", "console", "text", "shell"}
+
+
+def typed(text: str) -> Iterator[str]:
+    """Yield the arguments of each command of ours in a text of a shell."""
+    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+        for command in re.split(r"&&|\|\||[;|](?=\s)", re.sub(r"(^|\s)#.*", "", line).strip().removeprefix("$ ")):
+            bare = _ASSIGNED.sub("", command.strip())
+            program = _PROGRAM.match(bare)
+            if program:
+                yield bare[program.end() :].strip()
+
+
+def blocks(document: str) -> Iterator[str]:
+    """Yield the arguments of each command in the blocks of code of a document."""
+    for fence in _FENCE.finditer(document):
+        if fence["language"] in _SHELL:
+            yield from typed(fence["text"])
+
+
+def refusal(arguments: str) -> InvalidArgument | None:
+    """Return why the program would not take these arguments, written as a shell does; None if it would."""
+    # What may be left out, and a place for what the reader writes there.
+    written = re.sub(r"<[^>]*>|…", "1", re.sub(r"\[(-[^\]]*)\]", r"\1", re.sub(r"\[[^\]]*…\]", "1", arguments)))
+    try:
+        PARSER.parse(shlex.split(written))
+    except InvalidArgument as error:
+        return error
+    except SystemExit:
+        return None
+    return None
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_command_in_a_document_is_one_that_the_program_takes(document: str) -> None:
+    text = (PROJECT / document).read_text(encoding="utf-8")
+    refused = {command: str(why) for command in blocks(text) if (why := refusal(command)) is not None}
+    for command in _INLINE.findall(_FENCE.sub("", text)):
+        for arguments in typed(command):
+            why = refusal(arguments)
+            # Within a sentence a command may leave out what it is used on.
+            if why is not None and " is required" not in str(why):
+                refused[command] = str(why)
+    assert refused == {}
+
+
+def test_the_settings_that_the_documents_name_exist() -> None:
+    named = {
+        name: document
+        for document in DOCUMENTS
+        for name in re.findall(r"\bSKILLHUB_[A-Z_]*[A-Z]\b", (PROJECT / document).read_text(encoding="utf-8"))
+    }
+    assert {name: where for name, where in named.items() if name not in SETTINGS | _NOT_SETTINGS} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "skillhub serch x",
+        "$ skillhub search --explian x",
+        "A=1 .venv/bin/skillhub show",
+        "mkdir x && skillhub lst",
+        "skillhub token new ci \\\n  --skill a",
+        "skillhub-mcp --transport tcp   # over TCP",
+    ],
+)
+def test_a_command_that_the_program_does_not_take_is_found(line: str) -> None:
+    (command,) = blocks(f"Text\n```sh\n{line}\n```\n")
+    assert refusal(command) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "skillhub",
+        "skillhub registry refresh [PATH …]",
+        "SKILLHUB_METRICS=1 skillhub --transport http",
+        "$ skillhub search 'a task' --limit 3 | head",
+        'skillhub demo "a task" --skills-dir ~/skills   # it\'s yours',
+    ],
+)
+def test_a_command_that_the_program_takes_is_not(line: str) -> None:
+    (command,) = blocks(f"```\n{line}\n```\n")
+    assert refusal(command) is None
+
+
+def test_the_documents_with_commands_are_read() -> None:
+    found = {document: list(blocks((PROJECT / document).read_text(encoding="utf-8"))) for document in DOCUMENTS}
+    assert found["docs/guides/permissions.md"]
+    assert found["docs/guides/http.md"]
+    assert found["README.md"]
