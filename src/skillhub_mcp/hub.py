@@ -15,6 +15,7 @@ from pathlib import Path
 
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
+from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list_skills, mentionable_skills
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
@@ -167,6 +168,10 @@ class SkillHub:
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name. See `list_skills`."""
         return list_skills(self._live.snapshot(), self._access.now())
+
+    def counts(self) -> SkillCounts:
+        """Return how many of the present skills are served, and how many are not, by reason."""
+        return count_skills(*self.snapshot_and_policy())
 
     def why_nothing(
         self,

@@ -49,7 +49,7 @@ def test_the_report_says_what_was_found_served_shadowed_and_refused(
     write_skill("broken", frontmatter="name: broken\ndescription: [")
     done = skillhub("index")
     assert (done.code, done.err) == (0, "")
-    assert "found     3\nserved    1, 0 of them with diagnostics\n" in done.out
+    assert "found     3\nserved    1\n" in done.out
     assert "shadowed  1 by another skill with the same name\nrefused   1\n" in done.out
     assert "index     rebuilt, 2 written, 0 removed (there is no index yet)\n" in done.out
     assert f"{skills_dir}/broken/SKILL.md is refused:\n  line 4: " in done.out
@@ -369,3 +369,20 @@ def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
     skills_dir.rmdir()
     (tmp_path / "away").rename(skills_dir)
     assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]
+
+
+def test_every_command_counts_the_skills_alike(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    for name in ("one", "two", "off"):
+        write_skill(name)
+    write_skill("people", extra='disable-model-invocation: "true"')
+    write_skill("broken", frontmatter="name: [")
+    skillhub("disable", "off")
+    report = skillhub("index").out
+    assert "found     5\nserved    3, 1 not for models\noff       1\n" in report
+    assert "refused   1\n" in report
+    counted = skillhub("index", "--json").json
+    assert (counted["served"], counted["not_for_models"]) == (3, 1)
+    assert counted["excluded"] == {"filtered": 0, "off": 1, "denied": 0}
+    # The registry knows no choices: what is off is valid there.
+    assert "valid      4, 1 not for models\n" in skillhub("registry", "report").out
+    assert skillhub("search", "two", "--json").json["searched"] == 2

@@ -4,6 +4,7 @@ absence           why a list or a search has nothing to show
 available_skills  the registry's list of skills for a model
 card              the card: the part of the server's instructions that describes skills
 catalogue         all skills within a budget, in several formats
+counts            how many skills are served, off, shadowed and so on: one sentence everywhere
 context/          the agent-context tools: catalogue, search, loading, inspection
 domains           the domain of each skill, for the card's map
 former_names      what skills were called before

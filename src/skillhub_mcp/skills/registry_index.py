@@ -84,7 +84,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """The report of one build. `ignored_counts` are complete; `ignored` lists the first hundred paths per reason."""
+    """The report of one build. `ignored_counts` are complete; `ignored` lists the first hundred paths per reason.
+
+    Of the `valid` skills, those `not_for_models` are for people alone.
+    """
 
     roots: tuple[ScannedRoot, ...]
     seconds: float
@@ -94,6 +97,7 @@ class IndexReport:
     ignored: tuple[IgnoredPlace, ...]
     conflicts: tuple[Conflict, ...]
     digest: str
+    not_for_models: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +123,7 @@ def build_registry_index(
     """
     chosen = snapshot.skills if source is None else snapshot.by_source(source)
     skills = tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen if allows(skill))
-    valid = sum(1 for skill in snapshot.skills if allows(skill))
-    report = _report(snapshot, valid, allows)
+    report = _report(snapshot, allows)
     return RegistryIndex(skills, report if whole else _narrowed(report, snapshot, allows))
 
 
@@ -137,8 +140,9 @@ def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
     )
 
 
-def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> IndexReport:
+def _report(snapshot: Snapshot, allows: Callable[[Skill], bool]) -> IndexReport:
     scanned = snapshot.report
+    valid = [skill for skill in snapshot.skills if allows(skill)]
     found = Counter(skill.root for skill in snapshot.everything)
     found.update(refused.root for refused in scanned.refused)
     skipped = scanned.ignored
@@ -157,7 +161,7 @@ def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> 
         ),
         seconds=scanned.seconds,
         found=scanned.found,
-        valid=valid,
+        valid=len(valid),
         ignored_counts=dict(sorted(counts.items())),
         ignored=tuple(ignored),
         conflicts=tuple(
@@ -171,6 +175,7 @@ def _report(snapshot: Snapshot, valid: int, allows: Callable[[Skill], bool]) -> 
             if allows(lost.skill)
         ),
         digest=snapshot.digest,
+        not_for_models=sum(skill.disable_model_invocation for skill in valid),
     )
 
 

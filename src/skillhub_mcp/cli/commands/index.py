@@ -14,6 +14,7 @@ from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
 from skillhub_mcp.disclosure.absence import nothing_there
+from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -62,11 +63,12 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     with open_hub(updating) as hub:
         view = hub.refresh(depth)
         _prepare(hub, updating)
+        counts = hub.counts()
     seconds = time.perf_counter() - start
     if as_json:
-        print_json(index_report_json(view, seconds))
+        print_json(index_report_json(view, counts, seconds))
     else:
-        print_text(index_report_text(view, seconds))
+        print_text(index_report_text(view, counts, seconds))
     if view.problem is not None:
         raise view.problem
     report = view.snapshot.report
@@ -84,12 +86,14 @@ def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
         publisher.close()
 
 
-def index_report_json(view: View, seconds: float) -> dict[str, object]:
+def index_report_json(view: View, counts: SkillCounts, seconds: float) -> dict[str, object]:
     """Return the report as JSON values."""
     report = view.snapshot.report
     return {
         "found": report.found,
-        "served": len(view.snapshot.skills),
+        "served": counts.served,
+        "not_for_models": counts.not_for_models,
+        "excluded": {"filtered": counts.filtered, "off": counts.off, "denied": counts.denied},
         "digest": view.snapshot.digest,
         "seconds": round(seconds, 3),
         "index": _index_facts(view),
@@ -118,14 +122,16 @@ def index_report_json(view: View, seconds: float) -> dict[str, object]:
     }
 
 
-def index_report_text(view: View, seconds: float) -> str:
+def index_report_text(view: View, counts: SkillCounts, seconds: float) -> str:
     """Return the report as text."""
     report = view.snapshot.report
     strict = sum(is_strict(refused.reason.rule) for refused in report.refused)
-    faulty = sum(1 for skill in view.snapshot.skills if skill.diagnostics)
+    people = f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
+    excluded = {"off": counts.off, "denied": counts.denied, "filtered": counts.filtered}
     lines = [
         f"found     {report.found:,}",
-        f"served    {len(view.snapshot.skills):,}, {faulty:,} of them with diagnostics",
+        f"served    {counts.served:,}{people}",
+        *(f"{state:<10}{count:,}" for state, count in excluded.items() if count),
         f"shadowed  {len(report.shadowed):,} by another skill with the same name",
         f"refused   {len(report.refused):,}{strict_refusals(strict, 'without SKILLHUB_STRICT they are served')}",
         f"index     {_index_sentence(view)}",
@@ -144,7 +150,7 @@ def index_report_text(view: View, seconds: float) -> str:
         lines += [f"  {s.skill.directory} by {s.winner.directory}" for s in report.shadowed]
     violations = _violations(view)
     if violations:
-        lines.append("\nrules broken by skills that are served:")
+        lines.append("\nrules broken by skills that are not refused:")
         lines += [f"  {count:>6,}  {rule}" for rule, count in violations]
     if not (report.found or report.problems):
         lines += [f"\nNo SKILL.md was found: {cause.sentence()}" for cause in nothing_there(report)]

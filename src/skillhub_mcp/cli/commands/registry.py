@@ -146,7 +146,7 @@ def registry_report_text(report: IndexReport) -> str:
     strict = sum(count for rule, count in refused.items() if is_strict(rule))
     lines += [
         f"found      {report.found:,}",
-        f"valid      {report.valid:,}",
+        f"valid      {report.valid:,}{f', {report.not_for_models:,} not for models' if report.not_for_models else ''}",
         f"refused    {sum(refused.values()):,}{strict_refusals(strict, '--lenient includes them')}",
         *(f"  {count:>6,}  {rule}{' (strict)' if is_strict(rule) else ''}" for rule, count in refused.items()),
         f"ignored    {plural(sum(ignored.values()), 'place')} without a skill",

@@ -1,0 +1,60 @@
+"""How many skills there are of each standing, and the one sentence that says so everywhere. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.skills.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCounts:
+    """The skills of one snapshot under one policy. Each SKILL.md that was found counts once, besides `not_for_models`.
+
+    `served` skills can be loaded by name. Of them, `not_for_models` are for people alone: a search finds the others.
+    """
+
+    served: int
+    not_for_models: int = 0
+    off: int = 0
+    denied: int = 0
+    filtered: int = 0
+    shadowed: int = 0
+    refused: int = 0
+
+    def sentence(self) -> str:
+        """Return what a person reads, such as `113 served, 1 not for models; 2 off, 1 refused`."""
+        served = _told(((self.served, "served"), (self.not_for_models, "not for models")))
+        others = _told(
+            (
+                (self.off, "off"),
+                (self.denied, "denied"),
+                (self.filtered, "filtered"),
+                (self.shadowed, "shadowed"),
+                (self.refused, "refused"),
+            )
+        )
+        return "; ".join(filter(None, (served or "0 served", others)))
+
+
+def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
+    """Return the counts of `snapshot` for whoever `policy` is about."""
+    standing = {skill.directory: policy.availability(skill) for skill in snapshot.skills}
+    each = Counter(standing.values())
+    return SkillCounts(
+        served=each[Availability.ON],
+        not_for_models=sum(
+            skill.disable_model_invocation and standing[skill.directory] is Availability.ON for skill in snapshot.skills
+        ),
+        off=each[Availability.OFF],
+        denied=each[Availability.DENIED],
+        filtered=each[Availability.FILTERED],
+        shadowed=len(snapshot.report.shadowed),
+        refused=len(snapshot.report.refused),
+    )
+
+
+def _told(counts: tuple[tuple[int, str], ...]) -> str:
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
