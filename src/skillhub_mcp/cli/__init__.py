@@ -5,6 +5,8 @@ checks/            the checks of `doctor`, one module each
 colours            colours on a terminal
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` as text
+foreign_words      what to type instead of a word that people know from other tools
+help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes

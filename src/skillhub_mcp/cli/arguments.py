@@ -8,14 +8,20 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, NoReturn
 
+from skillhub_mcp.cli.foreign_words import advice
 from skillhub_mcp.errors import InvalidArgument
 
 # argparse's messages differ between Python versions; these three kinds are replaced by messages of ours.
 _ABOUT_ONE = re.compile(r"argument (?P<argument>[^:]+): (?P<reason>.*)", re.DOTALL)
 _CHOICE = re.compile(r"invalid choice: '(?P<typed>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL)
 _REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)")
+
+PROGRAM = "skillhub"
+COMMAND = "COMMAND"
+SERVE = "serve"
 
 # Options that set a setting and override the environment.
 _SETTING_OPTIONS = {
@@ -44,31 +50,75 @@ _SERVING_OPTIONS = {
 }
 
 
+class Group(str, Enum):
+    """What a command is for. Help shows the groups in this order."""
+
+    FIND = "Find"
+    WRITE = "Write"
+    CONTROL = "Control"
+    SERVE = "Serve"
+    MEASURE = "Measure"
+    HELP = "Help"
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises InvalidArgument instead of exiting, with suggestions for mistyped words.
 
-    `subcommands` holds the parsers of its commands by name.
+    `subcommands` holds the parsers of its commands by name. A command's own parser has its `group`, and whether it is
+    an `everyday` one, which has a line of its own in the help that fits a screen.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, group: Group | None = None, everyday: bool = False, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
+        self.group = group
+        self.everyday = everyday
         self.subcommands: Mapping[str, Parser] = {}
+        self._argv: Sequence[str] = ()
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Return the parsed arguments. Raises InvalidArgument, and SystemExit after printing `--help`."""
+        self._argv = argv
         args, unknown = self.parse_known_args(argv)
         command = self.subcommands.get(args.command)
         if command is not None and command.subcommands:
             command = command.subcommands[args.action]
         if unknown:
             (command or self).refuse(unknown[0])
-        if command is not None:
-            for option, typed in _SERVING_OPTIONS.items():
-                if getattr(args, option) != self.get_default(option):
-                    if typed in command.format_usage():
-                        command.refuse(typed)
-                    raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint="remove one of the two")
+        if command is not None and args.command != SERVE:
+            for typed in self.serving_options(args):
+                if typed in command.option_names():
+                    command.refuse(typed)
+                raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint="remove one of the two")
         return args
+
+    def serving_options(self, args: argparse.Namespace) -> tuple[str, ...]:
+        """Return the options for serving that `args` have, as they are typed."""
+        return tuple(
+            typed for option, typed in _SERVING_OPTIONS.items() if getattr(args, option) != self.get_default(option)
+        )
+
+    def option_names(self) -> tuple[str, ...]:
+        """Return every long option, those that help leaves out included."""
+        return tuple(name for name in self._option_string_actions if name.startswith("--"))
+
+    def summaries(self) -> Mapping[str, str]:
+        """Return what each of its commands does, as a phrase, by the command's name."""
+        lines = (
+            line
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse names its kind of action nowhere else
+            for line in action._choices_actions  # noqa: SLF001 - nor has it another way to a command's `help`
+        )
+        return {line.dest: line.help or "" for line in lines}
+
+    def command(self, words: Sequence[str]) -> Parser:
+        """Return the parser of the command that `words` name. Raises InvalidArgument."""
+        found = self
+        for number, word in enumerate(words):
+            if word not in found.subcommands:
+                found.refuse_command(word, words[number + 1 :])
+            found = found.subcommands[word]
+        return found
 
     def print_help(self, file: Any = None) -> None:
         # argparse ignores that help cannot be written.
@@ -83,6 +133,8 @@ class Parser(argparse.ArgumentParser):
             raise InvalidArgument(self.prog, f"cannot be run this way: {message}", hint=self._help)
         choice = _CHOICE.fullmatch(about["reason"])
         if choice is not None:
+            if about["argument"] == COMMAND:
+                self._refuse_command_of_line(choice["typed"])
             choices = re.findall(r"[\w-]+", choice["choices"])
             near = difflib.get_close_matches(choice["typed"], choices, n=1)
             hint = f"did you mean {near[0]!r}?" if near else self._help
@@ -96,12 +148,36 @@ class Parser(argparse.ArgumentParser):
     def _help(self) -> str:
         return f"{self.prog} --help"
 
+    def _refuse_command_of_line(self, typed: str) -> NoReturn:
+        place = self._argv.index(typed)
+        known = self.option_names()
+        for word in self._argv[:place]:
+            # What stands for a command may be the value of an option that was mistyped.
+            if word.startswith("--") and word.partition("=")[0] not in known:
+                self.refuse(word)
+        self.refuse_command(typed, self._argv[place + 1 :])
+
+    def refuse_command(self, typed: str, rest: Sequence[str]) -> NoReturn:
+        """Raise InvalidArgument for a word that is no command, with the command that does what it asks for.
+
+        `rest` is what was typed after it.
+        """
+        named = repr(decode_argument(typed))
+        if not self.subcommands:
+            raise InvalidArgument(named, "is an unexpected argument", hint=self._help)
+        told = advice(typed, rest) if typed not in self.subcommands and self.prog == PROGRAM else None
+        if told is not None:
+            raise InvalidArgument(named, told.reason, hint=told.hint)
+        near = difflib.get_close_matches(typed, list(self.subcommands), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"{PROGRAM} help lists the commands"
+        raise InvalidArgument(named, f"is not a command of {self.prog!r}", hint=hint)
+
     def refuse(self, typed: str) -> NoReturn:
         """Raise InvalidArgument for an argument or option that this command does not accept."""
         if not typed.startswith("-"):
             raise InvalidArgument(repr(typed), "is an unexpected argument", hint=self._help)
         option = typed.partition("=")[0]
-        known = re.findall(r"--[\w-]+", self.format_usage())
+        known = self.option_names()
         if option in known:
             raise InvalidArgument(option, "must follow the command", hint=f"{self.prog} {option}")
         near = difflib.get_close_matches(option, known, n=1)

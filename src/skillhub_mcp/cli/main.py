@@ -6,13 +6,14 @@ a sixth to the startup time of a stdio server (docs/decisions/0002).
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
-from skillhub_mcp.cli.arguments import Parser, add_setting_options, setting_options
+from skillhub_mcp.cli.arguments import COMMAND, PROGRAM, Parser, add_setting_options, setting_options
 from skillhub_mcp.cli.commands import (
     agents,
     catalogue,
@@ -22,6 +23,7 @@ from skillhub_mcp.cli.commands import (
     demo,
     doctor,
     eval_,
+    help_,
     index,
     inspect,
     list_,
@@ -37,8 +39,10 @@ from skillhub_mcp.cli.commands import (
     stats,
     token,
     validate,
+    version,
     why,
 )
+from skillhub_mcp.cli.help_page import command_lines, whole_list
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
     EXIT_FAILED,
@@ -62,47 +66,57 @@ from skillhub_mcp.nul import refuse_nul
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+# In the order of the groups, which help keeps.
 COMMANDS = (
     search,
     list_,
     show,
+    pick,
     why,
     read,
-    pick,
-    choices,
-    permissions,
-    catalogue,
     resolve,
-    inspect,
-    validate,
-    index,
+    catalogue,
     registry,
     context,
     agents,
-    eval_,
+    validate,
     overlaps,
-    stats,
-    token,
-    demo,
-    doctor,
+    inspect,
+    choices,
+    permissions,
     config,
+    token,
+    serve,
+    doctor,
+    index,
+    demo,
+    eval_,
+    stats,
+    version,
 )
 
 
 def make_parser() -> Parser:
     """Return the parser of the whole command line."""
     parser = Parser(
-        prog="skillhub",
-        description="Find, load and use Agent Skills. Without a command, serve them over MCP.",
-        epilog="exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted",
+        prog=PROGRAM,
+        usage="%(prog)s [OPTION …] COMMAND …",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Without a command, the options of `skillhub serve` serve over MCP, and so does\n"
+        "`skillhub` alone where its input is no terminal.\n\n"
+        "exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted",
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     add_setting_options(parser)
-    serve.add_arguments(parser)
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", parser_class=Parser)
+    serve.add_options_without_command(parser)
+    subparsers = parser.add_subparsers(
+        metavar=COMMAND, dest="command", parser_class=Parser, prog=PROGRAM, help=argparse.SUPPRESS
+    )
+    parser.subcommands = subparsers.choices
     for command in COMMANDS:
         command.add_parser(subparsers)
-    parser.subcommands = subparsers.choices
+    help_.add_parser(subparsers, parser)
+    parser.description = f"Find, load and use Agent Skills.\n\n{whole_list(command_lines(parser))}"
     return parser
 
 
@@ -150,15 +164,19 @@ def _reported(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     try:
         refuse_nul(arguments=argv)
-        args = make_parser().parse(argv)
+        parser = make_parser()
+        args = parser.parse(argv)
     except SystemExit:
         return EXIT_OK  # argparse printed the help
     if args.version:
-        from skillhub_mcp.version import version
-
-        print(f"skillhub-mcp {version()}")
-        return EXIT_OK
-    return int(getattr(args, "run", serve.run)(args, setting_options(args)))
+        return version.run(args, {})
+    if args.command is None:
+        serving = parser.serving_options(args) or args.skip_auto_reindex
+        if sys.stdin.isatty() and not serving:
+            help_.print_screen(parser)
+            return EXIT_OK
+        return serve.run(args, setting_options(args))
+    return int(args.run(args, setting_options(args)))
 
 
 def _unwritable_output(error: BaseException) -> OSError | None:

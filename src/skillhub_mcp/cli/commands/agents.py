@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -22,6 +22,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "agents",
+        group=Group.FIND,
         help="print the AGENTS.md files that apply",
         description="Print the AGENTS.md files that apply in the working directory or to other paths, or those that "
         "changed since a state was saved.",

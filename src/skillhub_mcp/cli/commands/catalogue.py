@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_note, print_text
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
@@ -20,6 +20,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "catalogue",
+        group=Group.FIND,
         help="print the list of skills that a model is given",
         description="Print the list of all skills that a model is given at the start of its context. To fit a budget, "
         "descriptions are shortened first, then skills are left out.",

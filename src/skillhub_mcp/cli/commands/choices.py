@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.hub import SkillHub
@@ -26,6 +26,8 @@ def add_parser(subparsers: Any) -> None:
     ):
         parser = subparsers.add_parser(
             verb,
+            group=Group.CONTROL,
+            everyday=True,
             help=what,
             description=f"{what[0].upper()}{what[1:]}. The choice is saved, and running servers apply it at once.",
         )

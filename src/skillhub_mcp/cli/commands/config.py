@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 from skillhub_mcp.settings import GROUPS, SettingSource, read_settings
 
@@ -17,6 +17,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "config",
+        group=Group.CONTROL,
+        everyday=True,
         help="list every setting with its value and origin",
         description="List every setting, by group, with its value, its origin, its default and its meaning.",
     )

@@ -7,7 +7,14 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument, whole_number
+from skillhub_mcp.cli.arguments import (
+    Group,
+    add_actions,
+    add_json_option,
+    add_setting_options,
+    decode_argument,
+    whole_number,
+)
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.settings import Settings, read_settings
@@ -20,6 +27,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "context",
+        group=Group.FIND,
         help="list, search and load the skills of .agents/skills",
         description="List, search and load the skills of .agents/skills, from the project's root to the working "
         "directory and in your home directory.",

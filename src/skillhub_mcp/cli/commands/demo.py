@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
@@ -74,6 +74,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "demo",
+        group=Group.MEASURE,
+        everyday=True,
         help="run one task as an agent would",
         description="Start a real server over stdio, then search for, load and read a skill as an agent would.",
     )

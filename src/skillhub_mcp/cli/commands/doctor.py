@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.colours import Colour, Painter, painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
@@ -33,6 +33,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "doctor",
+        group=Group.SERVE,
+        everyday=True,
         help="say whether all is well, and what mends what is not",
         description="Check the settings, the skillhub-mcp command on PATH, the directories of skills, the index, the "
         "rules, the skills, and how each is published to hosts that read skills natively. First comes the verdict, "

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -39,6 +39,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "eval",
+        group=Group.MEASURE,
+        everyday=True,
         help="measure search quality",
         description="Measure search quality on queries with known relevant skills, or make queries from a usage log.",
     )

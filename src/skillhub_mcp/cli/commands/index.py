@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.bootstrap import make_publisher
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
 from skillhub_mcp.disclosure.absence import nothing_there
@@ -26,6 +26,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "index",
+        group=Group.SERVE,
         help="update the index and report",
         description="Update the index and report what was found, served, shadowed and refused, with reasons.",
     )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_text
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
@@ -21,6 +21,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "inspect",
+        group=Group.WRITE,
         help="print the cost of skills in tokens",
         description="Print the cost of each layer of disclosure in estimated tokens: the catalogue in every format "
         "and, for each NAME, its line in the catalogue, its instructions and its files.",

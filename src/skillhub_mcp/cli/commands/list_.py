@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -26,7 +26,9 @@ from skillhub_mcp.skills.roots import SOURCES, Source
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
-    parser = subparsers.add_parser("list", help="list the skills", description="List the skills that are served.")
+    parser = subparsers.add_parser(
+        "list", group=Group.FIND, everyday=True, help="list the skills", description="List the skills that are served."
+    )
     parser.add_argument("--all", action="store_true", help="include skills that are disabled or denied")
     parser.add_argument("--core", action="store_true", help="only core skills, those with alwaysApply")
     parser.add_argument("--category", metavar="NAME", help="only this category")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, whole_number
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text, terminal_progress
 from skillhub_mcp.errors import InvalidArgument
@@ -17,6 +17,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "overlaps",
+        group=Group.WRITE,
+        everyday=True,
         help="list skills that compete for the same queries",
         description="Search for each skill by its own description, and list the others that score nearly as high.",
     )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from skillhub_mcp.bootstrap import every_skill, project_of, rule_files
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
@@ -35,6 +35,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "permissions",
+        group=Group.CONTROL,
+        everyday=True,
         help="show and change which skills agents may load",
         description="Show and change the rules for loading skills. Deny takes precedence over allow. Without any rules "
         "everything is allowed; with your first one you choose whether the skills that no rule names stay allowed or "

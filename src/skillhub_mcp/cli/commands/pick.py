@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_absence, print_json, print_text, problems_json
@@ -22,6 +22,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "pick",
+        group=Group.FIND,
+        everyday=True,
         help="choose, enable and disable skills interactively",
         description="Search as you type, preview, enable and disable skills, and print the one that was chosen. "
         "Without a terminal, or with --json, list the skills instead.",

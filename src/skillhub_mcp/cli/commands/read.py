@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument, whole_number
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, printable
 from skillhub_mcp.errors import InvalidArgument
@@ -17,7 +17,10 @@ from skillhub_mcp.errors import InvalidArgument
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
-        "read", help="print a file of a skill", description="Print a file of a skill, complete and byte for byte."
+        "read",
+        group=Group.FIND,
+        help="print a file of a skill",
+        description="Print a file of a skill, complete and byte for byte.",
     )
     parser.add_argument("name", metavar="NAME", help="name of the skill")
     parser.add_argument("file", metavar="FILE", help="path relative to the skill")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.bootstrap import make_registry, registry_admission
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -37,6 +37,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "registry",
+        group=Group.FIND,
         help="list every skill by source and report conflicts",
         description="List every skill by source, with what was refused, shadowed or ignored. Only frontmatter is read.",
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.bootstrap import project_of
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.settings import read_settings
@@ -25,6 +25,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "resolve",
+        group=Group.FIND,
         help="print the skills that a text mentions",
         description="Print the skills that a text mentions, as $name, as [$name](path), or by the path of a SKILL.md.",
     )

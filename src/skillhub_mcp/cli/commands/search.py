@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument, whole_number
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -24,7 +24,13 @@ from skillhub_mcp.skills.roots import SOURCES, Source
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
-    parser = subparsers.add_parser("search", help="search for skills", description="Search for skills that fit a task.")
+    parser = subparsers.add_parser(
+        "search",
+        group=Group.FIND,
+        everyday=True,
+        help="find the skills that fit a task",
+        description="Search for skills that fit a task.",
+    )
     parser.add_argument("query", nargs="*", metavar="WORD", help="words of the task; without any, list the skills")
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="maximum number of hits (default: SEARCH_LIMIT)"

@@ -1,4 +1,4 @@
-"""`skillhub` without a command: serve the skills over MCP, over stdio or HTTP."""
+"""`skillhub serve`, and `skillhub` without a command: serve the skills over MCP, over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from skillhub_mcp.cli.arguments import SERVE, Group, add_setting_options
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
 from skillhub_mcp.errors import PolicyUnreadable
@@ -29,43 +30,77 @@ log = logging.getLogger("skillhub_mcp")
 
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
-_PORT = 8_000
+_DEFAULTS: Mapping[str, Any] = {
+    "transport": None,
+    "host": "127.0.0.1",
+    "port": 8_000,
+    "skip_auto_reindex": False,
+    "enable_run": False,
+    "enable_run_over_http": False,
+    "allow_anonymous": False,
+    "workers": None,
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for serving, which are used without a command."""
-    serving = parser.add_argument_group("serving over MCP")
-    serving.add_argument("--transport", choices=("stdio", "http"), help="transport to serve over (default: stdio)")
-    serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    serving.add_argument(
-        "--port", type=_port, default=_PORT, help="port to listen on; 0 chooses a free one (default: 8000)"
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        SERVE,
+        group=Group.SERVE,
+        everyday=True,
+        help="serve the skills over MCP, over stdio or HTTP",
+        description="Serve the skills over MCP. An MCP client starts this over stdio; `skillhub` does the same where "
+        "its input is no terminal.",
     )
-    serving.add_argument(
-        "--reindex", action="store_true", help="rebuild the index first; without --transport, print a report and exit"
-    )
-    serving.add_argument(
-        "--json", dest="reindex_json", action="store_true", help="print the report of --reindex as JSON"
-    )
-    serving.add_argument(
-        "--skip-auto-reindex", action="store_true", help="serve the index as last written, without looking for changes"
-    )
-    serving.add_argument("--enable-run", action="store_true", help="offer run_skill_command over stdio")
-    serving.add_argument(
-        "--enable-run-over-http", action="store_true", help="with --enable-run, offer it over HTTP too"
-    )
-    serving.add_argument(
-        "--allow-anonymous",
+    _add_options(parser, shown=True)
+    parser.add_argument("--reindex", action="store_true", default=argparse.SUPPRESS, help="rebuild the index first")
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_options_without_command(parser: argparse.ArgumentParser) -> None:
+    """Add the options that serve without a command, as clients' entries and older scripts have them."""
+    _add_options(parser, shown=False)
+    parser.add_argument("--reindex", action="store_true", default=False, help=argparse.SUPPRESS)
+    parser.add_argument("--json", dest="reindex_json", action="store_true", help=argparse.SUPPRESS)
+
+
+def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
+    """Add the options for serving. The command's have no default, so that they do not hide those typed before it."""
+
+    def add(name: str, told: str, **kind: Any) -> None:
+        if shown:
+            parser.add_argument(name, default=argparse.SUPPRESS, help=told, **kind)
+        else:
+            default = _DEFAULTS[name.removeprefix("--").replace("-", "_")]
+            parser.add_argument(name, default=default, help=argparse.SUPPRESS, **kind)
+
+    add("--transport", "transport to serve over (default: stdio)", choices=("stdio", "http"))
+    add("--host", "address to listen on (default: 127.0.0.1)")
+    add("--port", "port to listen on; 0 chooses a free one (default: 8000)", type=_port)
+    add(
+        "--skip-auto-reindex",
+        "serve the index as last written, without looking for changes",
         action="store_true",
-        help="require no token, even if other machines can reach the server or commands run over HTTP",
     )
-    serving.add_argument("--workers", metavar="N", help="processes, with --transport http; overrides SKILLHUB_WORKERS")
+    add("--enable-run", "offer run_skill_command over stdio", action="store_true")
+    add("--enable-run-over-http", "with --enable-run, offer it over HTTP too", action="store_true")
+    add(
+        "--allow-anonymous",
+        "require no token, even if other machines can reach the server or commands run over HTTP",
+        action="store_true",
+    )
+    add("--workers", "processes, with --transport http; overrides SKILLHUB_WORKERS", metavar="N")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Rebuild the index, serve, or both. Raises InvalidSetting."""
+    """Serve, after rebuilding the index with `--reindex`. Raises InvalidSetting.
+
+    Without the command and without `--transport`, `--reindex` only rebuilds and reports.
+    """
     from skillhub_mcp.settings import read_settings
 
-    if args.reindex and args.transport is None:
+    if args.reindex and args.transport is None and args.command is None:
         from skillhub_mcp.cli.commands.index import rebuild
 
         return rebuild(options, as_json=args.reindex_json)
@@ -76,7 +111,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             log.warning("%s; using the default, %s", source.problem, source.setting.default)
     if args.transport == "http":
         return _over_http(args, settings, options)
-    if (args.host, args.port, args.workers) != ("127.0.0.1", _PORT, None):
+    if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, _ = _make_server(settings, reindex=args.reindex)
     if sys.stdin.isatty():

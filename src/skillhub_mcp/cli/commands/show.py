@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 
@@ -14,7 +14,11 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
-        "show", help="show a skill", description="Show a skill's metadata, files and instructions."
+        "show",
+        group=Group.FIND,
+        everyday=True,
+        help="print a skill as an agent loads it",
+        description="Show a skill's metadata, files and instructions.",
     )
     parser.add_argument("name", metavar="NAME", help="name, name@source or path of the skill")
     add_json_option(parser)

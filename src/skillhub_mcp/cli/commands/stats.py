@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
@@ -24,7 +24,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "stats",
-        help="print used and unused skills, and searches without success",
+        group=Group.MEASURE,
+        everyday=True,
+        help="print which skills are used, and failed searches",
         description="Summarize the usage log that SKILLHUB_USAGE_LOG names. Usage is logged only if that is set, and "
         "the log never leaves this machine.",
     )

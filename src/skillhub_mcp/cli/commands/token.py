@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.bootstrap import every_skill
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
@@ -24,6 +24,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "token",
+        group=Group.CONTROL,
         help="create, list and revoke tokens for HTTP clients",
         description="Create, list and revoke bearer tokens for HTTP clients. The file holds only their hashes; a "
         "server with SKILLHUB_TOKENS_FILE applies changes at once.",

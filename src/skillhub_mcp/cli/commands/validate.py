@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import roots_of
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -37,6 +37,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "validate",
+        group=Group.WRITE,
+        everyday=True,
         help="check skills against the specification",
         description="Check skills against the specification and best practice.",
     )

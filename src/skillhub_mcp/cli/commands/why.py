@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import project_of, rule_files
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.policy.files import choices_file, read_text
@@ -23,7 +23,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "why",
-        help="say why a skill is served or not, or why it is not found first",
+        group=Group.FIND,
+        everyday=True,
+        help="say why a skill is served or not, or not found first",
         description="Say what became of a skill: from where it is served, or what shadows, filters, switches off, "
         "denies or refuses it, with file and line. With a task, say where a search for it puts the skill, and what the "
         "first hit has that it has not. Exits with 1 if nothing has that name.",

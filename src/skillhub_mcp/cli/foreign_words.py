@@ -1,0 +1,117 @@
+"""Words that people know from other tools, and the command that does here what they ask for, or that none does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+_HOME = "~/.skillhub/skills"
+# `https://…`, `git@host:…` or `owner/name`, in which the last part names the repository.
+_REPOSITORY = re.compile(r"(?:[a-z+]+://|[\w.-]+@)\S+|[\w.-]+/[\w.-]+")
+_NOT_A_COMMAND = "is not a command of 'skillhub'"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Why a word is no command, in a phrase that follows the word; and what to do instead."""
+
+    reason: str
+    hint: str
+
+
+def advice(word: str, rest: Sequence[str]) -> Advice | None:
+    """Return what to tell somebody who typed `word` as a command, followed by `rest`; None for an unknown word."""
+    told = _ADVICE.get(word.lower())
+    return None if told is None else told(rest)
+
+
+def _does(command: str, *, takes_rest: bool = True) -> Callable[[Sequence[str]], Advice]:
+    """Return the advice to type another command, with what was typed after the word if that means the same there."""
+
+    def told(rest: Sequence[str]) -> Advice:
+        same = shlex.join(rest) if takes_rest else ""
+        return Advice(_NOT_A_COMMAND, f"skillhub {command} {same}".rstrip())
+
+    return told
+
+
+def _says(reason: str, hint: str) -> Callable[[Sequence[str]], Advice]:
+    return lambda _: Advice(reason, hint)
+
+
+def _add(rest: Sequence[str]) -> Advice:
+    wanted = next((word for word in rest if not word.startswith("-")), "")
+    if wanted and os.path.isdir(os.path.expanduser(wanted)):
+        return Advice(
+            "is not a command of 'skillhub': skills are served from where they are",
+            f"`skillhub roots add {shlex.quote(wanted)}` searches this directory from now on",
+        )
+    if _REPOSITORY.fullmatch(wanted):
+        name = re.split(r"[/:]", wanted.rstrip("/"))[-1].removesuffix(".git")
+        source = wanted if re.match(r"[a-z+]+://|[\w.-]+@", wanted) else "URL"
+        return Advice(
+            "is not a command of 'skillhub': it does not fetch skills from repositories yet",
+            f"fetch them yourself, and they are served: git clone {shlex.quote(source)} {_HOME}/{shlex.quote(name)}",
+        )
+    return Advice(
+        "is not a command of 'skillhub': it does not fetch skills yet",
+        f"copy a skill's directory, or `git clone` a repository of skills, into {_HOME}; `skillhub roots add DIR` "
+        "serves a directory where it is",
+    )
+
+
+def _remove(rest: Sequence[str]) -> Advice:
+    wanted = next((word for word in rest if not word.startswith("-")), "")
+    if wanted and os.path.isdir(os.path.expanduser(wanted)):
+        return Advice(
+            "is not a command of 'skillhub': it deletes no skill",
+            f"`skillhub roots remove {shlex.quote(wanted)}` searches this directory no longer",
+        )
+    name = shlex.quote(wanted) if wanted else "NAME"
+    return Advice(
+        "is not a command of 'skillhub': it deletes no skill",
+        f"`skillhub disable {name}` hides it from agents; `skillhub show {name}` prints its path, to delete it",
+    )
+
+
+_UPDATE = _says(
+    "is not a command of 'skillhub': changed skills are served at once, and it does not fetch skills yet",
+    "for skills that were cloned, run `git pull` in their directory, which `skillhub list` names",
+)
+_PUBLISH = _says(
+    "is not a command of 'skillhub': it sends skills nowhere",
+    "a skill is a directory: share it in a repository, or serve it to other machines with "
+    "`skillhub serve --transport http`",
+)
+
+_WORDS: Mapping[Callable[[Sequence[str]], Advice], str] = {
+    _add: "add install get import fetch download clone",
+    _remove: "remove uninstall delete rm unadd",
+    _UPDATE: "update upgrade sync pull refresh outdated",
+    _PUBLISH: "publish push upload share login",
+    _does("new"): "init create make generate scaffold",
+    _does("serve", takes_rest=False): "start run server mcp up daemon launch",
+    _does("list"): "ls dir skills",
+    _does("search"): "find query grep lookup",
+    _does("show"): "info view cat load open describe",
+    _does("validate"): "lint check test verify",
+    _does("enable"): "on activate",
+    _does("disable"): "off deactivate hide",
+    _does("permissions"): "permission allow deny rules",
+    _does("connect"): "setup configure attach register integrate link",
+    _does("disconnect"): "detach unregister unlink",
+    _does("roots"): "root dirs paths places sources",
+    _does("config"): "settings env",
+    _does("doctor", takes_rest=False): "status diagnose health debug",
+    _does("index", takes_rest=False): "reindex rebuild",
+    _does("completion"): "completions autocomplete",
+    _does("bundle"): "pack package mcpb",
+    _does("inspect"): "cost costs tokens",
+    _does("help"): "man docs usage",
+    _does("version"): "ver",
+}
+_ADVICE = {word: told for told, words in _WORDS.items() for word in words.split()}
+WORDS = frozenset(_ADVICE)
