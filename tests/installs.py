@@ -67,7 +67,7 @@ def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> P
     with _locked(folder):
         if not _holds(folder, pinned):
             shutil.rmtree(folder, ignore_errors=True)
-            uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+            uv = _uv()
             if uv is None:
                 _run([sys.executable, "-m", "venv", str(folder)])
                 _run([str(python), "-m", "pip", "install", "--quiet", "--requirement", str(requirements)])
@@ -76,6 +76,18 @@ def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> P
                 _run([uv, "pip", "install", "--quiet", "--python", str(python), "--requirement", str(requirements)])
             _mark(folder, pinned)
     return python
+
+
+def uv() -> tuple[str, dict[str, str]]:
+    """Return uv, and the environment in which it finds its configuration and its cache; or skip the test."""
+    found = _uv()
+    if found is None:
+        _unavailable("uv is not installed here")
+    return found, dict(_ENVIRONMENT)
+
+
+def _uv() -> str | None:
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 
 
 def _npm(name: str, manifest: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -44,6 +45,22 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", version())
     assert skillhub_mcp.__version__ == metadata("skillhub-mcp")["Version"] == version()
     assert f'\nversion = "{version()}"\n' in (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_registrys_file_has_the_same_version_and_is_marked_as_unpublished() -> None:
+    server = json.loads((PROJECT / "server.json").read_text(encoding="utf-8"))
+    (package,) = server["packages"]
+    assert server["$schema"].endswith("/2025-12-11/server.schema.json")
+    assert server["version"] == package["version"] == version()
+    assert package["identifier"].endswith(f"/skillhub-{version()}.mcpb")
+    assert server["_meta"]["io.modelcontextprotocol.registry/publisher-provided"]["published"] is False
+    # Reserved names, which nobody can own: until the name is settled, no registry and no client takes it for ours.
+    assert server["name"].startswith("example.")
+    assert ".example/" in package["identifier"]
+    assert package["registryType"] != "pypi"
+    # What the registry demands of a file.
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
+    assert 1 <= len(server["description"]) <= 100
 
 
 @pytest.mark.acceptance("S2-2")

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from skillhub_mcp.cli.arguments import COMMAND, PROGRAM, Parser, add_setting_options, setting_options
 from skillhub_mcp.cli.commands import (
     agents,
+    bundle,
     catalogue,
     choices,
     config,
@@ -87,6 +88,7 @@ COMMANDS = (
     config,
     token,
     serve,
+    bundle,
     doctor,
     index,
     demo,

@@ -1,0 +1,65 @@
+"""`skillhub bundle`: this installation as one file that Claude Desktop installs with one click."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.errors import InvalidArgument
+
+_NEXT = (
+    "Open it in Claude Desktop: Settings, Extensions, Advanced settings, Install Extension. Its first start fetches "
+    "the libraries that SkillHub needs, about 170 MB."
+)
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "bundle",
+        help="write an .mcpb file that Claude Desktop installs with one click",
+        description="Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one "
+        "click. They bring a uv of their own, which takes SkillHub from the bundle and its libraries from the package "
+        "index. The same installation always gives the same bytes.",
+    )
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the file, or a directory for it (default: skillhub-VERSION.mcpb here)"
+    )
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
+    """Write the bundle and print its path. Raises InvalidArgument, and SkillHubError where no wheel can be made."""
+    from skillhub_mcp.atomic_write import atomic_write
+    from skillhub_mcp.clients.bundle import SUFFIX, make_bundle
+
+    place = args.file or os.curdir
+    into_directory = os.path.isdir(place)
+    if not into_directory and not place.endswith(SUFFIX):
+        raise InvalidArgument("FILE", f"{place!r} does not end with {SUFFIX}", hint=f"skillhub bundle {place}{SUFFIX}")
+    bundle = make_bundle()
+    path = os.path.normpath(os.path.join(place, bundle.file_name)) if into_directory else place
+    try:
+        atomic_write(path, bundle.content)
+    except OSError as error:
+        raise InvalidArgument("FILE", f"{path!r} cannot be written: {error.strerror}") from error
+    if args.json:
+        print_json(
+            {
+                "file": os.path.abspath(path),
+                "version": bundle.version,
+                "bytes": len(bundle.content),
+                "sha256": hashlib.sha256(bundle.content).hexdigest(),
+            }
+        )
+    else:
+        print_text(path)
+        print_note(_NEXT)
+    return EXIT_OK

@@ -1,0 +1,140 @@
+"""The wheel of this very installation, made from the files that it runs from.
+
+No build tool and no network is needed, and nothing is taken from the package index, where the names of this
+distribution belong to other programs (docs/decisions/0020). An editable installation of a checkout gives the same
+wheel as an installation of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from skillhub_mcp.clients.archive import ArchivedFile, archive
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.skills.builtin import builtin_directory
+
+DISTRIBUTION = "skillhub-mcp"
+
+_PACKAGE = "skillhub_mcp"
+_EXAMPLES = "example_skills"
+# What the backend wrote about the distribution. The rest of a dist-info tells where and how it was installed.
+_KEPT_METADATA = ("METADATA", "entry_points.txt", "licenses")
+_TAGS = "py3-none-any"
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel: the program's `version`, the wheel's own, the Python that it requires, its file's name and its bytes.
+
+    `own_version` is the program's with a local label, such as `0.1.0+bundle.x5f0c…`, made of a digest of the files. A
+    package index accepts no such version, so a requirement for exactly this one never finds another program of the
+    same name.
+    """
+
+    version: str
+    own_version: str
+    requires_python: str
+    file_name: str
+    content: bytes
+
+
+def own_wheel() -> Wheel:
+    """Return the wheel of this installation; the same files give the same bytes. Raises SkillHubError, OSError."""
+    try:
+        installed = distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        installed = None
+    if installed is None or installed.files is None:
+        raise SkillHubError(
+            f"No installed {DISTRIBUTION} tells what belongs to it",
+            hint="install SkillHub with pip or uv from a checkout, and run its own command",
+        )
+    # Installed from a bundle it has a label already.
+    version = installed.version.partition("+")[0]
+    return make_wheel(_package_files(), _metadata_files(installed), version)
+
+
+def make_wheel(package: Mapping[str, ArchivedFile], metadata: Mapping[str, ArchivedFile], version: str) -> Wheel:
+    """Return the wheel of the files of a `package` and of the `metadata` that belong into its dist-info."""
+    about = metadata["METADATA"].content
+    unlabelled = {**metadata, "METADATA": _with_version(about, version)}
+    label = f"{version}+bundle.x{_digest_of({**package, **unlabelled})}"
+    info = f"{_PACKAGE}-{label}.dist-info"
+    files = dict(package)
+    files |= {f"{info}/{name}": file for name, file in metadata.items()}
+    files[f"{info}/METADATA"] = _with_version(about, label)
+    files[f"{info}/WHEEL"] = ArchivedFile(
+        f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION} {version}\nRoot-Is-Purelib: true\nTag: {_TAGS}\n".encode()
+    )
+    record = f"{info}/RECORD"
+    lines = [f"{name},{_record_hash(file.content)},{len(file.content)}" for name, file in sorted(files.items())]
+    files[record] = ArchivedFile("".join(f"{line}\n" for line in (*lines, f"{record},,")).encode())
+    python = re.search(rb"(?m)^Requires-Python: (.*)$", about)
+    return Wheel(
+        version=version,
+        own_version=label,
+        requires_python="" if python is None else python[1].decode().strip(),
+        file_name=f"{_PACKAGE}-{label}-{_TAGS}.whl",
+        # Its files are compressed once, with the whole bundle.
+        content=archive(files, compressed=False),
+    )
+
+
+def _with_version(about: bytes, version: str) -> ArchivedFile:
+    return ArchivedFile(re.sub(rb"(?m)^Version: .*$", f"Version: {version}".encode(), about, count=1))
+
+
+def _package_files() -> dict[str, ArchivedFile]:
+    package = Path(__file__).parents[1]
+    files = {f"{_PACKAGE}/{name}": file for name, file in _files_below(package, leave_out=_EXAMPLES)}
+    # A checkout has them elsewhere.
+    examples = _files_below(Path(builtin_directory()))
+    return files | {f"{_PACKAGE}/{_EXAMPLES}/{name}": file for name, file in examples}
+
+
+def _files_below(directory: Path, *, leave_out: str = "") -> Iterator[tuple[str, ArchivedFile]]:
+    for folder, folders, names in os.walk(directory):
+        at_top = Path(folder) == directory
+        folders[:] = [one for one in folders if _belongs(one) and not (at_top and one == leave_out)]
+        for name in names:
+            path = Path(folder, name)
+            if _belongs(name):
+                yield path.relative_to(directory).as_posix(), _read(path)
+
+
+def _belongs(name: str) -> bool:
+    """Return whether a file or directory is the program's, and nothing that Python, an editor or a tool left there."""
+    return not name.startswith(".") and name != "__pycache__" and not name.endswith((".pyc", "~"))
+
+
+def _metadata_files(installed: Distribution) -> dict[str, ArchivedFile]:
+    files = {}
+    for listed in installed.files or ():
+        head, _, rest = listed.as_posix().partition("/")
+        if head.endswith(".dist-info") and rest.partition("/")[0] in _KEPT_METADATA:
+            files[rest] = _read(Path(str(listed.locate())))
+    return files
+
+
+def _read(path: Path) -> ArchivedFile:
+    with open(path, "rb") as file:
+        return ArchivedFile(file.read(), executable=bool(os.fstat(file.fileno()).st_mode & 0o100))
+
+
+def _digest_of(files: Mapping[str, ArchivedFile]) -> str:
+    whole = hashlib.sha256()
+    for name, file in sorted(files.items()):
+        whole.update(f"{name}\0{file.executable}\0{len(file.content)}\0".encode())
+        whole.update(file.content)
+    return whole.hexdigest()[:12]
+
+
+def _record_hash(content: bytes) -> str:
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
