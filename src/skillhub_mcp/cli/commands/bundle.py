@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 
@@ -22,6 +22,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "bundle",
+        group=Group.SERVE,
         help="write an .mcpb file that Claude Desktop installs with one click",
         description="Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one "
         "click. They bring a uv of their own, which takes SkillHub from the bundle and its libraries from the package "
