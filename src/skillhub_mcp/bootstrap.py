@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import socket
 import sys
@@ -15,7 +16,7 @@ from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
-from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
+from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable, RootsUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
@@ -33,7 +34,7 @@ from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
-from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
+from skillhub_mcp.policy.files import add_rule, choices_file, roots_file, rules_file, tokens_file
 from skillhub_mcp.policy.rules import PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
@@ -48,10 +49,13 @@ from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIE
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.places import RootsChoice, known_places
 from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.roots import SkillRoot, agent_context_roots, choose_roots
+from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, choose_roots
 from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 from skillhub_mcp.skills.visibility import Visibility
 from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
@@ -66,17 +70,88 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
     from skillhub_mcp.server.middleware.instructions import CardOptions
 
+log = logging.getLogger(__name__)
+
+
+def roots_path() -> str:
+    """Return the path of the person's file of recorded roots."""
+    return os.path.expanduser("~/.skillhub/roots.json")
+
+
+def recorded_roots() -> RecordedRoots:
+    """Return what `skillhub roots add` recorded. Raises RootsUnreadable."""
+    return roots_file(roots_path()).read() or NO_RECORD
+
+
+def recorded_roots_problem() -> Problem | None:
+    """Return why the recorded roots cannot be used, or None."""
+    try:
+        recorded_roots()
+    except RootsUnreadable as error:
+        return Problem(error.path, error.message, error.hint or error.fix)
+    return None
+
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
-    """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting."""
+    """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting.
+
+    What is recorded adds to the default ones; where the record cannot be used, it adds nothing.
+    """
+    skills, project = settings.skills, project_of(settings)
+    try:
+        recorded = recorded_roots()
+    except RootsUnreadable:
+        recorded = NO_RECORD
     return choose_roots(
-        settings.skills.roots,
-        project=project_of(settings),
+        skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places),
+        project=project,
         home=os.path.expanduser("~"),
-        hub=settings.skills.dirs,
-        hub_given=settings.skills.dirs != (os.path.expanduser(DEFAULT_SKILLS_DIR),),
+        hub=skills.dirs,
+        hub_given=skills.dirs != (os.path.expanduser(DEFAULT_SKILLS_DIR),),
         builtin=builtin_directory(),
+        recorded=() if skills.dirs_given else recorded.directories,
+        recorded_in_project=recorded.of_project(project.root),
     )
+
+
+def surroundings_of(settings: Settings) -> Surroundings:
+    """Return every place that may hold skills, searched or not. Reads no skill. Raises InvalidSetting."""
+    skills, project, home = settings.skills, project_of(settings), os.path.expanduser("~")
+    try:
+        recorded = recorded_roots()
+    except RootsUnreadable:
+        recorded = NO_RECORD
+    places = known_places(
+        project,
+        home=home,
+        hub=os.path.expanduser(DEFAULT_SKILLS_DIR),
+        builtin=builtin_directory(),
+        environment=os.environ,
+        recorded=recorded.directories,
+        recorded_in_project=recorded.of_project(project.root),
+    )
+    choice = RootsChoice(skills.roots, skills.dirs, words_given=skills.roots_given, dirs_given=skills.dirs_given)
+    return Surroundings(places, choice, home=home, cwd=project.cwd)
+
+
+def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
+    """Return the places with skills that no root of `snapshot` has.
+
+    The examples are among them where there is no skill yet and no setting chooses what is searched.
+    """
+    report = snapshot.report
+    known = {snapshot.real_directory(skill) for skill in snapshot.everything}
+    known.update(os.path.realpath(refused.directory) for refused in report.refused)
+    chosen = settings.skills.dirs_given or settings.skills.roots_given
+    return tuple(
+        one
+        for one in surroundings_of(settings).unsearched(report.roots, known)
+        if one.skills and (one.place.source is not Source.BUILTIN or not (snapshot.everything or chosen))
+    )
+
+
+def _elsewhere(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    return tuple(one.as_problem() for one in unsearched_places(settings, snapshot))
 
 
 def project_of(settings: Settings) -> Project:
@@ -394,9 +469,9 @@ def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
 def log_library(hub: SkillHub, settings: Settings) -> None:
     """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync.
 
-    And what filters, rules and tokens name that is not there.
+    And what filters, rules and tokens name that is not there; and once, which skills are here and not searched.
     """
-    library = LibraryLog(partial(_readable_name_problems, settings))
+    library = LibraryLog(partial(_readable_name_problems, settings), partial(_elsewhere, settings))
 
     def tell() -> None:
         view = hub.peek()
@@ -455,6 +530,9 @@ def make_hub(
     typed it. `observer` defaults to that of `make_observer`.
     """
     observer = observer or make_observer(settings, serving=background)
+    unreadable = recorded_roots_problem()
+    if unreadable is not None:
+        log.warning("%s", unreadable.sentence())
     roots = roots_of(settings)
     index_progress = IndexProgress(progress)
     embedder = choose_embedder(settings)
@@ -515,6 +593,7 @@ def make_hub(
             RunLimits(settings.execution.timeout_seconds, settings.execution.max_output_bytes),
             environment=lambda: reduced_environment(os.environ),
         ),
+        elsewhere=partial(_elsewhere, settings),
         observer=observer,
     )
 

@@ -10,8 +10,9 @@
     ├── PermissionDenied        PERMISSION_DENIED      a rule or the user denies it
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked
     ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices is invalid; nothing is served
-    │   └── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
-    ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices or tokens cannot be changed
+    │   ├── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
+    │   └── RootsUnreadable     ROOTS_UNREADABLE       the file of recorded roots is invalid; the default ones are used
+    ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices, tokens or roots cannot be changed
     ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
@@ -237,8 +238,15 @@ class TokensUnreadable(PolicyUnreadable):
     fix = "fix it, or create a new one with `skillhub token new`; every request is refused until then"
 
 
+class RootsUnreadable(PolicyUnreadable):
+    """The person's roots.json exists and is invalid: what it records is not searched."""
+
+    code = "ROOTS_UNREADABLE"
+    fix = "fix or remove it; only the default roots are searched until then"
+
+
 class PolicyUnwritable(SkillHubError):
-    """A file of rules, choices or tokens cannot be changed. `path` is what prevents it, for logs and the shell."""
+    """A file of rules, choices, tokens or roots cannot be changed. `path` is what prevents it, for logs and shells."""
 
     code = "POLICY_UNWRITABLE"
     _fixes: ClassVar[Mapping[int, str]] = {

@@ -35,6 +35,7 @@ from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -52,7 +53,10 @@ class CommandOptions:
 
 
 class SkillHub:
-    """Finds, loads and uses the skills that one server may serve. Safe to call from several threads."""
+    """Finds, loads and uses the skills that one server may serve. Safe to call from several threads.
+
+    `elsewhere` returns the skills on this machine that are not searched; it is asked where there is no skill.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class SkillHub:
         lookup: SkillLookup,
         reader: SkillReader,
         commands: CommandOptions,
+        elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
         observer: Observer = NULL_OBSERVER,
     ) -> None:
         self._live = live
@@ -71,6 +76,7 @@ class SkillHub:
         self._lookup = lookup
         self._reader = reader
         self._commands = commands
+        self._elsewhere = elsewhere
         self._observer = observer
 
     # The index behind it
@@ -185,7 +191,14 @@ class SkillHub:
         """Return why a list or a search with that filter has nothing to show. See `disclosure.absence`."""
         snapshot, policy = self._live.snapshot(), self._access.now()
         return why_nothing(
-            snapshot, policy, category=category, tags=tags, source=source, core=core, for_models=for_models
+            snapshot,
+            policy,
+            category=category,
+            tags=tags,
+            source=source,
+            core=core,
+            for_models=for_models,
+            elsewhere=() if snapshot.everything else self._elsewhere(snapshot),
         )
 
     def catalogue(self) -> tuple[CatalogueEntry, ...]:

@@ -59,10 +59,15 @@ class SettingGroup:
 
 @dataclass(frozen=True, slots=True)
 class SkillSettings:
-    """Where skills are found, and which are refused. `dirs` have `~` expanded; `roots` is never empty."""
+    """Where skills are found, and which are refused. `dirs` have `~` expanded; `roots` is never empty.
+
+    `dirs_given` and `roots_given` say whether a person set these two, rather than leave them at their defaults.
+    """
 
     dirs: tuple[str, ...]
+    dirs_given: bool
     roots: tuple[str, ...]
+    roots_given: bool
     cwd: str
     project_root: str
     markers: tuple[str, ...]
@@ -389,6 +394,7 @@ _MEBIBYTES_64 = 64 * 1024 * 1024
 _MEBIBYTES_4 = 4 * 1024 * 1024
 FIELDS = ("name", "description", "tags", "category", "body")
 _PLACES = ("project", "user", "hub", "builtin", "claude")
+DEFAULT_PLACES = ("project", "user", "hub")
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 
 _SKILLS = (
@@ -404,7 +410,7 @@ _SKILLS = (
         "roots",
         "",
         "Places to search: one or more of project, user, hub (SKILLS_DIR), builtin and claude, separated by commas. "
-        "Empty means project,user,hub, or hub alone where SKILLS_DIR is set",
+        "Empty means project,user,hub and what `skillhub roots add` recorded, or hub alone where SKILLS_DIR is set",
         _some_of(*_PLACES),
     ),
     _setting(
@@ -870,9 +876,9 @@ def read_settings(
             values[setting.field], source = _read(setting, _source(setting, environment, options or {}))
             sources.append(source)
     skills, disclosure, search = groups["skills"], groups["disclosure"], groups["search"]
-    if not skills["roots"]:
-        chosen = next(source for source in sources if source.setting.name == "SKILLS_DIR").source != "default"
-        skills["roots"] = ("hub",) if chosen else ("project", "user", "hub")
+    skills["dirs_given"] = next(source for source in sources if source.setting.name == "SKILLS_DIR").source != "default"
+    skills["roots_given"] = bool(skills["roots"])
+    skills["roots"] = skills["roots"] or (("hub",) if skills["dirs_given"] else DEFAULT_PLACES)
     disclosure["tools"] = disclosure["tools"] or ("core",)
     search["fields"] = search["fields"] or FIELDS
     made = {group.name: group.make(**groups[group.name]) for group in GROUPS}

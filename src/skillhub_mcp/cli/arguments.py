@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         args, unknown = self.parse_known_args(argv)
         command = self.subcommands.get(args.command)
         if command is not None and command.subcommands:
-            command = command.subcommands[args.action]
+            command = command.subcommands.get(args.action, command)
         if unknown:
             (command or self).refuse(unknown[0])
         if command is not None and args.command != SERVE:
@@ -185,10 +185,10 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgument(option, f"is not an option of {self.prog!r}", hint=hint)
 
 
-def add_actions(parser: Parser) -> Any:
-    """Add required actions to a command and return the object that adds their parsers."""
+def add_actions(parser: Parser, *, required: bool = True) -> Any:
+    """Add actions to a command, of which one is `required`, and return the object that adds their parsers."""
     actions = parser.add_subparsers(
-        title="actions", metavar="ACTION", dest="action", required=True, parser_class=Parser
+        title="actions", metavar="ACTION", dest="action", required=required, parser_class=Parser
     )
     parser.subcommands = actions.choices
     return actions

@@ -41,11 +41,12 @@ def why_nothing(
     source: Source | None = None,
     core: bool = False,
     for_models: bool = True,
+    elsewhere: Sequence[Problem] = (),
 ) -> Absence:
     """Return why none of the skills that this caller may have passes the filter.
 
-    Where no skill is served at all, these are the causes of that. With `core`, only Core Skills were wanted. With
-    `for_models`, skills that only people may invoke do not count.
+    Where no skill is served at all, these are the causes of that, with the skills `elsewhere` that are not searched.
+    With `core`, only Core Skills were wanted. With `for_models`, skills that only people may invoke do not count.
     """
 
     def is_served(skill: Skill) -> bool:
@@ -65,7 +66,8 @@ def why_nothing(
     refusals = refusal_problems(snapshot.report)
     # Refusals last: there may be many, of which none keeps back what a filter or a choice does.
     causes = (*settings, *_withheld(snapshot, policy, for_models=for_models), *refusals)
-    return Absence(causes or nothing_there(snapshot.report), mistake=bool(settings or refusals))
+    rest = () if causes else nothing_there(snapshot.report)
+    return Absence((*causes, *elsewhere, *rest), mistake=bool(settings or refusals))
 
 
 def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> Absence:

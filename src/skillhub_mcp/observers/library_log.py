@@ -18,11 +18,16 @@ class LibraryLog:
     """Logs the problems of each snapshot that the one before did not have. Safe to call from several threads.
 
     A problem that went away and comes back is told again. `name_problems` returns what settings and files name that
-    the snapshot does not have.
+    the snapshot does not have, and `elsewhere` the skills that are not searched, which are told of once.
     """
 
-    def __init__(self, name_problems: Callable[[Snapshot], Sequence[Problem]] = lambda _: ()) -> None:
+    def __init__(
+        self,
+        name_problems: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
+        elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
+    ) -> None:
         self._name_problems = name_problems
+        self._elsewhere = elsewhere
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._told: frozenset[str] = frozenset()
@@ -32,6 +37,9 @@ class LibraryLog:
         with self._lock:
             if snapshot is self._snapshot:
                 return
+            if self._snapshot is None:
+                for one in self._elsewhere(snapshot):
+                    log.info("%s", one.sentence())
             self._snapshot = snapshot
             problems, copies = _problems_of(snapshot)
             # Directories, filters and rules concern many skills at once, so the end of a long list is not their place.

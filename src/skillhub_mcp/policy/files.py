@@ -1,4 +1,4 @@
-"""The files of rules, choices and tokens: small, read again when they change, and replaced in one step."""
+"""The files of rules, choices, tokens and roots: small, read again when they change, and replaced in one step."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable, TokensUnreadable
+from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable, RootsUnreadable, TokensUnreadable
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.rules import OTHERS, BadRules, Decision, ListedRule, PermissionRule, Rules, parse_rules
 from skillhub_mcp.policy.tool_actions import ToolActions
+from skillhub_mcp.skills.recorded_roots import NO_RECORD, BadRecord, RecordedRoots, parse_record, record_text
 
 T = TypeVar("T")
 
 _MAX_BYTES = 4 * 1024 * 1024
 _LOCK_SECONDS = 10
 _TOKENS = "The file of tokens"
+_ROOTS = "Your roots.json"
 
 _Stamp = tuple[int, int, int]
 
@@ -87,7 +89,7 @@ class PolicyFile(Generic[T]):
             reason = error.strerror or str(error)
         except UnicodeDecodeError:
             reason = "it is not UTF-8"
-        except (BadRules, BadChoices, BadTokens) as error:
+        except (BadRules, BadChoices, BadTokens, BadRecord) as error:
             reason = str(error)
         raise self._failure(self.what, path=self.path, reason=reason)
 
@@ -107,6 +109,11 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
     return PolicyFile(path, what=_TOKENS, parse=parse_tokens, required=required, failure=TokensUnreadable)
 
 
+def roots_file(path: str) -> PolicyFile[RecordedRoots]:
+    """Return the person's file of recorded roots, which raises RootsUnreadable where it cannot be used."""
+    return PolicyFile(path, what=_ROOTS, parse=parse_record, failure=RootsUnreadable)
+
+
 def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
     """Change the tokens under a lock and return them. Only its owner can read the file.
 
@@ -123,6 +130,19 @@ def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
     with _locked(path, "Your choices.json"):
         changed = change(choices_file(path).read() or Choices())
         _write(path, choices_text(changed))
+    return changed
+
+
+def change_roots(path: str, change: Callable[[RecordedRoots], RecordedRoots]) -> RecordedRoots:
+    """Change the recorded roots under a lock and return them; what else the file holds stays.
+
+    Raises RootsUnreadable and PolicyUnwritable.
+    """
+    with _locked(path, _ROOTS):
+        before = roots_file(path).read()
+        changed = change(before or NO_RECORD)
+        if changed != before:
+            _write(path, record_text(changed, None if before is None else read_text(path)))
     return changed
 
 
@@ -243,6 +263,6 @@ def _write(path: str, text: str) -> None:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a file of rules or choices that could be read a moment ago. Raises OSError."""
+    """Return the text of a file that could be read a moment ago. Raises OSError."""
     with open(path, encoding="utf-8-sig") as file:
         return file.read(_MAX_BYTES)

@@ -12,13 +12,16 @@ loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp
 names           comparison of names, the specification's form, safe aliases
 parser          frontmatter to a `Skill`
+places          what may be a root, where clients keep skills, and why a place is not searched
 problems        what is wrong with the skills that a scan found, and how to mend it
+recorded_roots  the roots that a person recorded
 registry        the registry: an index by name and source, with a report
 registry_index  the registry's values
 roots           the directories to search, in order of precedence, with their sources
 rules           the table of rules for a SKILL.md
 scanner         one scan: walk the roots, read changed files
 snapshot        the skills at one moment, and which of two gets a name
+survey          how many skills the places hold
 suggestions     names close to an unknown one
 visibility      the filter of a server or a token
 """

@@ -80,8 +80,8 @@ class Ignored:
 class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `roots` are the roots as found, and `absent` those that hold nothing. `covered` are the directories that were
-    walked, if the walk was limited; otherwise None.
+    `roots` are the roots as found, `absent` those that hold nothing, and `cut` the paths of those with more directories
+    than may be searched. `covered` are the directories that were walked, if the walk was limited; otherwise None.
     """
 
     found: tuple[FoundSkillFile, ...]
@@ -89,6 +89,7 @@ class Walk:
     ignored: Ignored
     roots: tuple[SkillRoot, ...]
     absent: tuple[AbsentRoot, ...] = ()
+    cut: frozenset[str] = frozenset()
     covered: tuple[str, ...] | None = None
 
 
@@ -202,6 +203,7 @@ class _Walker:
         self._counts: Counter[SkipReason] = Counter()
         self._paths: dict[SkipReason, list[str]] = {}
         self._left: int | None = None
+        self._cut: set[str] = set()
         self._too_deep = 0
 
     def walk(self, root: SkillRoot, directory: str, name: str, depth: int) -> None:
@@ -215,6 +217,7 @@ class _Walker:
         self._left = root.max_directories
         self._walk(directory, name, depth)
         if self._left is not None and self._left < 0:
+            self._cut.add(root.path)
             reason = f"has more than {root.max_directories:,} directories; the rest was not searched"
             self._report(root.path, reason, "put the skills into a directory of their own")
 
@@ -226,6 +229,7 @@ class _Walker:
             roots=self.roots,
             # After the walk, so that a root that went away during it is among them.
             absent=tuple(absent for root in self.roots if (absent := _absent(root)) is not None),
+            cut=frozenset(self._cut),
             covered=covered,
         )
 
@@ -384,10 +388,12 @@ def _unusable_root(root: SkillRoot) -> WalkProblem | None:
         if root.optional and not os.path.lexists(os.path.expanduser(root.given)):
             return None
         other = "correct SKILLS_DIR" if root.source is Source.HUB else "remove the link that names it"
+        other = f"run `skillhub roots remove {root.path}`" if root.recorded else other
         return _problem(root.path, "does not exist", f"create it, or {other}")
     if stat.S_ISDIR(status.st_mode):
         return None
     other = "name a directory in SKILLS_DIR" if root.source is Source.HUB else "put a directory there, or nothing"
+    other = f"run `skillhub roots remove {root.path}`" if root.recorded else other
     return _problem(root.path, "is a file, not a directory", other)
 
 

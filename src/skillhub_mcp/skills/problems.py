@@ -17,13 +17,14 @@ class Problem:
     """What is affected, what is wrong with it, and how to mend it.
 
     `about` is a path or a setting. Where it is a path, `remote` names it to those who may not read this machine's
-    paths; they are not told the mend, which is not theirs.
+    paths; they are not told the mend, which is not theirs. What is `only_here` they are not told at all.
     """
 
     about: str
     what: str
     mend: str
     remote: str = field(default="", kw_only=True)
+    only_here: bool = field(default=False, kw_only=True)
 
     def sentence(self, *, with_paths: bool = True) -> str:
         """Return the problem in one sentence."""
@@ -34,7 +35,7 @@ class Problem:
 
 def sentences(problems: Iterable[Problem], *, with_paths: bool = True) -> str:
     """Return the first three problems as sentences, and how many more there are."""
-    told = [problem.sentence(with_paths=with_paths) for problem in problems]
+    told = [one.sentence(with_paths=with_paths) for one in problems if with_paths or not one.only_here]
     shown = list(dict.fromkeys(told[:_IN_A_SENTENCE]))
     more = len(told) - _IN_A_SENTENCE
     rest = [f"{more:,} more: `skillhub doctor` lists them"] if more > 0 else []

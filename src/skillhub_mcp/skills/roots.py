@@ -16,6 +16,8 @@ from skillhub_mcp.project import Project
 
 MAX_PROJECT_DIRECTORIES = 2_000
 
+_AGENTS_SKILLS = os.path.join(".agents", "skills")
+
 Places = Literal["project", "user", "hub", "builtin", "claude"]
 
 
@@ -36,8 +38,9 @@ class SkillRoot:
     """A directory that is searched for skills. `path` is absolute, with its links as configured; `given` is as written.
 
     `priority` is the root's position in its list, 1 being the highest. If `max_directories` is set, at most that many
-    directories are searched below it. One that is `optional` may be missing without a report. `target` is where the
-    links on `path` led when that was last looked up; empty where there are none.
+    directories are searched below it. One that is `optional` may be missing without a report. One that is `recorded` is
+    there because `skillhub roots add` recorded it. `target` is where the links on `path` led when that was last looked
+    up; empty where there are none.
     """
 
     path: str
@@ -46,6 +49,7 @@ class SkillRoot:
     priority: int = 1
     max_directories: int | None = None
     optional: bool = False
+    recorded: bool = False
     target: str = ""
 
     @property
@@ -87,14 +91,17 @@ def distinct_roots(places: Iterable[tuple[Source, str]], *, hub_given: bool = Tr
     for source, given in places:
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
         optional = source is not Source.HUB or not hub_given
-        root = SkillRoot(_absolute(os.path.expanduser(given)), given, source, len(roots) + 1, bound, optional)
+        root = SkillRoot(absolute(given), given, source, len(roots) + 1, bound, optional)
         root = located(root)
         roots.setdefault(root.real, root)
     return tuple(roots.values())
 
 
-def _absolute(path: str) -> str:
-    """Return an absolute path without `..`, which names the parent of a link's target: that link is resolved."""
+def absolute(given: str) -> str:
+    """Return an absolute path without `~`, and without `..`, which names the parent of a link's target: that link is
+    resolved.
+    """
+    path = os.path.expanduser(given)
     head, up, tail = path.rpartition(os.pardir + os.sep)
     if path.endswith(os.sep + os.pardir) or path == os.pardir:
         return os.path.realpath(path)
@@ -109,25 +116,51 @@ def choose_roots(
     hub: Sequence[str],
     builtin: str,
     hub_given: bool = True,
+    recorded: Collection[str] = (),
+    recorded_in_project: Collection[str] = (),
 ) -> tuple[SkillRoot, ...]:
     """Return the roots for `places`, in order of priority: those nearest to the working directory first.
 
-    The directories `hub` have to exist if they were given by a person (`hub_given`).
+    The directories `hub` have to exist if they were given by a person (`hub_given`). Those that were `recorded` belong
+    to the hub, after its own, and those `recorded_in_project` to the project.
     """
-    found = _labelled(places, project=project, home=home, hub=hub, builtin=builtin)
-    return distinct_roots(found, hub_given=hub_given)
+    found = distinct_roots(
+        _labelled(
+            places,
+            project=project,
+            home=home,
+            hub=(*hub, *recorded),
+            builtin=builtin,
+            recorded_in_project=recorded_in_project,
+        ),
+        hub_given=hub_given,
+    )
+    return tuple(
+        replace(root, recorded=True, optional=False)
+        if root.source in (Source.HUB, Source.PROJECT) and root.given in (*recorded, *recorded_in_project)
+        else root
+        for root in found
+    )
 
 
 def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
     """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
-    own = [(Source.PROJECT, path) for path in _in_each(project, ".agents", home)]
+    own = [(Source.PROJECT, path) for path in in_each_directory(project, _AGENTS_SKILLS, home)]
     return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))])
 
 
 def _labelled(
-    places: Collection[str], *, project: Project, home: str, hub: Sequence[str], builtin: str
+    places: Collection[str],
+    *,
+    project: Project,
+    home: str,
+    hub: Sequence[str],
+    builtin: str,
+    recorded_in_project: Collection[str],
 ) -> Iterator[tuple[Source, str]]:
     for path in _of_project(places, project, home if "user" in places or "claude" in places else ""):
+        yield Source.PROJECT, path
+    for path in recorded_in_project if "project" in places else ():
         yield Source.PROJECT, path
     hidden = [*([".agents", ".agent"] if "user" in places else []), *([".claude"] if "claude" in places else [])]
     for name in hidden:
@@ -140,18 +173,19 @@ def _labelled(
 
 def _of_project(places: Collection[str], project: Project, home: str) -> Iterator[str]:
     if "project" in places:
-        yield from _in_each(project, ".agents", home)
+        yield from in_each_directory(project, _AGENTS_SKILLS, home)
         if not _is_home(project.root, home):
             yield os.path.join(project.root, ".agent", "skills")
     if "claude" in places:
-        yield from _in_each(project, ".claude", home)
+        yield from in_each_directory(project, os.path.join(".claude", "skills"), home)
 
 
-def _in_each(project: Project, hidden: str, home: str) -> Iterator[str]:
+def in_each_directory(project: Project, below: str, home: str) -> Iterator[str]:
+    """Yield the path `below` each directory of the project, the nearest to the working directory first."""
     for directory in reversed(project.chain):
         # Desktop clients start the server in the home directory: the user's own skills belong to no project.
         if not _is_home(directory, home):
-            yield os.path.join(directory, hidden, "skills")
+            yield os.path.join(directory, below)
 
 
 def _is_home(directory: str, home: str) -> bool:

@@ -1,0 +1,241 @@
+"""`skillhub roots`: every place that may hold skills, searched or not, and the person's choice of further ones."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from skillhub_mcp.bootstrap import (
+    project_of,
+    recorded_roots,
+    recorded_roots_problem,
+    roots_of,
+    roots_path,
+    surroundings_of,
+)
+from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.discovery import is_at_or_below, walk_roots
+from skillhub_mcp.skills.places import why_searched
+from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
+from skillhub_mcp.skills.roots import SkillRoot, absolute
+from skillhub_mcp.skills.survey import MAX_DIRECTORIES, Surroundings, UnsearchedPlace
+
+_WHAT = "a directory, or builtin (the examples) or claude (.claude/skills of the project and of the home directory)"
+_INDENT = " " * 4
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "roots",
+        help="list where skills are looked for, and add places",
+        description="List every place that may hold skills: whether it is searched, why, how many skills it has, and "
+        "what changes that. Without an action, nothing is changed.",
+    )
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+    actions = add_actions(parser, required=False)
+    for name, run_action, what in (
+        ("add", _add, "have further places searched"),
+        ("remove", _remove, "have places that were added searched no more"),
+    ):
+        action = actions.add_parser(
+            name,
+            help=what,
+            description=f"{what[0].upper()}{what[1:]}. The choice is saved in ~/.skillhub/roots.json, and holds where "
+            "neither SKILLS_DIR nor SKILLHUB_ROOTS is set.",
+        )
+        action.add_argument("places", nargs="+", metavar="DIR|builtin|claude", help=_WHAT)
+        if name == "add":
+            action.add_argument("--project", action="store_true", help="for this project only")
+        add_json_option(action)
+        add_setting_options(action)
+        action.set_defaults(run=run_action)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Print the places. That the record cannot be used is a failure. Raises InvalidSetting."""
+    settings, _ = read_settings(os.environ, options)
+    problem = recorded_roots_problem()
+    words = () if problem is not None else recorded_roots().places
+    roots, surroundings = roots_of(settings), surroundings_of(settings)
+    counts, others = surroundings.survey(roots)
+    if args.json:
+        problems = [] if problem is None else [problem.sentence()]
+        searched = [_root_json(root, counts[root.path], surroundings, words) for root in roots]
+        print_json(
+            {
+                "places": [*searched, *map(_other_json, others)],
+                "record": roots_path(),
+                "problems": problems,
+            }
+        )
+    else:
+        print_text("\n".join(_listing(roots, counts, others, surroundings, words)))
+        if problem is not None:
+            print_note(f"\nwarning: {problem.sentence()}")
+    return EXIT_OK if problem is None else EXIT_FAILED
+
+
+def _listing(
+    roots: Sequence[SkillRoot],
+    counts: Mapping[str, int],
+    others: Sequence[UnsearchedPlace],
+    surroundings: Surroundings,
+    words: Sequence[str],
+) -> Iterator[str]:
+    yield "Searched, the first one wins a name:"
+    width = max((len(plural(counts[root.path], "skill")) for root in roots), default=0)
+    for root in roots:
+        shown = surroundings.shown(root.path)
+        reason = why_searched(root, surroundings.choice, shown=shown, recorded=words)
+        count = plural(counts[root.path], "skill") if os.path.isdir(root.path) else "missing"
+        yield f"  {root.source.value:<8}{count:>{width}}  {shown}"
+        yield f"{_INDENT}{reason.why}; to change that: {reason.change}"
+    if others:
+        yield "\nNot searched:"
+    for one in sorted(others, key=lambda one: not one.skills):
+        yield f"  {one.where}" if not one.problem else f"  {one.shown} {one.problem}"
+        if one.skills:
+            yield f"{_INDENT}{one.reason.why}; to change that: {one.reason.change}"
+        elif not one.problem:
+            yield f"{_INDENT}nothing that the others do not have"
+
+
+def _root_json(root: SkillRoot, count: int, surroundings: Surroundings, words: Sequence[str]) -> dict[str, object]:
+    reason = why_searched(root, surroundings.choice, shown=surroundings.shown(root.path), recorded=words)
+    return {
+        "path": root.path,
+        "source": root.source.value,
+        "client": None,
+        "searched": True,
+        "skills": count,
+        "exists": os.path.isdir(root.path),
+        "why": reason.why,
+        "command": reason.command or None,
+        "setting": reason.setting or None,
+    }
+
+
+def _other_json(one: UnsearchedPlace) -> dict[str, object]:
+    return {
+        "path": one.place.path,
+        "source": one.place.source.value,
+        "client": one.place.owner or None,
+        "searched": False,
+        "skills": one.skills,
+        "at_least": one.at_least,
+        "exists": True,
+        "why": one.problem or one.reason.why,
+        "command": one.reason.command or None,
+        "setting": one.reason.setting or None,
+    }
+
+
+def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    settings, _ = read_settings(os.environ, options)
+    surroundings = surroundings_of(settings)
+    project = project_of(settings).root if args.project else None
+    # Every argument is looked at before any is recorded, so that a wrong one changes nothing.
+    entries = [_checked(decode_argument(typed), home=surroundings.home, project=project) for typed in args.places]
+
+    def change(record: RecordedRoots) -> RecordedRoots:
+        for entry in entries:
+            record = record.with_entry(entry, project=project)
+        return record
+
+    before = roots_of(settings)
+    change_roots(roots_path(), change)
+    after = roots_of(settings)
+    searched = {root.path: root for root in after}
+    outcomes = [_outcome(entry, searched, before) for entry in entries]
+    if args.json:
+        print_json({"added": outcomes, "project": project, "record": roots_path()})
+        return EXIT_OK
+    where = " in this project" if project else ""
+    for entry, outcome in zip(entries, outcomes, strict=True):
+        shown = entry if entry in RECORDABLE_PLACES else surroundings.shown(entry)
+        state = "was searched already" if outcome["before"] else f"is searched{where} from now on"
+        state = state if outcome["searched"] else f"is recorded{where}, and not searched here"
+        print_text(f"{shown} {state}: {outcome['count']}")
+    if not all(outcome["searched"] for outcome in outcomes):
+        name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
+        print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
+    return EXIT_OK
+
+
+def _checked(typed: str, *, home: str, project: str | None) -> str:
+    """Return what is recorded for an argument. Raises InvalidArgument."""
+    if typed in RECORDABLE_PLACES:
+        if project is not None:
+            raise InvalidArgument("--project", f"cannot be used with {typed}", hint=f"record {typed} for all projects")
+        return typed
+    path = absolute(typed)
+    if not os.path.isdir(path):
+        hint = "name the directory that has the folders of the skills" if os.path.lexists(path) else "create it first"
+        raise InvalidArgument(repr(typed), "is not a directory", hint=hint)
+    if is_at_or_below(os.path.realpath(home), os.path.realpath(path)):
+        raise InvalidArgument(
+            repr(typed), "is the home directory or holds it", hint="name the directory that has the skills"
+        )
+    return path
+
+
+def _outcome(entry: str, searched: Mapping[str, SkillRoot], before: Sequence[SkillRoot]) -> dict[str, object]:
+    if entry in RECORDABLE_PLACES:
+        known = {root.path for root in before}
+        added = tuple(root for path, root in searched.items() if path not in known)
+        real = {root.real for root in added}
+    else:
+        added = (SkillRoot(entry, entry, max_directories=MAX_DIRECTORIES),)
+        real = {os.path.realpath(entry)}
+    walk = walk_roots(added)
+    more = "at least " if walk.cut else ""
+    return {
+        "place": entry,
+        "searched": entry in RECORDABLE_PLACES or bool(real & {root.real for root in searched.values()}),
+        "before": bool(real & {root.real for root in before}),
+        "skills": len(walk.found),
+        "count": f"{more}{plural(len(walk.found), 'skill')}",
+    }
+
+
+def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    settings, _ = read_settings(os.environ, options)
+    surroundings = surroundings_of(settings)
+    recorded = recorded_roots()
+    all_entries = {*recorded.everywhere, *(entry for own in recorded.projects.values() for entry in own)}
+    entries = [_recorded(decode_argument(typed), all_entries) for typed in args.places]
+
+    def change(record: RecordedRoots) -> RecordedRoots:
+        for entry in entries:
+            record = record.without_entry(entry)
+        return record
+
+    change_roots(roots_path(), change)
+    if args.json:
+        print_json({"removed": entries, "record": roots_path()})
+        return EXIT_OK
+    for entry in entries:
+        shown = entry if entry in RECORDABLE_PLACES else surroundings.shown(entry)
+        print_text(f"{shown} is no longer searched")
+    return EXIT_OK
+
+
+def _recorded(typed: str, entries: set[str]) -> str:
+    """Return the recorded entry that an argument means. Raises InvalidArgument."""
+    path = absolute(typed)
+    for entry in (typed, path):
+        if entry in entries:
+            return entry
+    same = [entry for entry in sorted(entries) if os.path.realpath(entry) == os.path.realpath(path)]
+    if not same:
+        raise InvalidArgument(repr(typed), "was not added", hint="`skillhub roots` lists what was")
+    return same[0]

@@ -1,0 +1,206 @@
+"""The places that may hold skills: those that can be roots, and where other clients keep theirs. Pure.
+
+A place that is searched is a root. `why_searched` and `why_not` say why one is or is not, and what changes that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.project import Project
+from skillhub_mcp.skills.roots import SkillRoot, Source, in_each_directory
+
+_PLAIN = re.compile(r"[\w@%+=:,./-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSkills:
+    """Where a client keeps skills: `user` below the home directory, `project` below each directory of a project.
+
+    Where the environment variable `moved_by` is set, its value takes the place of the first part of `user`.
+    """
+
+    client: str
+    user: str = ""
+    project: str = ""
+    moved_by: str = ""
+
+
+CLIENT_SKILLS = (
+    ClientSkills("Claude Code", ".claude/skills", ".claude/skills", "CLAUDE_CONFIG_DIR"),
+    # A plugin's version is a part of its path: the directory above them all is still right after an update.
+    ClientSkills("the plugins of Claude Code", ".claude/plugins/cache", moved_by="CLAUDE_CONFIG_DIR"),
+    ClientSkills("Codex", ".codex/skills", ".codex/skills", "CODEX_HOME"),
+    ClientSkills("the plugins of Codex", ".codex/plugins/cache", moved_by="CODEX_HOME"),
+    ClientSkills("Cursor", ".cursor/skills", ".cursor/skills"),
+    ClientSkills("GitHub Copilot", ".copilot/skills", ".github/skills"),
+    ClientSkills("Gemini CLI", ".gemini/skills", ".gemini/skills"),
+    ClientSkills("Antigravity", ".gemini/antigravity/skills"),
+    ClientSkills("Qwen Code", ".qwen/skills", ".qwen/skills"),
+    ClientSkills("Windsurf", ".codeium/windsurf/skills", ".windsurf/skills"),
+    ClientSkills("Cline", ".cline/skills", ".cline/skills"),
+    ClientSkills("Roo Code", ".roo/skills", ".roo/skills"),
+    ClientSkills("Kilo Code", ".kilo/skills", ".kilo/skills"),
+    ClientSkills("Kiro", ".kiro/skills", ".kiro/skills"),
+    ClientSkills("Continue", ".continue/skills", ".continue/skills"),
+    ClientSkills("Junie", ".junie/skills", ".junie/skills"),
+    ClientSkills("Factory Droid", ".factory/skills", ".factory/skills"),
+    ClientSkills("OpenCode", ".config/opencode/skills", ".opencode/skills", "XDG_CONFIG_HOME"),
+    ClientSkills("Goose", ".config/goose/skills", ".goose/skills", "XDG_CONFIG_HOME"),
+    ClientSkills("Crush", ".config/crush/skills", ".crush/skills", "XDG_CONFIG_HOME"),
+    ClientSkills("Amp", ".config/agents/skills", moved_by="XDG_CONFIG_HOME"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory that may hold skills. `owner` is the client that keeps skills there; empty for places of ours.
+
+    `word` names a place of ours in SKILLHUB_ROOTS. `source` is what its skills are where it is searched.
+    """
+
+    path: str
+    source: Source
+    word: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RootsChoice:
+    """What decides which places are searched: the words of SKILLHUB_ROOTS and the directories of SKILLS_DIR.
+
+    `words_given` and `dirs_given` say whether they were set, rather than left at their defaults.
+    """
+
+    words: tuple[str, ...]
+    dirs: tuple[str, ...]
+    words_given: bool = False
+    dirs_given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceReason:
+    """Why a place is searched or not, and what changes that: a `command` for a shell, or else a `setting` to set.
+
+    A setting without a value is to be unset.
+    """
+
+    why: str
+    command: str = ""
+    setting: str = ""
+
+    @property
+    def change(self) -> str:
+        """What changes it, as an instruction."""
+        if self.command:
+            return self.command
+        return f"{'set' if '=' in self.setting else 'unset'} {self.setting}"
+
+
+def known_places(
+    project: Project,
+    *,
+    home: str,
+    hub: str,
+    builtin: str,
+    environment: Mapping[str, str],
+    recorded: Sequence[str] = (),
+    recorded_in_project: Sequence[str] = (),
+) -> tuple[Place, ...]:
+    """Return every place, each path once: the project's, the user's, the default `hub` directory and what was
+    `recorded`, then the clients' in the project and in the home directory, then the examples.
+    """
+    in_project = [*in_each_directory(project, os.path.join(".agents", "skills"), home), *recorded_in_project]
+    found = [
+        *(Place(path, Source.PROJECT, "project") for path in in_project),
+        *(Place(os.path.join(home, name, "skills"), Source.USER, "user") for name in (".agents", ".agent")),
+        *(Place(path, Source.HUB, "hub") for path in (hub, *recorded)),
+        *(place for one in CLIENT_SKILLS for place in _in_project(one, project, home)),
+        *(place for one in CLIENT_SKILLS for place in _in_home(one, home, environment)),
+        Place(builtin, Source.BUILTIN, "builtin"),
+    ]
+    return tuple({place.path: place for place in reversed(found)}.values())[::-1]
+
+
+def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[Place]:
+    if client.project:
+        for path in in_each_directory(project, os.path.join(*client.project.split("/")), home):
+            yield Place(path, Source.PROJECT, owner=client.client)
+
+
+def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) -> Iterator[Place]:
+    if client.user:
+        first, *rest = client.user.split("/")
+        moved = environment.get(client.moved_by, "").strip() if client.moved_by else ""
+        base = moved if os.path.isabs(moved) else os.path.join(home, first)
+        yield Place(os.path.join(base, *rest), Source.HUB, owner=client.client)
+
+
+def why_not(place: Place, choice: RootsChoice, *, shown: str) -> PlaceReason:
+    """Return why a place that is not among the roots is not, and the one thing that has it searched.
+
+    `shown` is its path as it can be typed in a shell.
+    """
+    word = place.word or ("project" if place.source is Source.PROJECT else "hub")
+    if choice.dirs_given and not choice.words_given:
+        why = "SKILLS_DIR is set, and then nothing else is searched"
+        by_word = place.word not in ("", "hub")
+        setting = _with_word(choice.words, word) if by_word else _with_directory(choice.dirs, place.path)
+        return PlaceReason(why, setting=setting)
+    if choice.words_given and word not in choice.words:
+        return PlaceReason(f"SKILLHUB_ROOTS does not name {word}", setting=_with_word(choice.words, word))
+    if choice.dirs_given and place.source is not Source.PROJECT:
+        return PlaceReason("SKILLS_DIR does not name it", setting=_with_directory(choice.dirs, place.path))
+    if place.word == "builtin":
+        return PlaceReason("they are searched on request", command="skillhub roots add builtin")
+    option = " --project" if place.source is Source.PROJECT else ""
+    whose = f"it belongs to {place.owner} and" if place.owner else "it"
+    return PlaceReason(f"{whose} is not among the roots", command=f"skillhub roots add{option} {shown}")
+
+
+def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: Collection[str]) -> PlaceReason:
+    """Return why a root is one, and the one thing that ends it. `recorded` are the words that were recorded."""
+    if root.recorded:
+        return PlaceReason("recorded", command=f"skillhub roots remove {shown}")
+    word = root.source.value
+    if root.source in (Source.PROJECT, Source.USER) and f"{os.sep}.claude{os.sep}" in root.path:
+        word = "claude"
+    if word in recorded and not (choice.words_given or choice.dirs_given):
+        return PlaceReason("recorded", command=f"skillhub roots remove {word}")
+    if root.source is Source.HUB and choice.dirs_given:
+        return PlaceReason("SKILLS_DIR names it", setting="SKILLS_DIR")
+    others = ",".join(one for one in choice.words if one != word)
+    why = f"SKILLHUB_ROOTS names {word}" if choice.words_given else "by default"
+    return PlaceReason(why, setting=f"SKILLHUB_ROOTS={others}" if others else "SKILLHUB_ROOTS")
+
+
+def _with_word(words: Sequence[str], word: str) -> str:
+    return f"SKILLHUB_ROOTS={','.join((*words, word))}"
+
+
+def _with_directory(directories: Sequence[str], path: str) -> str:
+    return f"SKILLS_DIR={os.pathsep.join((*directories, path))}"
+
+
+def shell_path(path: str, *, home: str, cwd: str = "") -> str:
+    """Return a path as people type it in a shell: below `cwd` with `./`, below `home` with `~`, quoted where needed."""
+    if cwd and cwd != home and path.startswith(os.path.join(cwd, "")):
+        return _quoted(os.path.join(os.curdir, path[len(os.path.join(cwd, "")) :]))
+    if home and path.startswith(os.path.join(home, "")):
+        below = path[len(os.path.join(home, "")) :]
+        if _PLAIN.fullmatch(below.replace(os.sep, "/")):
+            return os.path.join("~", below)
+    return _quoted(path)
+
+
+def _quoted(path: str) -> str:
+    if _PLAIN.fullmatch(path.replace(os.sep, "/")):
+        return path
+    if os.name == "nt":
+        return f'"{path}"'
+    from shlex import quote
+
+    return quote(path)

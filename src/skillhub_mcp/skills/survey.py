@@ -1,0 +1,104 @@
+"""A survey of the places: how many skills each holds that the ones before it do not. It opens no file.
+
+What is not searched is looked into by discovery's own rules, at most `MAX_DIRECTORIES` directories of each place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.skills.discovery import Walk, walk_roots
+from skillhub_mcp.skills.places import Place, PlaceReason, RootsChoice, shell_path, why_not
+from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.roots import SkillRoot, Source, located
+
+MAX_DIRECTORIES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class UnsearchedPlace:
+    """A place that is there and not searched. `shown` is its path as people type it.
+
+    `skills` are those that no root has; there are more where the place is larger than what was looked into
+    (`at_least`). `problem` says why it cannot be read, if it cannot.
+    """
+
+    place: Place
+    shown: str
+    skills: int
+    at_least: bool
+    reason: PlaceReason
+    problem: str = ""
+
+    @property
+    def count(self) -> str:
+        """The number of skills in words."""
+        return f"{'at least ' if self.at_least else ''}{self.skills:,} skill{'' if self.skills == 1 else 's'}"
+
+    @property
+    def where(self) -> str:
+        """The skills and where they are, in words."""
+        if self.place.source is Source.BUILTIN:
+            return f"{self.skills:,} examples that come with SkillHub"
+        return f"{self.count} in {self.shown}"
+
+    def as_problem(self) -> Problem:
+        """Return it as something that can be mended, which only those are told who have this machine's paths."""
+        are = "is" if self.skills == 1 else "are"
+        command, change = self.reason.command, self.reason.change
+        mend = f"`{command}` serves {'it' if self.skills == 1 else 'them'}" if command else f"{change} to serve them"
+        return Problem(self.where, f"{are} not searched: {self.reason.why}", mend, only_here=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The places, what chooses among them, and the directories that paths are shown from."""
+
+    places: tuple[Place, ...]
+    choice: RootsChoice
+    home: str
+    cwd: str
+
+    def shown(self, path: str) -> str:
+        """Return a path as people type it in a shell."""
+        return shell_path(path, home=self.home, cwd=self.cwd)
+
+    def unsearched(self, roots: Sequence[SkillRoot], known: Collection[str]) -> tuple[UnsearchedPlace, ...]:
+        """Return the places that are there and not among `roots`, with the skills whose directories are not `known`.
+
+        `known` are canonical. A directory to which several places lead counts in the first.
+        """
+        others = self._others(roots)
+        return self._reported(others, walk_roots(tuple(root for _, root in others)), known) if others else ()
+
+    def survey(self, roots: Sequence[SkillRoot]) -> tuple[dict[str, int], tuple[UnsearchedPlace, ...]]:
+        """Return the number of skills by the path of each root, and the other places that are there."""
+        others = self._others(roots)
+        walk = walk_roots((*roots, *(root for _, root in others)))
+        counts = Counter(found.root for found in walk.found)
+        return {root.path: counts[root.path] for root in roots}, self._reported(others, walk, ())
+
+    def _others(self, roots: Sequence[SkillRoot]) -> list[tuple[Place, SkillRoot]]:
+        searched = {root.real for root in map(located, roots)}
+        there = [(place, _as_root(place)) for place in self.places if os.path.isdir(place.path)]
+        return [(place, root) for place, root in there if root.real not in searched]
+
+    def _reported(
+        self, others: Sequence[tuple[Place, SkillRoot]], walk: Walk, known: Collection[str]
+    ) -> tuple[UnsearchedPlace, ...]:
+        roots, reported = {root.path: root for root in walk.roots}, []
+        counts = Counter(one.root for one in walk.found if roots[one.root].resolved(one.directory) not in known)
+        problems = {problem.path: problem.reason for problem in walk.problems}
+        for place, root in others:
+            shown, is_cut = self.shown(place.path), root.path in walk.cut
+            reason = why_not(place, self.choice, shown=shown)
+            problem = "" if is_cut else problems.get(root.path, "")
+            reported.append(UnsearchedPlace(place, shown, counts[root.path], is_cut, reason, problem))
+        return tuple(reported)
+
+
+def _as_root(place: Place) -> SkillRoot:
+    return located(SkillRoot(place.path, place.path, place.source, max_directories=MAX_DIRECTORIES, optional=True))
