@@ -36,7 +36,7 @@ CLIENT_SKILLS = (
     ClientSkills("Codex", ".codex/skills", ".codex/skills", "CODEX_HOME"),
     ClientSkills("the plugins of Codex", ".codex/plugins/cache", moved_by="CODEX_HOME"),
     ClientSkills("Cursor", ".cursor/skills", ".cursor/skills"),
-    ClientSkills("GitHub Copilot", ".copilot/skills", ".github/skills"),
+    ClientSkills("GitHub Copilot", ".copilot/skills", ".github/skills", "COPILOT_HOME"),
     ClientSkills("Gemini CLI", ".gemini/skills", ".gemini/skills"),
     ClientSkills("Antigravity", ".gemini/antigravity/skills"),
     ClientSkills("Qwen Code", ".qwen/skills", ".qwen/skills"),
@@ -93,11 +93,9 @@ class PlaceReason:
     setting: str = ""
 
     @property
-    def change(self) -> str:
-        """What changes it, as an instruction."""
-        if self.command:
-            return self.command
-        return f"{'set' if '=' in self.setting else 'unset'} {self.setting}"
+    def advice(self) -> str:
+        """What has a place searched that is not, as a part of a sentence."""
+        return f"`{self.command}` serves them" if self.command else f"set {self.setting} to serve them"
 
 
 def known_places(
@@ -157,7 +155,7 @@ def why_not(place: Place, choice: RootsChoice, *, shown: str) -> PlaceReason:
     if place.word == "builtin":
         return PlaceReason("they are searched on request", command="skillhub roots add builtin")
     option = " --project" if place.source is Source.PROJECT else ""
-    whose = f"it belongs to {place.owner} and" if place.owner else "it"
+    whose = f"the directory belongs to {place.owner} and" if place.owner else "the directory"
     return PlaceReason(f"{whose} is not among the roots", command=f"skillhub roots add{option} {shown}")
 
 

@@ -48,9 +48,8 @@ class UnsearchedPlace:
     def as_problem(self) -> Problem:
         """Return it as something that can be mended, which only those are told who have this machine's paths."""
         are = "is" if self.skills == 1 else "are"
-        command, change = self.reason.command, self.reason.change
-        mend = f"`{command}` serves {'it' if self.skills == 1 else 'them'}" if command else f"{change} to serve them"
-        return Problem(self.where, f"{are} not searched: {self.reason.why}", mend, only_here=True)
+        what = f"{are} not searched: {self.reason.why}"
+        return Problem(self.where, what, self.reason.advice, only_here=True)
 
 
 @dataclass(frozen=True, slots=True)

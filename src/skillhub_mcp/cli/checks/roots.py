@@ -1,25 +1,30 @@
-"""The directories that are searched for skills."""
+"""The directories that are searched for skills, and those that have skills and are not."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 
+from skillhub_mcp.bootstrap import recorded_roots_problem, unsearched_places
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.skills.problems import root_problems
 
 
 def check_roots(installation: Installation) -> CheckResult:
-    """Return the roots with their number of skills, and those that cannot be searched."""
+    """Return the roots with their number of skills, those that cannot be searched, and the places that are none."""
     snapshot = installation.library.view.snapshot
+    unreadable = recorded_roots_problem()
+    elsewhere = unsearched_places(installation.settings, snapshot)
     counts = Counter(skill.root for skill in snapshot.everything)
     there = [(root, counts[root.path]) for root in snapshot.report.roots if os.path.isdir(root.path)]
     return CheckResult(
-        problems=root_problems(snapshot.report),
+        problems=(*([] if unreadable is None else [unreadable]), *root_problems(snapshot.report)),
+        warnings=tuple(place.as_problem() for place in elsewhere),
         details=tuple(f"{root.source.value:<10}{count:>7,} skills  {root.given}" for root, count in there),
         facts={
             "roots": [{"path": root.path, "source": root.source.value, "skills": count} for root, count in there],
+            "not_searched": [{"path": one.place.path, "skills": one.skills} for one in elsewhere],
         },
     )
 

@@ -21,7 +21,9 @@ def check_rules(installation: Installation) -> CheckResult:
         causes = hub.why_nothing(for_models=False).causes
     except PolicyUnreadable as error:
         return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
-    return CheckResult(problems=(*named, *(cause for cause in causes if cause.about not in told)))
+    # Of skills elsewhere the roots tell.
+    causes = tuple(cause for cause in causes if cause.about not in told and not cause.only_here)
+    return CheckResult(problems=(*named, *causes))
 
 
 CHECK = Check("rules", check_rules)

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillhub_mcp.bootstrap import unsearched_places
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
     one_line,
+    plural,
     print_absence,
     print_json,
+    print_note,
     print_text,
     problems_json,
 )
 from skillhub_mcp.disclosure.absence import Absence
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
+from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
+from skillhub_mcp.skills.survey import UnsearchedPlace
+
+_SHOWN_PLACES = 3
 
 
 def add_parser(subparsers: Any) -> None:
@@ -44,16 +52,40 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         listed = hub.listed()
         chosen = [one for one in listed if _matches(one, args)]
         absence = None if chosen else _absence(hub, args)
+        elsewhere = unsearched_places(read_settings(os.environ, options)[0], hub.snapshot())
     code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
     if args.json:
         problems = {} if absence is None else {"problems": problems_json(absence.causes)}
-        print_json({"skills": [_skill_json(one) for one in chosen]} | problems)
+        not_searched = [_elsewhere_json(one) for one in elsewhere]
+        print_json({"skills": [_skill_json(one) for one in chosen]} | problems | {"not_searched": not_searched})
         return code
     for one in chosen:
         print_text(f"{one.handle}  {one_line(one.skill.description, width=100)}{_notes(one)}")
     if absence is not None:
         print_absence(absence)
+    else:
+        _note_elsewhere(elsewhere)
     return code
+
+
+def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
+    """Say on stderr what is not searched, why, and which command serves it."""
+    for number, one in enumerate(elsewhere[:_SHOWN_PLACES]):
+        print_note(("" if number else "\n") + one.as_problem().sentence())
+    more = len(elsewhere) - _SHOWN_PLACES
+    if more > 0:
+        print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")
+
+
+def _elsewhere_json(one: UnsearchedPlace) -> dict[str, object]:
+    reason = one.reason
+    return {
+        "path": one.place.path,
+        "skills": one.skills,
+        "why": reason.why,
+        "command": reason.command or None,
+        "setting": reason.setting or None,
+    }
 
 
 def _absence(hub: SkillHub, args: argparse.Namespace) -> Absence:

@@ -91,22 +91,32 @@ def _listing(
     surroundings: Surroundings,
     words: Sequence[str],
 ) -> Iterator[str]:
-    yield "Searched, the first one wins a name:"
-    width = max((len(plural(counts[root.path], "skill")) for root in roots), default=0)
-    for root in roots:
+    yield "Searched; of two skills with one name, that of the upper place is served:"
+    states = [plural(counts[root.path], "skill") if os.path.isdir(root.path) else "not there" for root in roots]
+    width = max(map(len, states), default=0)
+    for root, state in zip(roots, states, strict=True):
         shown = surroundings.shown(root.path)
         reason = why_searched(root, surroundings.choice, shown=shown, recorded=words)
-        count = plural(counts[root.path], "skill") if os.path.isdir(root.path) else "missing"
-        yield f"  {root.source.value:<8}{count:>{width}}  {shown}"
-        yield f"{_INDENT}{reason.why}; to change that: {reason.change}"
-    if others:
-        yield "\nNot searched:"
-    for one in sorted(others, key=lambda one: not one.skills):
-        yield f"  {one.where}" if not one.problem else f"  {one.shown} {one.problem}"
-        if one.skills:
-            yield f"{_INDENT}{one.reason.why}; to change that: {one.reason.change}"
-        elif not one.problem:
-            yield f"{_INDENT}nothing that the others do not have"
+        added = f"  (added; `{reason.command}` ends it)" if reason.command else ""
+        yield f"  {root.source.value:<8} {state:>{width}}  {shown}{added}"
+    yield f"{_INDENT}{_chosen_by(surroundings)}"
+    for heading, some in (
+        ("Not searched:", [one for one in others if one.skills]),
+        ("Not searched, and nothing there that the others do not have:", [one for one in others if not one.skills]),
+    ):
+        yield from ["", heading] if some else []
+        for one in some:
+            yield f"  {one.shown} {one.problem}" if one.problem else f"  {one.where}"
+            yield from [f"{_INDENT}{one.reason.why}; {one.reason.advice}"] if one.skills else []
+
+
+def _chosen_by(surroundings: Surroundings) -> str:
+    choice = surroundings.choice
+    if choice.words_given:
+        return f"SKILLHUB_ROOTS={','.join(choice.words)} chooses these"
+    if choice.dirs_given:
+        return "SKILLS_DIR is set, and then nothing else is searched; unset it for the project's and your own skills"
+    return "`skillhub roots add DIR` adds places, SKILLHUB_ROOTS chooses others"
 
 
 def _root_json(root: SkillRoot, count: int, surroundings: Surroundings, words: Sequence[str]) -> dict[str, object]:
