@@ -33,7 +33,9 @@ from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
+from skillhub_mcp.skills.survey import MAX_DIRECTORIES  # noqa: E402 - as above
 
 
 def settings() -> str:
@@ -79,6 +81,30 @@ def _parsers(parser: Parser) -> Iterator[Parser]:
     yield parser
     for verb in parser.subcommands.values():
         yield from _parsers(verb)
+
+
+def places() -> str:
+    """Return the page of every place that may hold skills."""
+    rows = [
+        (one.client, f"`~/{one.user}`" if one.user else "", f"`{one.project}`" if one.project else "", _moved_by(one))
+        for one in CLIENT_SKILLS
+    ]
+    return page(
+        "Places that may hold skills",
+        "skills/places.py",
+        "[Where skills come from](../guides/registry.md) says which places are searched, and how others are added. "
+        "`skillhub roots` lists those of this machine.",
+        "## Where other clients keep skills\n\n"
+        "These are not searched until `skillhub roots add` adds them. `skillhub list`, `skillhub doctor` and a server that "
+        "starts say how many skills they hold that no root has. They are counted by the rules by which skills are found, "
+        f"in at most {MAX_DIRECTORIES} directories of each place; no file is opened. A project's directories are looked "
+        "for in each directory from the working directory up to the project's root.\n\n"
+        + table(("client", "yours", "of the project", "moved by"), rows),
+    )
+
+
+def _moved_by(one: ClientSkills) -> str:
+    return f"`{one.moved_by}`, in place of `~/{one.user.split('/')[0]}`" if one.moved_by else ""
 
 
 def tools() -> str:
@@ -285,6 +311,7 @@ def acceptance() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "cli.md": command_line,
+    "places.md": places,
     "tools.md": tools,
     "errors.md": error_codes,
     "diagnostics.md": diagnostics,

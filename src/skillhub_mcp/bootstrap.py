@@ -88,7 +88,7 @@ def recorded_roots_problem() -> Problem | None:
     try:
         recorded_roots()
     except RootsUnreadable as error:
-        return Problem(error.path, error.message, error.hint or error.fix)
+        return Problem(error.path, error.message.removeprefix(f"{error.what} "), error.fix)
     return None
 
 

@@ -56,7 +56,7 @@ CLIENT_SKILLS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SkillPlace:
     """A directory that may hold skills. `owner` is the client that keeps skills there; empty for places of ours.
 
     `word` names a place of ours in SKILLHUB_ROOTS. `source` is what its skills are where it is searched.
@@ -107,37 +107,37 @@ def known_places(
     environment: Mapping[str, str],
     recorded: Sequence[str] = (),
     recorded_in_project: Sequence[str] = (),
-) -> tuple[Place, ...]:
+) -> tuple[SkillPlace, ...]:
     """Return every place, each path once: the project's, the user's, the default `hub` directory and what was
     `recorded`, then the clients' in the project and in the home directory, then the examples.
     """
     in_project = [*in_each_directory(project, os.path.join(".agents", "skills"), home), *recorded_in_project]
     found = [
-        *(Place(path, Source.PROJECT, "project") for path in in_project),
-        *(Place(os.path.join(home, name, "skills"), Source.USER, "user") for name in (".agents", ".agent")),
-        *(Place(path, Source.HUB, "hub") for path in (hub, *recorded)),
+        *(SkillPlace(path, Source.PROJECT, "project") for path in in_project),
+        *(SkillPlace(os.path.join(home, name, "skills"), Source.USER, "user") for name in (".agents", ".agent")),
+        *(SkillPlace(path, Source.HUB, "hub") for path in (hub, *recorded)),
         *(place for one in CLIENT_SKILLS for place in _in_project(one, project, home)),
         *(place for one in CLIENT_SKILLS for place in _in_home(one, home, environment)),
-        Place(builtin, Source.BUILTIN, "builtin"),
+        SkillPlace(builtin, Source.BUILTIN, "builtin"),
     ]
     return tuple({place.path: place for place in reversed(found)}.values())[::-1]
 
 
-def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[Place]:
+def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[SkillPlace]:
     if client.project:
         for path in in_each_directory(project, os.path.join(*client.project.split("/")), home):
-            yield Place(path, Source.PROJECT, owner=client.client)
+            yield SkillPlace(path, Source.PROJECT, owner=client.client)
 
 
-def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) -> Iterator[Place]:
+def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) -> Iterator[SkillPlace]:
     if client.user:
         first, *rest = client.user.split("/")
         moved = environment.get(client.moved_by, "").strip() if client.moved_by else ""
         base = moved if os.path.isabs(moved) else os.path.join(home, first)
-        yield Place(os.path.join(base, *rest), Source.HUB, owner=client.client)
+        yield SkillPlace(os.path.join(base, *rest), Source.HUB, owner=client.client)
 
 
-def why_not(place: Place, choice: RootsChoice, *, shown: str) -> PlaceReason:
+def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReason:
     """Return why a place that is not among the roots is not, and the one thing that has it searched.
 
     `shown` is its path as it can be typed in a shell.

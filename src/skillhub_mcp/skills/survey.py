@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.skills.discovery import Walk, walk_roots
-from skillhub_mcp.skills.places import Place, PlaceReason, RootsChoice, shell_path, why_not
+from skillhub_mcp.skills.places import SkillPlace, PlaceReason, RootsChoice, shell_path, why_not
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import SkillRoot, Source, located
 
@@ -26,7 +26,7 @@ class UnsearchedPlace:
     (`at_least`). `problem` says why it cannot be read, if it cannot.
     """
 
-    place: Place
+    place: SkillPlace
     shown: str
     skills: int
     at_least: bool
@@ -56,7 +56,7 @@ class UnsearchedPlace:
 class Surroundings:
     """The places, what chooses among them, and the directories that paths are shown from."""
 
-    places: tuple[Place, ...]
+    places: tuple[SkillPlace, ...]
     choice: RootsChoice
     home: str
     cwd: str
@@ -80,13 +80,13 @@ class Surroundings:
         counts = Counter(found.root for found in walk.found)
         return {root.path: counts[root.path] for root in roots}, self._reported(others, walk, ())
 
-    def _others(self, roots: Sequence[SkillRoot]) -> list[tuple[Place, SkillRoot]]:
+    def _others(self, roots: Sequence[SkillRoot]) -> list[tuple[SkillPlace, SkillRoot]]:
         searched = {root.real for root in map(located, roots)}
         there = [(place, _as_root(place)) for place in self.places if os.path.isdir(place.path)]
         return [(place, root) for place, root in there if root.real not in searched]
 
     def _reported(
-        self, others: Sequence[tuple[Place, SkillRoot]], walk: Walk, known: Collection[str]
+        self, others: Sequence[tuple[SkillPlace, SkillRoot]], walk: Walk, known: Collection[str]
     ) -> tuple[UnsearchedPlace, ...]:
         roots, reported = {root.path: root for root in walk.roots}, []
         counts = Counter(one.root for one in walk.found if roots[one.root].resolved(one.directory) not in known)
@@ -99,5 +99,5 @@ class Surroundings:
         return tuple(reported)
 
 
-def _as_root(place: Place) -> SkillRoot:
+def _as_root(place: SkillPlace) -> SkillRoot:
     return located(SkillRoot(place.path, place.path, place.source, max_directories=MAX_DIRECTORIES, optional=True))

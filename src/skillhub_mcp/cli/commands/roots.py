@@ -15,7 +15,7 @@ from skillhub_mcp.bootstrap import (
     roots_path,
     surroundings_of,
 )
-from skillhub_mcp.cli.arguments import add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
@@ -34,6 +34,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "roots",
+        group=Group.CONTROL,
+        everyday=True,
         help="list where skills are looked for, and add places",
         description="List every place that may hold skills: whether it is searched, why, how many skills it has, and "
         "what changes that. Without an action, nothing is changed.",

@@ -1,0 +1,220 @@
+"""`skillhub roots`, and what list, search and doctor say of skills that are here and not searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Done, Skillhub
+from tests.conftest import SkillWriter
+
+
+@pytest.fixture
+def home() -> Path:
+    """The home directory, which is empty."""
+    return Path(os.environ["HOME"])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project that commands run in."""
+    (tmp_path / "code" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "code")
+    return tmp_path / "code"
+
+
+def place(done: Done, path: Path) -> Any:
+    (found,) = [one for one in done.json["places"] if one["path"] == str(path)]
+    return found
+
+
+def test_the_command_that_list_names_serves_what_it_found(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    for number in range(3):
+        write_skill(f"tool-{number}", root=home / ".claude" / "skills")
+    empty = skillhub("list", SKILLS_DIR="")
+    assert empty.code == 0
+    assert empty.out.startswith(
+        "No skills:\n"
+        "  3 skills in ~/.claude/skills\n"
+        "      are not searched: the directory belongs to Claude Code and is not among the roots; "
+        "`skillhub roots add ~/.claude/skills` serves them\n"
+        "  14 examples that come with SkillHub\n"
+        "      are not searched: they are searched on request; `skillhub roots add builtin` serves them\n"
+    )
+    named = skillhub("list", "--json", SKILLS_DIR="").json["not_searched"][0]["command"]
+    assert named == "skillhub roots add ~/.claude/skills"
+    done = skillhub(*named.split()[1:], SKILLS_DIR="")
+    assert (done.code, done.out) == (0, "~/.claude/skills is searched from now on: 3 skills\n")
+    listed = skillhub("list", SKILLS_DIR="")
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["tool-0", "tool-1", "tool-2"]
+    # Nothing else is here, and examples are offered to who has nothing.
+    assert listed.err == ""
+    assert skillhub("roots", "remove", home / ".claude" / "skills", SKILLS_DIR="").code == 0
+    assert skillhub("list", "--json", SKILLS_DIR="").json["skills"] == []
+
+
+def test_a_project_s_directory_is_recorded_for_this_project_alone(
+    skillhub: Skillhub, home: Path, project: Path, tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("ours", root=project / ".cursor" / "skills")
+    (tmp_path / "other" / ".git").mkdir(parents=True)
+    write_skill("served", root=home / ".agents" / "skills")
+    note = skillhub("list", SKILLS_DIR="").err
+    assert "1 skill in ./.cursor/skills is not searched" in note
+    assert "`skillhub roots add --project ./.cursor/skills` serves them" in note
+    assert skillhub("roots", "add", "--project", "./.cursor/skills", SKILLS_DIR="").out == (
+        "./.cursor/skills is searched in this project from now on: 1 skill\n"
+    )
+    here = skillhub("list", "--json", SKILLS_DIR="").json["skills"]
+    assert [(one["name"], one["source"]) for one in here] == [("ours", "project"), ("served", "user")]
+    there = skillhub("list", "--json", "--cwd", tmp_path / "other", SKILLS_DIR="").json["skills"]
+    assert [one["name"] for one in there] == ["served"]
+
+
+def test_every_place_is_listed_with_its_skills_and_what_changes_it(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("mine", root=home / ".agents" / "skills")
+    write_skill("theirs", root=home / ".codex" / "skills")
+    write_skill("added", root=home / "team")
+    assert skillhub("roots", "add", home / "team", "builtin", SKILLS_DIR="").code == 0
+    done = skillhub("roots", "--json", SKILLS_DIR="")
+    own = place(done, home / ".agents" / "skills")
+    assert (own["searched"], own["skills"], own["why"], own["setting"]) == (
+        (True, 1, "by default", "SKILLHUB_ROOTS=project,hub")
+    )
+    other = place(done, home / ".codex" / "skills")
+    assert (other["searched"], other["skills"], other["client"]) == (False, 1, "Codex")
+    assert other["command"] == "skillhub roots add ~/.codex/skills"
+    team = place(done, home / "team")
+    assert (team["searched"], team["source"], team["command"]) == (True, "hub", "skillhub roots remove ~/team")
+    (examples,) = [one for one in done.json["places"] if one["source"] == "builtin"]
+    assert (examples["skills"], examples["command"]) == (14, "skillhub roots remove builtin")
+    text = skillhub("roots", SKILLS_DIR="").out
+    assert "  hub        1 skill  ~/team  (added; `skillhub roots remove ~/team` ends it)\n" in text
+    assert "\nNot searched:\n  1 skill in ~/.codex/skills\n" in text
+
+
+def test_the_settings_come_before_the_record_and_say_so(
+    skillhub: Skillhub, home: Path, project: Path, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("given")
+    write_skill("added", root=home / "team")
+    write_skill("mine", root=home / ".agents" / "skills")
+    done = skillhub("roots", "add", home / "team")
+    assert done.out == "~/team is recorded, and not searched here: 1 skill\n"
+    assert done.err == "SKILLS_DIR is set here: `skillhub roots` says what that leaves out\n"
+
+    def names(*options: str, **environment: str) -> list[str]:
+        return [one["name"] for one in skillhub("list", "--json", *options, **environment).json["skills"]]
+
+    assert names() == ["given"]
+    assert "1 skill in ~/team is not searched: SKILLS_DIR is set" in skillhub("list").err
+    assert names(SKILLS_DIR="") == ["added", "mine"]
+    # Where SKILLHUB_ROOTS names the hub, what is recorded is a part of it; with SKILLS_DIR that is the hub.
+    assert names(SKILLS_DIR="", SKILLHUB_ROOTS="hub") == ["added"]
+    assert names(SKILLS_DIR="", SKILLHUB_ROOTS="user") == ["mine"]
+    assert names(SKILLHUB_ROOTS="user,hub") == ["given", "mine"]
+    unsearched = skillhub("roots", "--json", SKILLHUB_ROOTS="hub")
+    assert place(unsearched, home / "team")["setting"] == f"SKILLS_DIR={skills_dir}{os.pathsep}{home}/team"
+
+
+@pytest.mark.parametrize(
+    ("typed", "says", "hint"),
+    [
+        (["nowhere"], "'nowhere' is not a directory", "create it first"),
+        (["file"], "'file' is not a directory", "name the directory"),
+        (["~"], "'~' is the home directory or holds it", "name the directory"),
+        (["/"], "'/' is the home directory or holds it", "name the directory"),
+        (["--project", "builtin"], "--project cannot be used with builtin", "for all projects"),
+        (["team", "nowhere"], "'nowhere' is not a directory", "create it first"),
+    ],
+)
+def test_what_cannot_be_a_root_is_refused_and_nothing_is_recorded(
+    skillhub: Skillhub, home: Path, project: Path, typed: list[str], says: str, hint: str
+) -> None:
+    (project / "file").touch()
+    (project / "team").mkdir()
+    done = skillhub("roots", "add", *typed, SKILLS_DIR="")
+    assert done.code == 2
+    assert says in done.err
+    assert hint in done.err
+    assert not (home / ".skillhub").exists()
+    assert skillhub("roots", "remove", "team", SKILLS_DIR="").code == 2
+
+
+def test_the_record_is_the_owner_s_alone_and_what_others_put_there_stays(
+    skillhub: Skillhub, home: Path, project: Path
+) -> None:
+    (home / "team").mkdir()
+    record = home / ".skillhub" / "roots.json"
+    record.parent.mkdir()
+    record.write_text('{"format": 1, "later": true}', encoding="utf-8")
+    assert skillhub("roots", "add", home / "team", SKILLS_DIR="").code == 0
+    assert json.loads(record.read_text("utf-8")) == {
+        "format": 1,
+        "later": True,
+        "roots": [str(home / "team")],
+        "projects": {},
+    }
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+    before = record.stat()
+    again = skillhub("roots", "add", home / "team", SKILLS_DIR="")
+    assert again.out == "~/team was searched already: 0 skills\n"
+    assert record.stat().st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("content", ["{", '{"format": 2, "roots": ["/a"]}'])
+def test_a_record_that_is_not_understood_is_named_left_alone_and_stops_nothing(
+    skillhub: Skillhub,
+    home: Path,
+    project: Path,
+    write_skill: SkillWriter,
+    content: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_skill("mine", root=home / ".agents" / "skills")
+    record = home / ".skillhub" / "roots.json"
+    record.parent.mkdir()
+    record.write_text(content, encoding="utf-8")
+    listed = skillhub("list", SKILLS_DIR="")
+    assert (listed.code, listed.out.split()[0]) == (0, "mine")
+    assert f"{record} cannot be used: " in caplog.text
+    assert skillhub("roots", SKILLS_DIR="").code == 1
+    doctor = skillhub("doctor", "--json", SKILLS_DIR="")
+    assert doctor.code == 1
+    assert [one["about"] for one in doctor.json["problems"]] == [str(record)]
+    for action, target in (("add", home / ".agents" / "skills"), ("remove", "builtin")):
+        done = skillhub("roots", action, target, "--json", SKILLS_DIR="")
+        assert (done.code, done.error["code"], done.error["path"]) == (2, "ROOTS_UNREADABLE", str(record))
+    assert record.read_text("utf-8") == content
+
+
+def test_a_recorded_directory_that_is_gone_is_reported_with_the_command_that_forgets_it(
+    skillhub: Skillhub, home: Path, project: Path
+) -> None:
+    (home / "team").mkdir()
+    assert skillhub("roots", "add", home / "team", SKILLS_DIR="").code == 0
+    (home / "team").rmdir()
+    done = skillhub("list", SKILLS_DIR="")
+    assert done.code == 1
+    assert f"does not exist; create it, or run `skillhub roots remove {home}/team`" in done.out
+    assert skillhub("roots", "remove", "~/team", SKILLS_DIR="").out == "~/team is no longer searched\n"
+
+
+def test_doctor_warns_of_what_is_not_searched_and_still_succeeds(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("mine", root=home / ".agents" / "skills")
+    write_skill("theirs", root=home / ".gemini" / "skills")
+    done = skillhub("doctor", "--json", SKILLS_DIR="")
+    assert done.json["not_searched"] == [{"path": str(home / ".gemini" / "skills"), "skills": 1}]
+    warning = next(one for one in done.json["warnings"] if one["about"] == "1 skill in ~/.gemini/skills")
+    assert warning["mend"] == "`skillhub roots add ~/.gemini/skills` serves them"
+    assert not [one for one in done.json["problems"] if "gemini" in one["about"]]

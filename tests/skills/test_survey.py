@@ -1,0 +1,86 @@
+"""A survey counts what no root has, by discovery's rules, within bounds, and opens no file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.skills import survey
+from skillhub_mcp.skills.places import SkillPlace, RootsChoice
+from skillhub_mcp.skills.roots import Source, make_roots
+from skillhub_mcp.skills.survey import Surroundings
+
+
+def around(*paths: Path, home: Path) -> Surroundings:
+    places = tuple(SkillPlace(str(path), Source.HUB, owner="Cursor") for path in paths)
+    return Surroundings(places, RootsChoice(("hub",), ()), home=str(home), cwd="")
+
+
+@pytest.fixture
+def unopened(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on, nothing may be opened."""
+
+    def refuse(path: object, *_: object, **__: object) -> int:
+        raise AssertionError(f"{path} was opened")
+
+    def start() -> None:
+        monkeypatch.setattr("builtins.open", refuse)
+        monkeypatch.setattr(os, "open", refuse)
+
+    return start
+
+
+def test_a_skill_that_a_root_has_counts_for_no_other_place_however_it_is_linked(
+    tmp_path: Path, skills_dir: Path, write_skill: SkillWriter, unopened: Callable[[], None]
+) -> None:
+    own, linked, same = tmp_path / "own", tmp_path / "linked", tmp_path / "same"
+    write_skill("served")
+    for name in ("one", "two"):
+        write_skill(name, root=own)
+    linked.mkdir()
+    for target in (skills_dir / "served", own / "one"):
+        (linked / target.name).symlink_to(target)
+    same.symlink_to(skills_dir)
+    unopened()
+    roots = make_roots([str(skills_dir)])
+    counts, others = around(own, linked, same, tmp_path / "missing", home=tmp_path).survey(roots)
+    assert counts == {str(skills_dir): 1}
+    # The same directory under another path is the root itself.
+    assert [(one.where, one.skills) for one in others] == [("2 skills in ~/own", 2), ("0 skills in ~/linked", 0)]
+    known = {str(skills_dir / "served"), str(own / "two")}
+    assert [one.skills for one in around(own, linked, home=tmp_path).unsearched(roots, known)] == [1, 0]
+
+
+def test_a_large_place_is_looked_into_so_far_only_and_says_so(
+    tmp_path: Path, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, unopened: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(survey, "MAX_DIRECTORIES", 3)
+    for number in range(5):
+        write_skill(f"skill-{number}", root=tmp_path / "large")
+    unopened()
+    (found,) = around(tmp_path / "large", home=tmp_path).unsearched((), ())
+    assert (found.where, found.at_least, found.problem) == ("at least 2 skills in ~/large", True, "")
+    assert found.as_problem().sentence() == (
+        "at least 2 skills in ~/large are not searched: the directory belongs to Cursor and is not among the roots; "
+        "`skillhub roots add ~/large` serves them"
+    )
+
+
+def test_what_hides_below_is_skipped_as_discovery_skips_it(tmp_path: Path, write_skill: SkillWriter) -> None:
+    write_skill("inner", root=write_skill("outer", root=tmp_path / "place"))
+    write_skill("system", root=tmp_path / "place" / ".system")
+    (tmp_path / "place" / "loop").symlink_to(tmp_path / "place")
+    (found,) = around(tmp_path / "place", home=tmp_path).unsearched((), ())
+    assert found.skills == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_place_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+    place = tmp_path / "closed"
+    place.mkdir(mode=0o000)
+    (found,) = around(place, home=tmp_path).unsearched((), ())
+    assert (found.skills, found.problem) == (0, "cannot be read (Permission denied)")
