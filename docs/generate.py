@@ -95,10 +95,10 @@ def places() -> str:
         "[Where skills come from](../guides/registry.md) says which places are searched, and how others are added. "
         "`skillhub roots` lists those of this machine.",
         "## Where other clients keep skills\n\n"
-        "These are not searched until `skillhub roots add` adds them. `skillhub list`, `skillhub doctor` and a server that "
-        "starts say how many skills they hold that no root has. They are counted by the rules by which skills are found, "
-        f"in at most {MAX_DIRECTORIES} directories of each place; no file is opened. A project's directories are looked "
-        "for in each directory from the working directory up to the project's root.\n\n"
+        "These are not searched until `skillhub roots add` adds them. `skillhub list`, `skillhub doctor` and a server "
+        "that starts say how many skills they hold that no root has. They are counted as skills are found, in at most "
+        f"{MAX_DIRECTORIES} directories of each place, and no file is opened. A project's directories are looked for "
+        "from the working directory up to the project's root.\n\n"
         + table(("client", "yours", "of the project", "moved by"), rows),
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+
 import pytest
 
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.places import (
     CLIENT_SKILLS,
-    SkillPlace,
     RootsChoice,
+    SkillPlace,
     known_places,
     shell_path,
     why_not,

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.skills import survey
-from skillhub_mcp.skills.places import SkillPlace, RootsChoice
+from skillhub_mcp.skills.places import RootsChoice, SkillPlace
 from skillhub_mcp.skills.roots import Source, make_roots
 from skillhub_mcp.skills.survey import Surroundings
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.skills.discovery import Walk, walk_roots
-from skillhub_mcp.skills.places import SkillPlace, PlaceReason, RootsChoice, shell_path, why_not
+from skillhub_mcp.skills.places import PlaceReason, RootsChoice, SkillPlace, shell_path, why_not
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import SkillRoot, Source, located
 
