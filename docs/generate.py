@@ -1,6 +1,6 @@
-"""Write docs/reference/ from the program itself, so that no fact is written twice.
+"""Write docs/reference/, examples/clients/ and parts of other pages from the program: no fact is written twice.
 
-`python docs/generate.py` writes the pages; `python docs/generate.py --check` names pages that differ, and fails.
+`python docs/generate.py` writes them; `python docs/generate.py --check` names those that differ, and fails.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ from typing import Any
 
 PROJECT = Path(__file__).parents[1]
 REFERENCE = PROJECT / "docs" / "reference"
+CLIENT_FILES = PROJECT / "examples" / "clients"
+# Between these lines a page is written here; the rest of it is not.
+SNIPPETS_BEGIN = "<!-- snippets: written by docs/generate.py -->\n"
+SNIPPETS_END = "<!-- end of snippets -->\n"
 # argparse formats its help differently in other versions of Python (docs/decisions/0002).
 PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 
 sys.path.insert(0, str(PROJECT))
 
+from docs.client_files import client_files, clients_table, readme_snippets  # noqa: E402 - found only once the project's root is on the path
 from tests.requirements import GAPS, PARTS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
@@ -318,6 +323,11 @@ PAGES: dict[str, Callable[[], str]] = {
     "acceptance.md": acceptance,
 }
 
+SNIPPETS: dict[str, Callable[[], str]] = {
+    "README.md": readme_snippets,
+    "examples/clients/README.md": clients_table,
+}
+
 
 def page(title: str, source: str, opening: str, *sections: str) -> str:
     """Return a whole page."""
@@ -336,30 +346,55 @@ def plain(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write the pages, or with --check compare them. Return 1 if a page differs."""
-    parser = argparse.ArgumentParser(description="Write docs/reference/ from the program.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page differs")
-    check = parser.parse_args(argv).check
-    drifted = []
+def with_snippets(name: str, snippets: str) -> str:
+    """Return the text of the page at `name` with its snippets written anew."""
+    before, begin, rest = (PROJECT / name).read_text(encoding="utf-8").partition(SNIPPETS_BEGIN)
+    _, end, after = rest.partition(SNIPPETS_END)
+    if not begin or not end:
+        sys.exit(f"{name} lacks the line {SNIPPETS_END if begin else SNIPPETS_BEGIN}")
+    return f"{before}{begin}\n{snippets}\n{end}{after}"
+
+
+def everything() -> dict[Path, str]:
+    """Return the text of every file that is generated."""
+    made = {}
     for name, make in PAGES.items():
         if name == "cli.md" and sys.version_info[:2] not in PYTHONS_FOR_HELP:
             print(f"{name} is skipped: argparse of this Python formats help differently", file=sys.stderr)
             continue
-        made = make()
-        path = REFERENCE / name
-        if (path.read_text(encoding="utf-8") if path.is_file() else None) == made:
+        made[REFERENCE / name] = make()
+    made |= {CLIENT_FILES / name: text for name, text in client_files().items()}
+    return made | {PROJECT / name: with_snippets(name, make()) for name, make in SNIPPETS.items()}
+
+
+def left_over() -> list[Path]:
+    """Return the files among the generated ones that are not generated."""
+    known = {REFERENCE / name for name in PAGES} | {CLIENT_FILES / name for name in client_files()}
+    known |= {PROJECT / name for name in SNIPPETS}
+    found = (path for folder in (REFERENCE, CLIENT_FILES) for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if path not in known)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the files, or with --check compare them. Return 1 if one differs."""
+    parser = argparse.ArgumentParser(description="Write what is generated from the program.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file differs")
+    check = parser.parse_args(argv).check
+    drifted = []
+    for path, text in everything().items():
+        if (path.read_text(encoding="utf-8") if path.is_file() else None) == text:
             continue
         if check:
-            drifted.append(name)
+            drifted.append(path)
         else:
-            REFERENCE.mkdir(exist_ok=True)
-            path.write_text(made, encoding="utf-8", newline="\n")
-            print(f"wrote docs/reference/{name}")
-    unknown = sorted(path.name for path in REFERENCE.glob("*") if path.name not in PAGES)
-    for name in (*drifted, *unknown):
-        print(f"docs/reference/{name} differs: run python docs/generate.py", file=sys.stderr)
-    return 1 if drifted or unknown else 0
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            print(f"wrote {path.relative_to(PROJECT).as_posix()}")
+    for path in drifted:
+        print(f"{path.relative_to(PROJECT).as_posix()} differs: run python docs/generate.py", file=sys.stderr)
+    for path in left_over():
+        print(f"{path.relative_to(PROJECT).as_posix()} is not generated: remove it", file=sys.stderr)
+    return 1 if drifted or left_over() else 0
 
 
 if __name__ == "__main__":

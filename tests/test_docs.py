@@ -187,8 +187,9 @@ def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> Non
 
 def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:
     copy = tmp_path / "project"
-    (copy / "docs").mkdir(parents=True)
-    (copy / "docs" / "generate.py").write_bytes(GENERATE.read_bytes())
+    for name in ("docs/generate.py", "docs/client_files.py", "README.md", "examples/clients/README.md"):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_bytes((PROJECT / name).read_bytes())
     (copy / "tests").symlink_to(PROJECT / "tests", target_is_directory=True)
     generate = [sys.executable, str(copy / "docs" / "generate.py")]
     subprocess.run(generate, capture_output=True, check=True, timeout=120)
@@ -197,10 +198,16 @@ def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> No
     with (reference / "errors.md").open("a", encoding="utf-8") as page:
         page.write("more\n")
     (reference / "old.md").write_text("", encoding="utf-8")
+    zed = copy / "examples" / "clients" / "zed" / "settings.json"
+    zed.write_text("{}\n", encoding="utf-8")
+    readme = (copy / "README.md").read_text(encoding="utf-8")
+    (copy / "README.md").write_text(readme.replace('"args": []', '"args": ["x"]'), encoding="utf-8")
     done = subprocess.run([*generate, "--check"], capture_output=True, encoding="utf-8", check=False, timeout=120)
     assert done.returncode == 1
     assert "docs/reference/errors.md differs" in done.stderr
-    assert "docs/reference/old.md differs" in done.stderr
+    assert "docs/reference/old.md is not generated" in done.stderr
+    assert "examples/clients/zed/settings.json differs" in done.stderr
+    assert "README.md differs" in done.stderr
     assert "settings.md" not in done.stderr
 
 

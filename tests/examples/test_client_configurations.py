@@ -7,33 +7,45 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomlkit
+import yaml
+
+from skillhub_mcp.clients.entries import server_of
+from skillhub_mcp.clients.model import HttpServer, StdioServer
+from skillhub_mcp.clients.table import CLIENTS, client_named
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-CLIENTS = {"cursor", "windsurf", "claude-desktop", "claude-code", "vscode", "codex", "gemini-cli"}
+FILES = sorted(path for path in (EXAMPLES / "clients").glob("*/*") if path.is_file())
 
 
-def test_every_client_has_its_configuration() -> None:
-    assert {path.name for path in (EXAMPLES / "clients").iterdir() if path.is_dir()} == CLIENTS
-
-
-@pytest.mark.parametrize(
-    "path", sorted((EXAMPLES / "clients").glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}"
-)
-def test_a_configuration_names_the_hub(path: Path) -> None:
+def read(path: Path) -> Any:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".toml":
-        tomllib = pytest.importorskip("tomllib", reason="TOML is read by Python from 3.11 on")
-        servers = tomllib.loads(text)["mcp_servers"]
-    else:
-        (servers,) = json.loads(text).values()
-    entry = servers["skillhub"]
-    if ".http." in path.name:
-        assert [value for value in entry.values() if value == "http://127.0.0.1:8000/mcp"]
-    else:
-        assert entry["command"] == "skillhub-mcp"
-        assert entry["env"] == {"SKILLS_DIR": "~/.skillhub/skills"}
+        return tomlkit.parse(text).unwrap()
+    return yaml.safe_load(text) if path.suffix == ".yaml" else json.loads(text)
+
+
+def test_every_client_has_its_folder_with_a_file_for_each_transport() -> None:
+    names = {
+        client.name: {".http." in path.name for path in FILES if path.parent.name == client.name} for client in CLIENTS
+    }
+    assert {path.parent.name for path in FILES} == set(names)
+    assert {name for name, kinds in names.items() if kinds != {False, True}} == {"claude-desktop"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_file_leads_its_client_to_the_hub_and_to_no_directory_of_its_own(path: Path) -> None:
+    client = client_named(path.parent.name)
+    servers = read(path)
+    for key in client.key:
+        servers = servers[key]
+    (entry,) = servers if client.entries_are_listed else [servers["skillhub"]]
+    http = HttpServer("http://127.0.0.1:8000/mcp")
+    assert server_of(client, entry) == (http if ".http." in path.name else StdioServer("skillhub-mcp"))
+    assert "SKILLS_DIR" not in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None or sys.platform == "win32", reason="nginx is not installed here")
