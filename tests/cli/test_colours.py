@@ -24,7 +24,12 @@ class Terminal(io.StringIO):
         (Terminal(), {"NO_COLOR": "1"}, False),
         (Terminal(), {"TERM": "dumb"}, False),
         (Terminal(), {"TERM": "xterm"}, True),
+        (Terminal(), {"CLICOLOR": "0"}, False),
         (io.StringIO(), {}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (io.StringIO(), {"CLICOLOR_FORCE": "1", "TERM": "dumb"}, True),
+        (io.StringIO(), {"CLICOLOR_FORCE": "0"}, False),
+        (Terminal(), {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
     ],
 )
 def test_colours_are_for_a_terminal_that_wants_them(

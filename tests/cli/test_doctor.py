@@ -36,7 +36,7 @@ def test_what_is_well_is_told_to_who_asks_for_it(
         "command   skillhub-mcp is not on PATH",
         f"hub             1 skills  {skills_dir}",
         "index     ready, embeddings: none",
-        "served          1, refused 0, shadowed 0",
+        "skills    1 served",
         "natively        1 published, 0 adapted, 0 withheld",
     ]
 
@@ -174,9 +174,9 @@ def test_what_is_served_is_counted_and_not_what_is_there(
     done = skillhub("doctor", PATH="")
     assert (done.code, done.out) == (0, "All well: 1 skill served.\n")
     counted = skillhub("doctor", "--verbose", PATH="")
-    assert "served          1, off 1, denied 1, refused 0, shadowed 0" in counted.out
+    assert "skills    1 served; 1 off, 1 denied" in counted.out
     limited = skillhub("doctor", "--verbose", SKILLHUB_ENABLED_SKILLS="gamm,beta", PATH="")
-    assert "served          0, filtered 2, denied 1, refused 0, shadowed 0" in limited.out
+    assert "skills    0 served; 1 denied, 2 filtered" in limited.out
     assert "SKILLHUB_ENABLED_SKILLS\n  names skills that are not here: 'gamm' (did you mean 'gamma'?)" in limited.out
     assert limited.code == 1
     as_json = skillhub("doctor", "--json", SKILLHUB_ENABLED_SKILLS="gamma").json

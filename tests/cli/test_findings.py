@@ -7,8 +7,9 @@ import os
 import pytest
 
 from skillhub_mcp.cli.colours import Painter
-from skillhub_mcp.cli.findings import FindingsText, Screen
+from skillhub_mcp.cli.findings import FindingsText
 from skillhub_mcp.cli.output import plural
+from skillhub_mcp.cli.screen import Screen
 from skillhub_mcp.skills.rules import RULES
 from skillhub_mcp.validation.verdict import Finding, ValidationResult
 

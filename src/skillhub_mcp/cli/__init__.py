@@ -12,6 +12,11 @@ log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr; skill text made safe for a terminal
+pager              long output through the person's pager, on a terminal
 picker             the picker on a terminal (Textual)
 picker_rows        the rows of the picker, filtered by text and scope
+progress_line      the progress of long work on stderr, on a terminal
+screen             the size of the terminal
+table              lists in columns
+text_width         the columns that a text takes
 """

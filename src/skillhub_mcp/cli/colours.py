@@ -14,6 +14,7 @@ class Colour(str, Enum):
     """A way to show text, as the parameter of the terminal's SGR sequence."""
 
     BOLD = "1"
+    DIM = "2"
     RED = "31"
     GREEN = "32"
     YELLOW = "33"
@@ -35,5 +36,13 @@ class Painter:
 
 
 def painter(stream: IO[str], environment: Mapping[str, str]) -> Painter:
-    """Return the painter for `stream`: in colours on a terminal, unless NO_COLOR is set or TERM is `dumb`."""
-    return Painter(stream.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb")
+    """Return the painter for `stream`: in colours on a terminal, unless NO_COLOR is set or TERM is `dumb`.
+
+    FORCE_COLOR and CLICOLOR_FORCE ask for colours in a file or a pipe too; NO_COLOR comes before them.
+    """
+    if environment.get("NO_COLOR"):
+        return Painter(enabled=False)
+    if any(environment.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return Painter(enabled=True)
+    wanted = environment.get("CLICOLOR") != "0" and environment.get("TERM") != "dumb"
+    return Painter(enabled=wanted and stream.isatty())

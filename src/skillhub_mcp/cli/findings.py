@@ -10,6 +10,7 @@ from itertools import accumulate, islice
 
 from skillhub_mcp.cli.colours import Colour, Painter
 from skillhub_mcp.cli.output import plural
+from skillhub_mcp.cli.screen import Screen
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.verdict import ValidationResult
 
@@ -18,18 +19,6 @@ _SEVERITY_WIDTH = max(len(severity.value) for severity in Severity)
 # The blank line between the findings and the table of rules, the one after it, the line about the rest, the total, the
 # hint at --fix, and the prompt.
 _OTHER_LINES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """The room for text, in lines and columns."""
-
-    lines: int
-    columns: int
-
-    def height(self, text: str) -> int:
-        """Return how many lines of the screen a line of text without colours takes."""
-        return max(1, -(-len(text) // self.columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,15 @@ import re
 import sys
 import textwrap
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from skillhub_mcp.cli.output import printable
+from skillhub_mcp.cli.progress_line import hide_progress
+
+if TYPE_CHECKING:
+    _Handler = logging.StreamHandler[TextIO]
+else:
+    _Handler = logging.StreamHandler
 
 # Attributes of every record; all others were passed as `extra`.
 _OF_EVERY_RECORD = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
@@ -31,13 +37,19 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     root = logging.getLogger()
     if root.handlers:
         return
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _BesideProgress(sys.stderr)
     handler.setFormatter(_AsJson() if form == "json" else _AsText("%(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel("ERROR" if level == "ERROR" else "WARNING")
     logging.getLogger("skillhub_mcp").setLevel(level)
     # It logs every failed call with a traceback, expected or not; ErrorHandlingMiddleware logs the unexpected ones.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
+
+
+class _BesideProgress(_Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        hide_progress()
+        super().emit(record)
 
 
 class _AsText(logging.Formatter):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.output import terminal_progress
+from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
@@ -19,22 +19,24 @@ from skillhub_mcp.skills.problems import sentences
 
 @contextmanager
 def open_hub(options: Mapping[str, str], *, progress: ProgressCallback | None = None) -> Iterator[SkillHub]:
-    """Yield a hub without background threads, which reports to `progress`, by default a bar. Raises InvalidSetting.
+    """Yield a hub without background threads, which reports to `progress`, by default the terminal.
 
     Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself.
 
-    Unless LOG_LEVEL is set, only warnings are logged, so that the log does not drown the result.
+    Unless LOG_LEVEL is set, only warnings are logged, so that the log does not drown the result. Raises
+    InvalidSetting.
     """
     settings, sources = read_settings(os.environ, options)
     chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
     log_to_stderr(settings.observability.log_level if chosen else "WARNING", settings.observability.log_format)
-    hub = make_hub(settings, background=False, progress=progress or terminal_progress())
-    try:
-        yield hub
-    except SkillNotFound as error:
-        raise _with_paths(error, hub) from error
-    finally:
-        hub.close()
+    with terminal_progress() if progress is None else nullcontext(progress) as report:
+        hub = make_hub(settings, background=False, progress=report)
+        try:
+            yield hub
+        except SkillNotFound as error:
+            raise _with_paths(error, hub) from error
+        finally:
+            hub.close()
 
 
 def _with_paths(error: SkillNotFound, hub: SkillHub) -> SkillNotFound:

@@ -15,10 +15,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from skillhub_mcp.cli.progress_line import hide_progress
+from skillhub_mcp.cli.text_width import cut
+
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.absence import Absence
     from skillhub_mcp.errors import SkillHubError
-    from skillhub_mcp.index.progress import ProgressCallback
     from skillhub_mcp.skills.problems import Problem
 
 EXIT_OK = 0
@@ -73,19 +75,21 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
-def one_line(text: str, *, width: int = 160) -> str:
-    """Return `text` as one line of at most `width` characters."""
+def one_line(text: str, *, width: int | None = 160) -> str:
+    """Return `text` as one line of at most `width` columns of a terminal; with None, all of it."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
+    return flat if width is None else cut(flat, width)
 
 
 def print_text(text: str) -> None:
     """Print `text` on stdout, safely for a terminal."""
+    hide_progress()
     print(printable(text))
 
 
 def print_note(text: str) -> None:
     """Print a note that is not part of the result, on stderr. Where nobody can read it, it is lost."""
+    hide_progress()
     try:
         print(printable(text), file=sys.stderr)
     except OSError:
@@ -154,28 +158,9 @@ def write_file(path: str, text: str, *, option: str = "--output") -> None:
         raise InvalidArgument(option, f"{path!r} cannot be written: {error.strerror}") from error
 
 
-def terminal_progress() -> ProgressCallback:
-    """Return a callback that shows a progress bar on stderr, or nothing if that is no terminal."""
-    from skillhub_mcp.index.progress import no_progress
-
-    if not sys.stderr.isatty():
-        return no_progress
-    from tqdm import tqdm
-
-    bars: dict[str, Any] = {}
-
-    def show(step: str, done: int, total: int) -> None:
-        if step not in bars:
-            # One bar at a time: a step that failed half-way does not report its end.
-            while bars:
-                bars.popitem()[1].close()
-            bars[step] = tqdm(total=total, desc=step, unit=" skills", leave=False, file=sys.stderr)
-        bar = bars[step]
-        bar.update(done - bar.n)
-        if done >= total:
-            bars.pop(step).close()
-
-    return show
+def print_painted(line: str) -> None:
+    """Print on stdout a line that a Painter has made printable, with its colours."""
+    print(line)
 
 
 def _json(value: object, stream: Any, *, indent: int | None = None) -> str:

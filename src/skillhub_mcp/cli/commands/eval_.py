@@ -22,9 +22,9 @@ from skillhub_mcp.cli.output import (
     print_note,
     print_text,
     printable,
-    terminal_progress,
     write_file,
 )
+from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.settings import read_settings
 
@@ -87,7 +87,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
         # A temporary index, so that the user's is not changed.
         own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
-        with open_hub(own) as hub:
+        with terminal_progress() as progress, open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
             ids = _ids(args.ids, settings.skills.dirs)
@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 relevant,
                 baselines=args.baseline,
                 embedder=choose_embedder(settings),
-                progress=terminal_progress(),
+                progress=progress,
             )
     if args.json:
         print_json({"queries": len(queries), "engines": [_eval_report_json(report) for report in reports]})

@@ -9,7 +9,8 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text, terminal_progress
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 
 
@@ -45,8 +46,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if getattr(args, option) < 1:
             raise InvalidArgument(f"--{option}", "must be at least 1")
     # Comparing skills is not a use of them, so it is not logged.
-    with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
-        found = find_overlaps(hub, least=args.least / 100, progress=terminal_progress())
+    with terminal_progress() as progress, open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
+        found = find_overlaps(hub, least=args.least / 100, progress=progress)
     if args.json:
         print_json({"overlaps": [asdict(one) for one in found[: args.limit]], "pairs": len(found)})
         return EXIT_OK

@@ -126,7 +126,7 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
 
 
 def _print_results(results: Sequence[ValidationResult], text: FindingsText, args: argparse.Namespace) -> None:
-    from skillhub_mcp.cli.findings import Screen
+    from skillhub_mcp.cli.screen import Screen
 
     if args.full:
         _print_lines(text.by_file(results))

@@ -1,0 +1,136 @@
+"""The progress of long work: one line on stderr, which appears after some tenths of a second and is gone at the end.
+
+It is shown on a terminal alone. A thread draws it, so that it moves while a step says nothing, as a request to a
+provider does; whoever writes something else to the terminal calls `hide_progress` before.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from skillhub_mcp.cli.text_width import cut, pad
+
+if TYPE_CHECKING:
+    from skillhub_mcp.index.progress import ProgressCallback
+
+_DELAY_SECONDS = 0.4
+_INTERVAL_SECONDS = 0.1
+_CLEAR = "\r\x1b[K"
+_BAR_COLUMNS = 24
+_SPINNER = "|/-\\"
+
+
+class ProgressLine:
+    """The line; a ProgressCallback. It ends with a step that is done, and with `close`. Safe to use from threads."""
+
+    def __init__(self, stream: IO[str], *, delay_seconds: float = _DELAY_SECONDS) -> None:
+        self._stream = stream
+        self._delay_seconds = delay_seconds
+        self._step: tuple[str, int, int] | None = None
+        self._began = 0.0
+        self._ticks = 0
+        self._drawn = False
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Take the progress of a step; one of unknown length has a `total` of 0 and goes on until another begins."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            if total and done >= total:
+                self._step = None
+                self._erase()
+                return
+            self._step = (step, done, total)
+            if self._thread is None:
+                self._began = time.monotonic()
+                self._thread = threading.Thread(target=self._run, name="skillhub-progress", daemon=True)
+                self._thread.start()
+
+    def hide(self) -> None:
+        """Remove the line; it comes back with the next tick."""
+        with self._lock:
+            self._erase()
+
+    def close(self) -> None:
+        """Remove the line for good."""
+        with self._lock:
+            self._closed.set()
+            self._erase()
+
+    def _run(self) -> None:
+        while not self._closed.wait(_INTERVAL_SECONDS):
+            with self._lock:
+                if self._step is not None and time.monotonic() - self._began >= self._delay_seconds:
+                    self._draw(*self._step)
+
+    def _draw(self, step: str, done: int, total: int) -> None:
+        self._ticks += 1
+        columns = shutil.get_terminal_size().columns
+        self._write(_CLEAR + progress_text(step, done, total, columns=columns, tick=self._ticks))
+        self._drawn = True
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._drawn = False
+            self._write(_CLEAR)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            # The terminal is gone, or the stream is closed at exit; the work goes on.
+            self._closed.set()
+
+
+# The line of this process's terminal, while there is one: two would write over each other.
+_line: ProgressLine | None = None
+
+
+@contextmanager
+def terminal_progress() -> Iterator[ProgressCallback]:
+    """Yield a callback that shows progress on stderr, or nothing if that is no terminal, until the context ends.
+
+    Within another such context, it is the same line.
+    """
+    global _line  # noqa: PLW0603 - a terminal is one too
+    if _line is not None or not sys.stderr.isatty():
+        yield _line or _nothing
+        return
+    _line = ProgressLine(sys.stderr)
+    try:
+        yield _line
+    finally:
+        _line.close()
+        _line = None
+
+
+def hide_progress() -> None:
+    """Remove the line for now, because something else is about to be written to the terminal."""
+    if _line is not None:
+        _line.hide()
+
+
+def _nothing(step: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def progress_text(step: str, done: int, total: int, *, columns: int, tick: int) -> str:
+    """Return the line, shorter than a terminal of `columns`. `tick` counts the times that it was drawn."""
+    turning = _SPINNER[tick % len(_SPINNER)]
+    if not total:
+        return cut(f"{turning} {step} …", columns - 1)
+    filled = _BAR_COLUMNS * done // total
+    return cut(
+        f"{turning} {step} [{pad('#' * filled, _BAR_COLUMNS)}] {done:,} of {total:,} ({done / total:.0%})",
+        columns - 1,
+    )
