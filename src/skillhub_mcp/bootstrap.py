@@ -552,6 +552,7 @@ def make_hub(
         automatic=automatic,
         admission=STRICT if settings.skills.strict else LENIENT,
         observer=observer,
+        progress=index_progress.report,
     )
     live = LiveIndex(
         roots, index_sync, automatic=automatic, background=background, observer=observer, progress=index_progress

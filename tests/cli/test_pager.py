@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.cli import pager
+from skillhub_mcp.cli.output import print_text
 from skillhub_mcp.cli.pager import pager_command, paging
 from skillhub_mcp.cli.screen import Screen
 
@@ -62,13 +63,13 @@ def test_long_text_goes_through_it_with_the_usual_habits_and_short_text_does_not
     monkeypatch.delenv("LESS", raising=False)
     with paging(wanted=True):
         assert sys.stdout.isatty()
-        print(LONG, end="")
-        print("議事録")
-    assert (written(stdout), seen.read_text(encoding="utf-8")) == ("", f"FRX\n{LONG}議事録\n")
+        print_text(LONG)
+        print_text("議事録")
+    assert (written(stdout), seen.read_text(encoding="utf-8")) == ("", f"FRX\n{LONG}\n議事録\n")
     with paging(wanted=True):
-        print("short")
+        print_text("short")
     with paging(wanted=False):
-        print(LONG)
+        print_text(LONG)
     assert written(stdout) == f"short\n{LONG}\n"
 
 
@@ -76,7 +77,7 @@ def test_one_who_has_seen_enough_ends_the_command_quietly(monkeypatch: pytest.Mo
     stdout = terminal(monkeypatch)
     monkeypatch.setenv("PAGER", "true")
     with paging(wanted=True):
-        print("much\n" * 100_000)
+        print_text("much\n" * 100_000)
     assert written(stdout) == ""
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -88,16 +89,21 @@ def test_a_pager_that_cannot_be_run_is_named_and_the_text_is_printed(
     stdout = terminal(monkeypatch)
     monkeypatch.setenv("PAGER", chosen)
     with paging(wanted=True):
-        print(LONG, end="")
-    assert written(stdout) == LONG
+        print_text(LONG)
+    assert written(stdout) == f"{LONG}\n"
     assert "cannot be run" in capsys.readouterr().err
 
 
 def test_what_was_printed_before_a_failure_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     stdout = terminal(monkeypatch)
     monkeypatch.setenv("PAGER", os.devnull)
-    with pytest.raises(KeyboardInterrupt), paging(wanted=True):
-        print(LONG, end="")
-        raise KeyboardInterrupt
-    assert written(stdout) == LONG
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted()
+    assert written(stdout) == f"{LONG}\n"
     assert sys.stdout is stdout
+
+
+def _interrupted() -> None:
+    with paging(wanted=True):
+        print_text(LONG)
+        raise KeyboardInterrupt

@@ -40,22 +40,36 @@ def test_the_line_says_what_how_much_and_of_how_much() -> None:
 
 def test_it_is_drawn_while_a_step_says_nothing_and_is_gone_when_it_is_done() -> None:
     terminal = Terminal()
-    line = ProgressLine(terminal, delay_seconds=0)
+    line = ProgressLine(terminal, "reading skills", delay_seconds=0)
     line("embedding", 0, 10)
+    line.start()
     assert terminal.drawn.wait(10)
     line("embedding", 10, 10)
     line.close()
     assert "embedding [" in terminal.getvalue()
     assert terminal.getvalue().endswith(CLEAR)
+    terminal.truncate(0)
+    line("indexing", 0, 10)
+    line.hide()
+    assert terminal.getvalue() == ""
+
+
+def test_before_the_first_step_it_says_what_is_done() -> None:
+    terminal = Terminal()
+    line = ProgressLine(terminal, "reading skills", delay_seconds=0)
+    line.start()
+    assert terminal.drawn.wait(10)
+    line.close()
+    assert terminal.getvalue().startswith(f"{CLEAR}/ reading skills …")
 
 
 def test_short_work_shows_nothing() -> None:
     terminal = Terminal()
-    line = ProgressLine(terminal, delay_seconds=3_600)
+    line = ProgressLine(terminal, "reading skills", delay_seconds=3_600)
+    line.start()
     line("indexing", 0, 10)
     line("indexing", 10, 10)
     line.close()
-    line("indexing", 0, 10)
     assert terminal.getvalue() == ""
 
 
@@ -65,13 +79,11 @@ def test_what_else_is_written_comes_on_a_line_of_its_own(monkeypatch: pytest.Mon
     monkeypatch.setattr(progress_line, "_DELAY_SECONDS", 0.0)
     with terminal_progress() as outer, terminal_progress() as inner:
         assert inner is outer
-        line = ProgressLine(terminal, delay_seconds=0)
-        monkeypatch.setattr(progress_line, "_line", line)
-        line("indexing", 1, 10)
         assert terminal.drawn.wait(10)
         print_note("a note")
-        line.close()
     assert f"{CLEAR}a note\n" in terminal.getvalue()
+    # It does not come back below what was printed.
+    assert terminal.getvalue().endswith("a note\n")
 
 
 def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

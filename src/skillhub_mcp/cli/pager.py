@@ -115,14 +115,8 @@ def _show(text: str, terminal: TextIO, environment: Mapping[str, str]) -> bool:
     # Ctrl-C is the pager's while it runs: it ends a search there, not this program.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        if pager.stdin is not None:
-            try:
-                pager.stdin.write(text.encode(terminal.encoding, "backslashreplace"))
-                pager.stdin.close()
-            except BrokenPipeError:
-                # The person has seen enough.
-                pass
-        pager.wait()
+        # It ends quietly where the person has seen enough.
+        pager.communicate(text.encode(terminal.encoding, "backslashreplace"))
     finally:
         signal.signal(signal.SIGINT, before)
     return True

@@ -1,7 +1,7 @@
 """The progress of long work: one line on stderr, which appears after some tenths of a second and is gone at the end.
 
 It is shown on a terminal alone. A thread draws it, so that it moves while a step says nothing, as a request to a
-provider does; whoever writes something else to the terminal calls `hide_progress` before.
+provider does, and before the first step. Whoever writes something else to the terminal calls `hide_progress` before.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
@@ -27,37 +26,36 @@ _SPINNER = "|/-\\"
 
 
 class ProgressLine:
-    """The line; a ProgressCallback. It ends with a step that is done, and with `close`. Safe to use from threads."""
+    """The line; a ProgressCallback. Safe to use from threads.
 
-    def __init__(self, stream: IO[str], *, delay_seconds: float = _DELAY_SECONDS) -> None:
+    Until something else is written it says `what` is done; from then on it shows steps alone.
+    """
+
+    def __init__(self, stream: IO[str], what: str, *, delay_seconds: float) -> None:
         self._stream = stream
+        self._what = what
         self._delay_seconds = delay_seconds
         self._step: tuple[str, int, int] | None = None
-        self._began = 0.0
         self._ticks = 0
         self._drawn = False
         self._closed = threading.Event()
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin: the line appears when the delay is over."""
+        threading.Thread(target=self._run, name="skillhub-progress", daemon=True).start()
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Take the progress of a step; one of unknown length has a `total` of 0 and goes on until another begins."""
+        """Take the progress of a step, which ends where all is `done`."""
         with self._lock:
-            if self._closed.is_set():
-                return
-            if total and done >= total:
-                self._step = None
+            self._step = (step, done, total) if done < total else None
+            if self._step is None:
                 self._erase()
-                return
-            self._step = (step, done, total)
-            if self._thread is None:
-                self._began = time.monotonic()
-                self._thread = threading.Thread(target=self._run, name="skillhub-progress", daemon=True)
-                self._thread.start()
 
     def hide(self) -> None:
-        """Remove the line; it comes back with the next tick."""
+        """Remove the line; it comes back with the next step."""
         with self._lock:
+            self._what = ""
             self._erase()
 
     def close(self) -> None:
@@ -67,14 +65,17 @@ class ProgressLine:
             self._erase()
 
     def _run(self) -> None:
-        while not self._closed.wait(_INTERVAL_SECONDS):
+        wait = self._delay_seconds
+        while not self._closed.wait(wait):
+            wait = _INTERVAL_SECONDS
             with self._lock:
-                if self._step is not None and time.monotonic() - self._began >= self._delay_seconds:
-                    self._draw(*self._step)
+                if not self._closed.is_set() and (self._step or self._what):
+                    self._draw()
 
-    def _draw(self, step: str, done: int, total: int) -> None:
+    def _draw(self) -> None:
         self._ticks += 1
         columns = shutil.get_terminal_size().columns
+        step, done, total = self._step or (self._what, 0, 0)
         self._write(_CLEAR + progress_text(step, done, total, columns=columns, tick=self._ticks))
         self._drawn = True
 
@@ -97,16 +98,17 @@ _line: ProgressLine | None = None
 
 
 @contextmanager
-def terminal_progress() -> Iterator[ProgressCallback]:
+def terminal_progress(what: str = "reading skills") -> Iterator[ProgressCallback]:
     """Yield a callback that shows progress on stderr, or nothing if that is no terminal, until the context ends.
 
-    Within another such context, it is the same line.
+    `what` is shown where no step is. Within another such context, it is the same line.
     """
     global _line  # noqa: PLW0603 - a terminal is one too
     if _line is not None or not sys.stderr.isatty():
         yield _line or _nothing
         return
-    _line = ProgressLine(sys.stderr)
+    _line = ProgressLine(sys.stderr, what, delay_seconds=_DELAY_SECONDS)
+    _line.start()
     try:
         yield _line
     finally:
@@ -125,7 +127,10 @@ def _nothing(step: str, done: int, total: int) -> None:
 
 
 def progress_text(step: str, done: int, total: int, *, columns: int, tick: int) -> str:
-    """Return the line, shorter than a terminal of `columns`. `tick` counts the times that it was drawn."""
+    """Return the line, shorter than a terminal of `columns`; of unknown length with a `total` of 0.
+
+    `tick` counts the times that it was drawn.
+    """
     turning = _SPINNER[tick % len(_SPINNER)]
     if not total:
         return cut(f"{turning} {step} …", columns - 1)

@@ -6,11 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
 from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
@@ -62,8 +64,10 @@ class IndexSync:
         automatic: bool,
         admission: Admission,
         observer: Observer = NULL_OBSERVER,
+        progress: ProgressCallback = no_progress,
     ) -> None:
         self._roots = roots
+        self._progress = progress
         self._indexer = indexer
         self._make_spare = make_spare
         self._spare: Indexer | None = None
@@ -352,6 +356,7 @@ class IndexSync:
             reread=reread,
             only=only,
             keep_absent=not self._forgets,
+            on_progress=partial(self._progress, "reading"),
         )
         self._last_read = seen.memory
         self.scan_seconds = seen.snapshot.report.seconds

@@ -26,7 +26,7 @@ from skillhub_mcp.index.progress import IndexProgress, ProgressStep
 T = TypeVar("T")
 
 # The steps of building an index: reading, then embedding with word vectors, then writing.
-_STEPS = {"embedding": 1, "indexing": 2}
+_STEPS = {"reading": 0, "embedding": 1, "indexing": 2}
 _ALL_STEPS = 3
 _TICK_SECONDS = 1.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -59,6 +59,7 @@ class CachedSkillFile:
 
 ScanCache = Mapping[str, CachedSkillFile]
 
+_FILES_PER_REPORT = 100
 _NOTHING: ScanCache = {}
 
 
@@ -95,13 +96,15 @@ def scan(
     depth: ReadDepth = ReadDepth.WHOLE,
     only: Sequence[str] | None = None,
     keep_absent: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
 
     `reread` opens unchanged files, too. Files in `recent`, a cache of a moment ago, are taken from there; `changed` is
     still relative to `memory`. `only` limits the scan to paths that are known to have changed. Bad files never raise:
     the snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or
-    empty, as with a share that is not mounted, stay; the report tells the root.
+    empty, as with a share that is not mounted, stay; the report tells the root. `on_progress` receives now and then how
+    many of how many files are done.
     """
     began = time.perf_counter()
     own = {root.path for root in roots}
@@ -112,7 +115,9 @@ def scan(
         remembered = {path: entry for path, entry in known_here.items() if not _is_below(path, walk.covered)}
     opened = 0
     changed = False
-    for found in walk.found:
+    for number, found in enumerate(walk.found):
+        if on_progress is not None and number % _FILES_PER_REPORT == 0:
+            on_progress(number, len(walk.found))
         known, fresh = memory.get(found.directory), recent.get(found.directory)
         if fresh is not None and _is_unchanged(found, fresh):
             now = fresh
@@ -123,6 +128,8 @@ def scan(
             now = _last_good(fresh or known, _read(found, depth))
         changed = changed or known is None or _differ(known, now)
         remembered[found.directory] = now
+    if on_progress is not None:
+        on_progress(len(walk.found), len(walk.found))
     unavailable = _unavailable(walk, known_here) if keep_absent else ()
     for root in unavailable:
         remembered |= {path: entry for path, entry in known_here.items() if entry.root == root.path}

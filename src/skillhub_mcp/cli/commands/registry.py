@@ -21,6 +21,7 @@ from skillhub_mcp.cli.output import (
     strict_refusals,
     write_file,
 )
+from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -75,8 +76,9 @@ def _add_mode(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    registry = _registry(args, options)
-    index = registry.build_index()
+    with terminal_progress():
+        registry = _registry(args, options)
+        index = registry.build_index()
     if args.source:
         index = RegistryIndex(registry.skills(source=args.source), index.report)
     if args.output or args.json:
@@ -178,7 +180,8 @@ def registry_report_text(report: IndexReport) -> str:
 
 
 def _index(args: argparse.Namespace, options: Mapping[str, str]) -> RegistryIndex:
-    return _registry(args, options).build_index()
+    with terminal_progress():
+        return _registry(args, options).build_index()
 
 
 def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:

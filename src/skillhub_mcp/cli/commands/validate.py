@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.bootstrap import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
@@ -87,13 +88,18 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.list_rules:
         _list_rules(rules, as_json=args.json)
         return EXIT_OK
-    chosen = list(_targets(args.paths, options))
+    with terminal_progress("looking for skills"):
+        chosen = list(_targets(args.paths, options))
     if not chosen:
         print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
     text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ))
     if args.fix:
         _fix(chosen, rules, text, ask=not args.yes)
-    results = [only(check(target, advice=not args.no_advice), rules) for target in chosen]
+    results = []
+    with terminal_progress("checking skills") as progress:
+        for number, target in enumerate(chosen):
+            progress("checking", number, len(chosen))
+            results.append(only(check(target, advice=not args.no_advice), rules))
     if args.sarif:
         print_json(sarif(results, base=os.getcwd()))
     elif args.json:
@@ -220,7 +226,8 @@ def _finding_json(finding: Finding) -> dict[str, object]:
 def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *, ask: bool) -> None:
     from skillhub_mcp.validation.apply_fixes import fix_file, write
 
-    fixed = [one for target in chosen if (one := fix_file(target, rules)) is not None]
+    with terminal_progress("looking for what can be fixed"):
+        fixed = [one for target in chosen if (one := fix_file(target, rules)) is not None]
     for one in fixed:
         _print_lines(_difference(one, text.path(one.path), text.paint))
     if not fixed:
