@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skillhub_mcp.hub import SearchAnswer, SkillHub
     from skillhub_mcp.index.progress import ProgressCallback
+    from skillhub_mcp.skills.model import Skill
 
 _QUERY_CHARACTERS = 300
 _HITS = 5
@@ -29,14 +30,32 @@ class Overlap:
     shared: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class OwnSearch:
+    """How a skill is found by its own description.
+
+    `rank` is its place among the `hits`, None where it is none of them; `overlaps` has the other hits.
+    """
+
+    rank: int | None
+    hits: int
+    overlaps: tuple[Overlap, ...]
+
+
+def search_for_itself(hub: SkillHub, skill: Skill) -> OwnSearch:
+    """Return how `skill` is found by its own description. Raises IndexUnavailable."""
+    answer = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS)
+    rank = next((rank for rank, hit in enumerate(answer.hits, start=1) if hit.skill.directory == skill.directory), None)
+    return OwnSearch(rank, len(answer.hits), tuple(_rivals(skill.directory, answer)))
+
+
 def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
     """Return the pairs with a share of at least `least`, the closest first. Raises IndexUnavailable."""
     skills = hub.skills()
     found: dict[frozenset[str], Overlap] = {}
     for number, skill in enumerate(skills):
         progress("comparing", number, len(skills))
-        answer = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS)
-        for overlap in _rivals(skill.directory, answer):
+        for overlap in search_for_itself(hub, skill).overlaps:
             pair = frozenset((overlap.skill, overlap.rival))
             if overlap.share >= least and (pair not in found or found[pair].share < overlap.share):
                 found[pair] = overlap

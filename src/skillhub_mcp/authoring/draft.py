@@ -1,0 +1,135 @@
+"""The files of a skill that somebody is about to write. Pure.
+
+They break no rule, so that `validate` is silent from the start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import yaml
+
+from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.validation.advice import description_advice
+
+SCRIPT = "scripts/run.py"
+REFERENCE = "references/details.md"
+
+_BODY = """\
+# {title}
+
+Say in a sentence what the agent has in the end.
+
+## Steps
+
+{steps}
+
+## Pitfalls
+
+- What goes wrong most often, how to notice it, and what to do then.
+
+## The answer
+
+The form in which the result is given, with a short example.
+"""
+_STEPS = (
+    "Look at what was given. Ask where something is missing that cannot be guessed.",
+    "Do the work, one step a line, with the decisions that are not obvious.",
+)
+_SCRIPT_STEP = "Run the script. `--help` lists its options:\n\n   ```\n   python {script} /path/to/input\n   ```\n"
+_REFERENCE_STEP = "Where a case is unusual, read [the details]({reference}); otherwise leave them unread."
+_LAST_STEP = "Check the result, and say how it was checked."
+_SCRIPT_TEXT = '''\
+"""Count the lines of a text. Replace this by what the skill needs.
+
+Only the standard library is used, so that it runs wherever Python is.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("input", help="file to read, or - for standard input")
+    args = parser.parse_args()
+    text = sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
+    print(f"{len(text.splitlines())} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+_REFERENCE_TEXT = """\
+# {title}: details
+
+What only some tasks need: tables, special cases, long examples. An agent reads this file only where the steps name it.
+"""
+_HEADER = re.compile(r"\A(---[ \t]*\r?\n)(.*?)(^---[ \t]*$)", re.DOTALL | re.MULTILINE)
+
+
+def described(description: str, name: str) -> str:
+    """Return a description of one line that says when the skill is used; made of its `name` where there is none.
+
+    Where it does not say when, the words of the name do.
+    """
+    words = name.replace("-", " ")
+    flat = " ".join(description.split())
+    if not flat:
+        flat = f"Help with {words}."
+    if says_when(flat):
+        return flat
+    end = "" if flat.endswith((".", "!", "?", "。")) else "."
+    return f"{flat}{end} Use when a task is about {words}."
+
+
+def says_when(description: str) -> bool:
+    """Whether a description says when to use the skill, as `validate` reads it."""
+    return not any(description_advice(description, None))
+
+
+def draft_files(name: str, description: str, *, script: bool, reference: bool) -> Mapping[str, str]:
+    """Return the texts of a new skill by relative path; SKILL.md names the other files."""
+    title = name.replace("-", " ").capitalize()
+    steps = [
+        *_STEPS,
+        *([_SCRIPT_STEP.format(script=SCRIPT)] if script else []),
+        *([_REFERENCE_STEP.format(reference=REFERENCE)] if reference else []),
+        _LAST_STEP,
+    ]
+    numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
+    files = {SKILL_FILE: f"---\n{_keys(name, description)}---\n{_BODY.format(title=title, steps=numbered)}"}
+    if script:
+        files[SCRIPT] = _SCRIPT_TEXT
+    if reference:
+        files[REFERENCE] = _REFERENCE_TEXT.format(title=title)
+    return files
+
+
+def renamed(text: str, name: str, description: str | None) -> str:
+    """Return the SKILL.md of an example with another name and, if one is given, another description.
+
+    `text` has both on a line each, as our examples do.
+    """
+    header = _HEADER.match(text)
+    if header is None:
+        raise ValueError("the example has no frontmatter")
+    kept = [line for line in header[2].splitlines(keepends=True) if not _is_replaced(line, description)]
+    own = _key("name", name) if description is None else _keys(name, description)
+    return f"{header[1]}{own}{''.join(kept)}{text[header.start(3) :]}"
+
+
+def _is_replaced(line: str, description: str | None) -> bool:
+    return line.startswith("name:") or (description is not None and line.startswith("description:"))
+
+
+def _keys(name: str, description: str) -> str:
+    return _key("name", name) + _key("description", description)
+
+
+def _key(key: str, value: str) -> str:
+    """Return a line of YAML, quoted where a plain value would mean something else."""
+    return str(yaml.safe_dump({key: value}, allow_unicode=True, width=float("inf")))

@@ -1,0 +1,349 @@
+"""`skillhub new`: a new skill, from nothing or from an example, and how it will be found."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.output import EXIT_OK, one_line, plural, print_json, print_note, print_text
+from skillhub_mcp.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from skillhub_mcp.disclosure.listing import ListedSkill
+    from skillhub_mcp.evaluation.overlaps import Overlap, OwnSearch
+    from skillhub_mcp.settings import Settings
+    from skillhub_mcp.skills.model import Skill
+    from skillhub_mcp.validation.verdict import Cost
+
+# The share of a skill's own score from which on `skillhub overlaps` lists a rival.
+_LEAST_OVERLAP = 0.8
+_QUESTION = (
+    "What does it do, and when should an agent use it? One or two sentences, such as:\n"
+    "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n> "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What was asked for: the texts of a new skill by relative path, and where it comes to lie.
+
+    `drafted` says that its description was made up from its name, and `completed` that a sentence was added to it.
+    """
+
+    name: str
+    directory: str
+    files: Mapping[str, bytes]
+    drafted: bool = False
+    completed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Findable:
+    """How the new skill is found: `listed` is its place among the others, None where no root has it.
+
+    `serve_with` is what makes it served then. `namesakes` are the other skills of its name.
+    """
+
+    listed: ListedSkill | None
+    namesakes: Sequence[ListedSkill] = ()
+    own_search: OwnSearch | None = None
+    serve_with: str = ""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "new",
+        group=Group.WRITE,
+        everyday=True,
+        help="start a skill, and say how it would be found",
+        description="Write a SKILL.md that breaks no rule, or a copy of an example, into a directory of its own. Then "
+        "say how it is found by its own description, which skills it competes with, and what it costs.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="lowercase letters, digits and single hyphens")
+    parser.add_argument(
+        "--description", metavar="TEXT", help="what it does and when to use it; asked for on a terminal"
+    )
+    parser.add_argument("--project", action="store_true", help="in .agents/skills of this project")
+    parser.add_argument("--scripts", action="store_true", help="with a script that the steps run")
+    parser.add_argument("--references", action="store_true", help="with a file that is read only where needed")
+    parser.add_argument(
+        "--from-template",
+        nargs="?",
+        const="",
+        metavar="EXAMPLE",
+        help="copy a skill that comes with SkillHub; without EXAMPLE, list them",
+    )
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Write the skill and print how it will be found. Raises InvalidArgument and InvalidSetting."""
+    from skillhub_mcp.authoring.new_skill import write_new
+
+    if args.from_template == "":
+        return _list_examples(args)
+    wanted = _wanted(args, options)
+    write_new(wanted.directory, wanted.files)
+    findable = _findable(wanted, options)
+    cost = _cost(wanted)
+    if args.json:
+        print_json(_report_json(wanted, findable, cost))
+    else:
+        print_text("\n".join(_report_lines(wanted, findable, cost)))
+    return EXIT_OK
+
+
+def _list_examples(args: argparse.Namespace) -> int:
+    from skillhub_mcp.authoring.examples import examples
+
+    found = examples()
+    if args.json:
+        print_json({"examples": [{"name": one.name, "description": one.description} for one in found]})
+        return EXIT_OK
+    width = max(len(one.name) for one in found)
+    for one in found:
+        print_text(f"{one.name:{width}}  {one_line(one.description, width=100)}")
+    print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
+    return EXIT_OK
+
+
+def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> _Wanted:
+    from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
+    from skillhub_mcp.authoring.examples import files_of
+    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.skills.model import SKILL_FILE
+
+    example = None if args.from_template is None else _example(decode_argument(args.from_template))
+    name = _checked_name(args, example)
+    settings, _ = read_settings(os.environ, options)
+    directory = os.path.join(_place(args, options, settings), name)
+    typed = decode_argument(args.description or "").strip()
+    if example is not None:
+        if args.scripts or args.references:
+            given = "--scripts" if args.scripts else "--references"
+            raise InvalidArgument(given, "has no effect with --from-template", hint="the example has its own files")
+        description = described(typed, name) if typed else None
+        files = dict(files_of(example))
+        files[SKILL_FILE] = renamed(files[SKILL_FILE].decode(), name, description).encode()
+        completed = bool(typed) and not says_when(typed)
+        wanted = _Wanted(name, directory, files, completed=completed)
+    else:
+        if not typed and not args.json and not os.path.lexists(directory):
+            typed = _asked()
+        texts = draft_files(name, described(typed, name), script=args.scripts, reference=args.references)
+        wanted = _Wanted(
+            name,
+            directory,
+            {path: text.encode() for path, text in texts.items()},
+            drafted=not typed,
+            completed=bool(typed) and not says_when(typed),
+        )
+    _check_rules(wanted)
+    return wanted
+
+
+def _example(typed: str) -> Skill:
+    from skillhub_mcp.authoring.examples import examples
+    from skillhub_mcp.skills.suggestions import near_names
+
+    found = {one.name: one for one in examples()}
+    if typed not in found:
+        near = near_names(typed, found)
+        hint = f"did you mean {near[0]!r}?" if near else "skillhub new --from-template lists the examples"
+        raise InvalidArgument("--from-template", f"{typed!r} is not an example", hint=hint)
+    return found[typed]
+
+
+def _checked_name(args: argparse.Namespace, example: Skill | None) -> str:
+    from skillhub_mcp.skills.names import is_specified_name, safe_alias
+
+    if args.name is None and example is None:
+        raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
+    name = example.name if args.name is None and example is not None else decode_argument(args.name)
+    if not is_specified_name(name):
+        mended = safe_alias(name)
+        raise InvalidArgument(
+            "NAME",
+            f"{name!r} is not of 1 to 64 lowercase letters, digits and single hyphens",
+            hint=f"skillhub new {mended}" if mended else "choose a name such as pdf-tables",
+        )
+    return name
+
+
+def _place(args: argparse.Namespace, options: Mapping[str, str], settings: Settings) -> str:
+    from skillhub_mcp.bootstrap import project_of
+
+    if args.project:
+        if "SKILLS_DIR" in options:
+            raise InvalidArgument("--project", "cannot be combined with --skills-dir", hint="remove one of the two")
+        return os.path.join(project_of(settings).root, ".agents", "skills")
+    return os.path.abspath(os.path.expanduser(settings.skills.dirs[0]))
+
+
+def _asked() -> str:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return ""
+    print(_QUESTION, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def _check_rules(wanted: _Wanted) -> None:
+    from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+    from skillhub_mcp.skills.parser import parse_skill
+
+    read = parse_skill(
+        wanted.files[SKILL_FILE],
+        directory=wanted.directory,
+        root=wanted.directory,
+        directory_name=wanted.name,
+        stamp=FileStamp(0, 0, "", 0),
+    )
+    for diagnostic in read.diagnostics:
+        raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
+
+
+def _findable(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
+    from skillhub_mcp.cli.open_hub import open_hub
+    from skillhub_mcp.evaluation.overlaps import search_for_itself
+    from skillhub_mcp.skills.names import fold_name
+
+    # Looked at as a server without this command's options would; and trying a skill is not a use of it.
+    own = {name: value for name, value in options.items() if name != "SKILLS_DIR"}
+    with open_hub({**own, "SKILLHUB_USAGE_LOG": ""}) as hub:
+        everything = hub.listed()
+        real = os.path.realpath(wanted.directory)
+        listed = next((one for one in everything if os.path.realpath(one.skill.directory) == real), None)
+        names = [one for one in everything if fold_name(one.skill.name) == wanted.name and one is not listed]
+        if listed is None:
+            return _Findable(None, names, serve_with=_serve_with(wanted, own))
+        found = listed.served and listed.shadowed_by is None and not listed.skill.disable_model_invocation
+        return _Findable(listed, names, search_for_itself(hub, listed.skill) if found else None)
+
+
+def _serve_with(wanted: _Wanted, options: Mapping[str, str]) -> str:
+    """Return what makes a skill served that no root has, or that a filter leaves out."""
+    from skillhub_mcp.bootstrap import roots_of
+    from skillhub_mcp.settings import read_settings
+
+    settings, sources = read_settings(os.environ, options)
+    place = os.path.realpath(os.path.dirname(wanted.directory))
+    if any(os.path.commonpath([place, root.real]) == root.real for root in roots_of(settings)):
+        return f"skillhub why {wanted.name}"
+    chosen = {one.setting.name for one in sources if one.source != "default"}
+    if "SKILLS_DIR" in chosen:
+        return f"add {os.path.dirname(wanted.directory)} to SKILLS_DIR"
+    if "SKILLHUB_ROOTS" in chosen:
+        return f"add {os.path.dirname(wanted.directory)} to SKILLHUB_ROOTS"
+    return f"skillhub roots add {shlex.quote(os.path.dirname(wanted.directory))}"
+
+
+def _cost(wanted: _Wanted) -> Cost:
+    from skillhub_mcp.validation.checker import check, targets
+    from skillhub_mcp.validation.verdict import Cost
+
+    return next(check(target).cost for target in targets([wanted.directory])) or Cost(0, 0, 0)
+
+
+def _report_lines(wanted: _Wanted, findable: _Findable, cost: Cost) -> Sequence[str]:
+    rows = [("wrote", path) for path in _paths(wanted)]
+    rows += [("found", line) for line in _found_lines(wanted, findable)]
+    rows += [("overlaps", _overlap_line(one)) for one in _rivals(findable)]
+    rows.append(
+        (
+            "costs",
+            f"about {cost.catalogue:,} tokens where skills are listed, {cost.body:,} when loaded"
+            + (f", {cost.files:,} in its other files" if cost.files else ""),
+        )
+    )
+    rows += [("next", line) for line in _next_lines(wanted, findable)]
+    shown, before = [], ""
+    for label, line in rows:
+        shown.append(f"{'' if label == before else label:<10}{line}")
+        before = label
+    return shown
+
+
+def _paths(wanted: _Wanted) -> Sequence[str]:
+    from skillhub_mcp.skills.model import SKILL_FILE
+
+    paths = sorted(wanted.files, key=lambda path: (path != SKILL_FILE, path))
+    return [os.path.join(wanted.directory, *path.split("/")) for path in paths]
+
+
+def _found_lines(wanted: _Wanted, findable: _Findable) -> Sequence[str]:
+    lines = []
+    if findable.listed is None:
+        lines.append(f"not yet, as it is not served: {findable.serve_with}")
+    elif findable.listed.shadowed_by is not None:
+        other = findable.listed.shadowed_by.directory
+        lines.append(f"not by its name, which the skill in {other} has; it loads as {findable.listed.handle}")
+    elif findable.own_search is None:
+        lines.append(f"not by agents ({findable.listed.standing.value}): skillhub why {wanted.name}")
+    else:
+        lines.append(_rank_line(findable.own_search))
+        lines += [
+            f"its name is now its own: before, the skill in {one.skill.directory} had it" for one in findable.namesakes
+        ]
+    return lines
+
+
+def _rank_line(own: OwnSearch) -> str:
+    if own.rank is None:
+        return "not by its own description: write in it the words that people use"
+    if own.rank == 1:
+        return f"first of {plural(own.hits, 'hit')} for its own description"
+    return f"only as number {own.rank} of {own.hits} for its own description"
+
+
+def _rivals(findable: _Findable) -> Sequence[Overlap]:
+    found = () if findable.own_search is None else findable.own_search.overlaps
+    return [one for one in found if one.copy or one.share >= _LEAST_OVERLAP]
+
+
+def _overlap_line(one: Overlap) -> str:
+    if one.copy:
+        return f"{one.rival} says nearly the same: keep one of them, or say what tells them apart"
+    by = f", by: {', '.join(one.shared)}" if one.shared else ""
+    return f"{one.rival} fits that description to {min(one.share, 1):.0%}{by}"
+
+
+def _next_lines(wanted: _Wanted, findable: _Findable) -> Sequence[str]:
+    lines = []
+    if wanted.drafted:
+        lines.append("say in its description what it does and when to use it: agents choose it by that alone")
+    if wanted.completed:
+        lines.append("its description did not say when to use it: a sentence was added, to be made better")
+    lines.append(f"write its steps, then: skillhub validate {shlex.quote(wanted.directory)}")
+    if findable.own_search is not None:
+        lines.append("try it with the words of a task: skillhub search …")
+    return lines
+
+
+def _report_json(wanted: _Wanted, findable: _Findable, cost: Cost) -> Mapping[str, object]:
+    own = findable.own_search
+    listed = findable.listed
+    return {
+        "name": wanted.name,
+        "path": wanted.directory,
+        "files": list(_paths(wanted)),
+        "served": listed is not None and listed.served and listed.shadowed_by is None,
+        "serve_with": findable.serve_with or None,
+        "shadowed_by": None if listed is None or listed.shadowed_by is None else listed.shadowed_by.directory,
+        "namesakes": [one.skill.directory for one in findable.namesakes],
+        "rank": None if own is None else own.rank,
+        "hits": None if own is None else own.hits,
+        "overlaps": [
+            {"skill": one.rival, "share": round(one.share, 3), "copy": one.copy, "shared": list(one.shared)}
+            for one in _rivals(findable)
+        ],
+        "tokens": {"catalogue": cost.catalogue, "body": cost.body, "files": cost.files},
+    }

@@ -1,0 +1,163 @@
+"""`skillhub new`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.authoring.examples import examples
+
+DESCRIPTION = "Extract the totals of invoices. Use when an invoice has to be booked."
+
+
+class Typed(io.StringIO):
+    """A terminal, and what is typed at it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_new_skill_is_valid_found_by_its_description_and_its_cost_is_told(
+    skillhub: Skillhub, skills_dir: Path
+) -> None:
+    done = skillhub("new", "invoice-totals", "--description", DESCRIPTION, "--scripts", "--references", "--json")
+    assert (done.code, done.err) == (0, "")
+    told = done.json
+    assert [Path(path).relative_to(skills_dir / "invoice-totals").as_posix() for path in told["files"]] == [
+        "SKILL.md",
+        "references/details.md",
+        "scripts/run.py",
+    ]
+    assert (told["served"], told["rank"], told["hits"], told["overlaps"]) == (True, 1, 1, [])
+    assert min(told["tokens"].values()) > 0
+    assert skillhub("validate", skills_dir, "--fail-on", "note").code == 0
+    assert skillhub("show", "invoice-totals", "--json").json["description"] == DESCRIPTION
+
+
+def test_without_a_terminal_the_description_is_drafted_from_the_name(skillhub: Skillhub, skills_dir: Path) -> None:
+    done = skillhub("new", "pdf-tables")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"wrote     {skills_dir / 'pdf-tables' / 'SKILL.md'}\nfound     first of 1 hit")
+    assert "say in its description what it does" in done.out
+    assert skillhub("validate", skills_dir, "--fail-on", "note").code == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "description"),
+    [
+        (f"{DESCRIPTION}\n", DESCRIPTION),
+        ("Book invoices\n", "Book invoices. Use when a task is about one."),
+        ("", "Help with one. Use when a task is about one."),
+    ],
+    ids=["whole", "without a when", "end of input"],
+)
+def test_on_a_terminal_one_question_is_asked(
+    skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch, answer: str, description: str
+) -> None:
+    asked = Typed()
+    monkeypatch.setattr("sys.stdin", Typed(answer))
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", asked)
+        assert skillhub("new", "one").code == 0
+    assert asked.getvalue().startswith("What does it do, and when")
+    assert asked.getvalue().count("\n> ") == 1
+    assert f"description: {description}\n" in (skills_dir / "one" / "SKILL.md").read_text(encoding="utf-8")
+
+
+def test_a_rival_is_named_with_the_words_that_both_have(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("invoice-reader", DESCRIPTION.replace("invoices", "invoices and receipts"))
+    write_skill("painter", "Paints walls. Use when a wall is bare.")
+    done = skillhub("new", "invoice-totals", "--description", DESCRIPTION)
+    assert "overlaps  invoice-reader " in done.out
+    assert "painter" not in done.out
+
+
+def test_a_name_that_breaks_the_rules_is_refused_with_the_one_that_does_not(
+    skillhub: Skillhub, skills_dir: Path
+) -> None:
+    done = skillhub("new", "Chat with PDF")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("hint: skillhub new chat-with-pdf\n")
+    assert skillhub("new", "--", "--").err.endswith("hint: choose a name such as pdf-tables\n")
+    assert skillhub("new").err.startswith("error: NAME is required")
+    assert list(skills_dir.iterdir()) == []
+
+
+def test_nothing_is_overwritten_and_nobody_is_asked_before(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "Mine.")
+    before = (skills_dir / "one" / "SKILL.md").read_bytes()
+    monkeypatch.setattr("sys.stdin", Typed("never read"))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    done = skillhub("new", "one")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: NAME is taken: ")
+    assert (skills_dir / "one" / "SKILL.md").read_bytes() == before
+
+
+def test_a_description_that_breaks_a_rule_is_refused_before_anything_is_written(
+    skillhub: Skillhub, skills_dir: Path
+) -> None:
+    done = skillhub("new", "one", "--description", f"Use when {'x' * 1_100}")
+    assert done.code == 2
+    assert done.err.startswith("error: --description breaks a rule: the description has 1,109 characters")
+    assert list(skills_dir.iterdir()) == []
+
+
+def test_a_skill_that_nothing_serves_says_what_would_serve_it(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("new", "one", "--skills-dir", tmp_path / "elsewhere", "--json")
+    assert (done.code, done.json["served"], done.json["rank"]) == (0, False, None)
+    assert done.json["serve_with"] == f"add {tmp_path / 'elsewhere'} to SKILLS_DIR"
+
+
+def test_a_skill_of_the_project_says_that_a_given_directory_leaves_it_out(skillhub: Skillhub, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    place = project / ".agents" / "skills"
+    outside = skillhub("new", "one", "--project", "--cwd", project)
+    assert f"found     not yet, as it is not served: add {place} to SKILLS_DIR\n" in outside.out
+    inside = skillhub("new", "two", "--project", "--cwd", project, "--json", SKILLHUB_ROOTS="project,hub")
+    assert (inside.json["path"], inside.json["served"]) == (str(place / "two"), True)
+    assert skillhub("new", "three", "--project", "--skills-dir", project).code == 2
+
+
+def test_another_skill_of_the_name_is_told(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+    theirs = write_skill("one", "Theirs. Use when they ask.", root=tmp_path / "first")
+    both = f"{tmp_path / 'first'}:{tmp_path / 'second'}"
+    done = skillhub("new", "one", "--skills-dir", tmp_path / "second", "--json", SKILLS_DIR=both)
+    assert (done.json["served"], done.json["shadowed_by"]) == (False, str(theirs))
+    write_skill("two", "Theirs. Use when they ask.", root=tmp_path / "second")
+    first = skillhub("new", "two", SKILLS_DIR=both)
+    assert f"before, the skill in {tmp_path / 'second' / 'two'} had it" in first.out
+
+
+def test_a_skill_that_a_filter_leaves_out_is_not_said_to_be_found(skillhub: Skillhub) -> None:
+    done = skillhub("new", "one", SKILLHUB_ENABLED_SKILLS="other")
+    assert done.code == 0
+    assert "skillhub why one" in done.out
+
+
+def test_the_examples_are_listed_and_one_is_copied_with_its_files(skillhub: Skillhub, skills_dir: Path) -> None:
+    listed = skillhub("new", "--from-template", "--json").json["examples"]
+    assert [one["name"] for one in listed] == [one.name for one in examples()]
+    assert "csv-profiler  " in skillhub("new", "mine", "--from-template").out
+    done = skillhub("new", "mine", "--from-template", "csv-profiler", "--json")
+    assert (done.code, done.json["rank"]) == (0, 1)
+    assert (skills_dir / "mine" / "scripts" / "profile.py").is_file()
+    assert skillhub("new", "--from-template", "csv-profiler").code == 0
+    assert (skills_dir / "csv-profiler").is_dir()
+    assert skillhub("validate", skills_dir, "--fail-on", "note").code == 0
+
+
+def test_an_example_that_is_none_is_refused(skillhub: Skillhub) -> None:
+    done = skillhub("new", "mine", "--from-template", "csv-profilr")
+    assert (done.code, done.err) == (
+        2,
+        "error: --from-template 'csv-profilr' is not an example\n\nhint: did you mean 'csv-profiler'?\n",
+    )
+    assert skillhub("new", "mine", "--from-template", "csv-profiler", "--scripts").code == 2
