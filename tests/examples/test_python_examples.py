@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +38,18 @@ def test_the_registry_example_runs_over_the_example_skills(tmp_path: Path) -> No
     assert told.splitlines()[-1] == f"# Skill: {skills[0]}"
 
 
+def test_the_hub_example_finds_loads_and_reads_a_skill(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, as the guide's code below: both need LanceDB, which takes a second to import."""
+    monkeypatch.setattr(sys, "argv", ["hub.py"])
+    runpy.run_path(str(PROJECT / "examples" / "python" / "hub.py"), run_name="__main__")
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("1.00 pdf-invoice-extractor: Extract the invoice number")
+    assert told[-3] == "# Extract an invoice's number and key fields from a PDF"
+    assert "references/field-labels.md" in told[-2].split(", ")
+
+
 @pytest.mark.acceptance("S1-40")
 def test_the_agents_example_says_what_applies_once(tmp_path: Path) -> None:
     repo = tmp_path.resolve() / "repo"
@@ -51,9 +65,30 @@ def test_the_agents_example_says_what_applies_once(tmp_path: Path) -> None:
     assert told.endswith("</system-reminder>\nnothing more applies\nnothing has changed\n")
 
 
-def test_the_guides_python_uses_public_names_alone() -> None:
+@pytest.mark.parametrize("guide", ["registry.md", "python.md"])
+def test_the_guides_python_uses_public_names_alone(guide: str) -> None:
     import skillhub_mcp
 
-    guide = (PROJECT / "docs" / "guides" / "registry.md").read_text(encoding="utf-8")
-    (imported,) = re.findall(r"^from skillhub_mcp import (.+)$", guide, re.MULTILINE)
+    text = (PROJECT / "docs" / "guides" / guide).read_text(encoding="utf-8")
+    (imported,) = re.findall(r"^from skillhub_mcp import (\w.+)$", text, re.MULTILINE)
     assert set(imported.split(", ")) <= set(skillhub_mcp.__all__)
+
+
+def test_the_guide_to_python_names_every_function_and_class_that_a_program_begins_with() -> None:
+    import skillhub_mcp
+
+    text = (PROJECT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", text))
+    begun_with = {name for name in skillhub_mcp.__all__ if name[0].islower()}
+    assert begun_with | {"Registry", "SkillLoader", "AgentsResolver", "Budget", "SkillHubError"} <= named
+
+
+def test_the_code_of_the_guide_to_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = (PROJECT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(PROJECT / "examples")
+    monkeypatch.setenv("DB_PATH", str(tmp_path / "index"))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["found"].score > 0
+    assert names["answer"].hits[0].handle == "pdf-invoice-extractor"
