@@ -1,0 +1,103 @@
+"""One entry of a client's file, put into its text or taken out of it, and nothing else.
+
+Every change is read anew: it must say what the text said before, but for our entry, or it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from skillhub_mcp.clients.json_text import InvalidText, drop_member, parse_json, put_member
+from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, FileFormat
+from skillhub_mcp.clients.toml_text import drop_table, parse_toml, put_table
+
+
+def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
+    """Return every entry of a client's file by its name. Raises InvalidText for a text that cannot be used."""
+    content = _parse(client, text)
+    for key in client.key:
+        content = {} if content is None else content
+        if not isinstance(content, dict):
+            raise InvalidText(f"what {key!r} should be in is not an object")
+        content = content.get(key, {})
+    if not isinstance(content, dict):
+        raise InvalidText(f"{client.key[-1]!r} is not an object")
+    return content
+
+
+def with_entry(client: Client, text: str, name: str, entry: ClientEntry) -> str:
+    """Return the text of a client's file with `entry` under `name`, in the place of one that is there.
+
+    Raises InvalidText where the text is invalid, or what comes out would say anything else too.
+    """
+    path = (*client.key, name)
+    new = put_table(text, path, entry) if client.file_format is FileFormat.TOML else put_member(text, path, entry)
+    expected = _parse(client, text)
+    expected = {} if expected is None else expected
+    parent: EntryValue = expected
+    for key in client.key:
+        if isinstance(parent, dict):
+            parent = parent.setdefault(key, {})
+    if isinstance(parent, dict):
+        parent[name] = entry
+    _check(client, text, new, expected)
+    return new
+
+
+def without_entry(client: Client, text: str, name: str) -> str:
+    """Return the text of a client's file without the entry under `name`.
+
+    Raises InvalidText where the text is invalid, has no such entry, or what comes out would say anything else too.
+    """
+    path = (*client.key, name)
+    new = drop_table(text, path) if client.file_format is FileFormat.TOML else drop_member(text, path)
+    expected = _parse(client, text)
+    parent = expected
+    for key in client.key:
+        parent = parent[key] if isinstance(parent, dict) else None
+    if isinstance(parent, dict):
+        del parent[name]
+    _check(client, text, new, expected)
+    return new
+
+
+def _parse(client: Client, text: str) -> EntryValue:
+    return parse_toml(text) if client.file_format is FileFormat.TOML else parse_json(text)
+
+
+def _check(client: Client, old: str, new: str, expected: EntryValue) -> None:
+    """Raise InvalidText unless `new` says what is expected, also to a reader of strict JSON that can read `old`."""
+    if client.file_format is FileFormat.TOML:
+        # A table that tomlkit no longer finds empty may be gone.
+        agrees = _sorted(_without_empty(parse_toml(new))) == _sorted(_without_empty(expected))
+    else:
+        agrees = _written(parse_json(new)) == _written(expected)
+        strict = _strict(old)
+        agrees = agrees and (strict is None or _written(_strict(new)) == _written(expected))
+    if not agrees:
+        raise InvalidText("it cannot be changed without touching what is not ours")
+
+
+def _strict(text: str) -> EntryValue:
+    try:
+        content: EntryValue = json.loads(text.removeprefix("\ufeff"))
+    except ValueError:
+        return None
+    return content
+
+
+def _written(content: EntryValue) -> str:
+    """Return a value as text, in which 1, 1.0 and true differ, and so do members in another order."""
+    return json.dumps(content)
+
+
+def _sorted(content: EntryValue) -> str:
+    return json.dumps(content, sort_keys=True)
+
+
+def _without_empty(content: EntryValue) -> EntryValue:
+    if not isinstance(content, dict):
+        return content
+    kept = {name: _without_empty(value) for name, value in content.items()}
+    return {name: value for name, value in kept.items() if value != {}}
