@@ -76,3 +76,11 @@ def test_the_content_is_synced_before_it_takes_the_old_ones_place(
     monkeypatch.setattr(os, "replace", noted("replace", replace))
     atomic_write(str(tmp_path / "notes.txt"), b"new")
     assert steps == ["sync", "replace"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_the_new_file_is_its_owners(tmp_path: Path) -> None:
+    place = tmp_path / "theirs"
+    atomic_write(str(place), b"x", mode=0o640, owner=(1234, 2345))
+    status = place.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 2345, 0o640)

@@ -51,3 +51,11 @@ def test_a_place_that_is_no_directory_is_an_error_at_writing(tmp_path: Path) -> 
     assert files.read(("a",)) is None
     with pytest.raises(OSError, match="files"):
         files.write(("a",), b"")
+
+
+def test_a_file_can_be_removed_and_is_then_like_none(tmp_path: Path) -> None:
+    files = PrivateFiles(str(tmp_path), most=9)
+    files.write(("a",), b"one")
+    files.remove(("a",))
+    files.remove(("a",))
+    assert files.read(("a",)) is None

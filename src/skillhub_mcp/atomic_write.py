@@ -7,17 +7,27 @@ import os
 import threading
 
 
-def atomic_write(path: str, content: bytes, *, mode: int | None = None, locked: bool = False) -> os.stat_result:
+def atomic_write(
+    path: str,
+    content: bytes,
+    *,
+    mode: int | None = None,
+    owner: tuple[int, int] | None = None,
+    locked: bool = False,
+) -> os.stat_result:
     """Replace the file at `path` by `content`, synced to disk, and return the status of the new file.
 
     A symbolic link stays one: its target is replaced. `mode` is the new file's permissions; without it those of any
-    new file. Where the caller holds a lock (`locked`), the temporary file has a fixed name, so that killed writers
-    leave one behind and not many. Raises OSError; then the old file is untouched.
+    new file. `owner` is its user and group; without it those of this process. Where the caller holds a lock
+    (`locked`), the temporary file has a fixed name, so that killed writers leave one behind and not many. Raises
+    OSError; then the old file is untouched.
     """
     place = os.path.realpath(path)
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
         with open(new, "wb", opener=_private if mode is not None else None) as file:
+            if owner is not None:
+                _give(file.fileno(), owner)
             if mode is not None:
                 os.chmod(new, mode)
             file.write(content)
@@ -30,6 +40,13 @@ def atomic_write(path: str, content: bytes, *, mode: int | None = None, locked: 
             os.unlink(new)
         raise
     return status
+
+
+def _give(descriptor: int, owner: tuple[int, int]) -> None:
+    """Give a new file to its owner, where it is not theirs by itself: only root may name another user."""
+    status = os.fstat(descriptor)
+    if (status.st_uid, status.st_gid) != owner and hasattr(os, "fchown"):
+        os.fchown(descriptor, *owner)
 
 
 def _private(path: str, flags: int) -> int:

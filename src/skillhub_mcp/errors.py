@@ -25,6 +25,7 @@
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
+    ├── ClientFileRefused       CLIENT_FILE_REFUSED    a client's file was left as it is
     ├── IndexUnavailable        INDEX_UNAVAILABLE      no index can answer searches, or not yet
     ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
     └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
@@ -472,6 +473,21 @@ class QueriesUnreadable(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"path": self.path, "line": self.line}
+
+
+class ClientFileRefused(SkillHubError):
+    """A client's file was left as it is: it cannot be read, changed safely or written. `reason` completes `it …`."""
+
+    code = "CLIENT_FILE_REFUSED"
+
+    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{path} was left as it is: {reason}", hint=hint)
+        self.path = path
+        self.reason = reason
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"path": self.path, "reason": self.reason}
 
 
 class IndexUnavailable(SkillHubError):

@@ -39,6 +39,11 @@ class PrivateFiles:
         except OSError:
             return None
 
+    def remove(self, key: tuple[str, ...]) -> None:
+        """Remove the file of a key, if there is one. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(key))
+
     def _path(self, key: tuple[str, ...]) -> str:
         name = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()
         return os.path.join(self._directory, name)

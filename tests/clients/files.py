@@ -130,7 +130,10 @@ REFUSED = [
     (ClientFile("servers in a list", "cursor", '{"mcpServers": []}'), "not an object"),
     (ClientFile("servers that are null", "cursor", '{"mcpServers": null}'), "not an object"),
     (ClientFile("servers twice", "cursor", '{"mcpServers": {}, "mcpServers": {}}'), "twice"),
-    (ClientFile("our name twice", "cursor", '{"mcpServers": {"skillhub": {}, "skillhub": {}}}'), "twice"),
+    (
+        ClientFile("our name twice", "cursor", '{"mcpServers": {"skillhub": {}, "skillhub": {}}}'),
+        "twice|something else",
+    ),
     (ClientFile("a line end in a text", "cursor", '{"a": "b\nc"}'), "quotes"),
     (ClientFile("no number", "cursor", '{"a": NaN}'), "value"),
     (ClientFile("too deep", "cursor", '{"a":' * 200 + "1" + "}" * 200), "deep"),

@@ -15,7 +15,9 @@ from skillhub_mcp.clients.toml_text import drop_table, parse_toml, put_table
 
 def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
     """Return every entry of a client's file by its name. Raises InvalidText for a text that cannot be used."""
-    content = _parse(client, text)
+    content = parse_toml(text) if client.file_format is FileFormat.TOML else _strict(text)
+    # Strict JSON is read fast: the state of some clients has megabytes.
+    content = _parse(client, text) if content is None else content
     for key in client.key:
         content = {} if content is None else content
         if not isinstance(content, dict):

@@ -1,0 +1,329 @@
+"""Connecting a client: what would change, worked out from its file, and then the change itself.
+
+Planning reads and writes nothing else; a plan is carried out only if the file is still what was read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeAlias, TypeVar
+
+from skillhub_mcp.clients.backups import Backups
+from skillhub_mcp.clients.editing import entries_in, with_entry, without_entry
+from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
+from skillhub_mcp.clients.files import (
+    FileAsRead,
+    first_that_exists,
+    read_client_file,
+    refuse_unwritable,
+    remove_client_file,
+    write_client_file,
+)
+from skillhub_mcp.clients.json_text import InvalidText
+from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, Server
+from skillhub_mcp.clients.ownership import merged, starts_skillhub
+from skillhub_mcp.clients.receipts import Receipt, Receipts, digest_of
+from skillhub_mcp.clients.snippets import file_with
+from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
+
+_T = TypeVar("_T")
+_OWN_DIRECTORY = ".skillhub"
+
+
+class ChangeKind(str, Enum):
+    """What a change does to a client's file."""
+
+    CONNECT = "connect"
+    UPDATE = "update"
+    DISCONNECT = "disconnect"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A client's file, and the bytes that it is to have; None where it is to go."""
+
+    client: Client
+    scope: ClientScope
+    name: str
+    kind: ChangeKind
+    file: FileAsRead
+    after: bytes | None
+    server: Server | None = None
+    entry: ClientEntry | None = None
+    directories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Commands of a client's own program that do what we would, in its file that is not ours to write."""
+
+    client: Client
+    scope: ClientScope
+    name: str
+    kind: ChangeKind
+    path: str
+    commands: tuple[tuple[str, ...], ...]
+    server: Server | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing is to be done: the file already is as wanted. `server` is the one that it leads to, if any."""
+
+    client: Client
+    scope: ClientScope
+    name: str
+    path: str
+    server: Server | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToPaste:
+    """What a person puts in a place that is not ours to write: the text, and where it goes."""
+
+    client: Client
+    scope: ClientScope
+    name: str
+    text: str
+    where: str
+
+
+Plan: TypeAlias = FileChange | Registration | Settled | ToPaste
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An entry of a client's file that leads to SkillHub, or has its name.
+
+    `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or, of a
+    server over HTTP, has the name.
+    """
+
+    client: Client
+    scope: ClientScope
+    path: str
+    name: str
+    entry: EntryValue
+    server: Server | None
+    is_ours: bool
+
+
+class Connections:
+    """Connects and disconnects the clients of one machine, whose `home` keeps copies and receipts."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        own = os.path.join(machine.home, _OWN_DIRECTORY)
+        self._backups = Backups(os.path.join(own, "backups"))
+        self._receipts = Receipts(os.path.join(own, "receipts"))
+
+    def path_of(self, client: Client, scope: ClientScope) -> str | None:
+        """Return the path of the client's file of a scope, also one that is only read; None where it has none."""
+        candidates = client.files(scope, self._machine)
+        if not candidates and scope is ClientScope.USER:
+            candidates = client.registry_files(self._machine)
+        return first_that_exists(candidates) if candidates else None
+
+    def found(self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME) -> list[Connection]:
+        """Return every entry of a client's file that starts SkillHub or has the name. Raises ClientFileRefused."""
+        path = self.path_of(client, scope)
+        if path is None:
+            return []
+        found = []
+        for key, entry in self._entries(client, read_client_file(path)).items():
+            server = server_of(client, entry) if isinstance(entry, dict) else None
+            if key == name or starts_skillhub(server):
+                is_ours = starts_skillhub(server) or self._was_ours(path, key, entry)
+                found.append(Connection(client, scope, path, key, entry, server, is_ours))
+        return found
+
+    def plan(
+        self, client: Client, scope: ClientScope, server: Server, *, name: str = DEFAULT_NAME, registrar: str | None
+    ) -> Plan:
+        """Return what connects `client` to `server`.
+
+        `registrar` is the path of the client's own program, if it is installed. Raises InvalidArgument where the
+        client cannot have this connection, and ClientFileRefused where its file is to be left alone.
+        """
+        entry = entry_of(client, server, name=name)
+        if client.is_printed:
+            return ToPaste(client, scope, name, file_with(client, name, entry), client.where)
+        if client.registrar and scope is ClientScope.USER:
+            return self._plan_registration(client, name, server, entry, registrar)
+        path = self.path_of(client, scope)
+        if path is None:
+            has = "the user's" if scope is ClientScope.PROJECT else "a project's"
+            raise InvalidArgument("--scope", f"{scope.value} is none of {client.title}: it has {has} file only")
+        file = read_client_file(path)
+        entries = self._entries(client, file)
+        kind = ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT
+        if name in entries:
+            entry = self._update(client, file, name, entries[name], entry)
+            if entry == entries[name]:
+                return Settled(client, scope, name, path, server_of(client, entry))
+        after = _encoded(file, self._changed(file, lambda: with_entry(client, file.text, name, entry)))
+        refuse_unwritable(file)
+        return FileChange(client, scope, name, kind, file, after, server_of(client, entry), entry)
+
+    def plan_removal(
+        self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME, registrar: str | None
+    ) -> Plan:
+        """Return what takes our entry out of a client's file. Raises ClientFileRefused, as `plan` does.
+
+        A file that nobody touched since gets its bytes back; of another one, only our entry goes.
+        """
+        path = self.path_of(client, scope)
+        if path is None:
+            return Settled(client, scope, name, client.where)
+        file = read_client_file(path)
+        entries = self._entries(client, file)
+        if name not in entries:
+            return Settled(client, scope, name, path)
+        if not self._is_ours(client, file.place, name, entries[name]):
+            raise ClientFileRefused(path, f"{name!r} in it is something else than SkillHub")
+        if client.registrar and scope is ClientScope.USER:
+            command = (client.registrar, "mcp", "remove", "--scope", "user", name)
+            if registrar is None:
+                return ToPaste(client, scope, name, _typed([command]), "a shell, where that program is")
+            return Registration(client, scope, name, ChangeKind.DISCONNECT, path, ((registrar, *command[1:]),))
+        refuse_unwritable(file)
+        receipt = self._receipts.read(file.place, name)
+        if receipt is not None and receipt.is_of(file.content) and not self._had_it(client, file, name, receipt):
+            return FileChange(
+                client, scope, name, ChangeKind.DISCONNECT, file, receipt.before, directories=receipt.directories
+            )
+        after = _encoded(file, self._changed(file, lambda: without_entry(client, file.text, name)))
+        return FileChange(client, scope, name, ChangeKind.DISCONNECT, file, after)
+
+    def plan_restoration(self, client: Client, scope: ClientScope) -> Plan:
+        """Return what gives a client's file back as the newest copy has it. Raises ClientFileRefused without one."""
+        path = self.path_of(client, scope) if client.files(scope, self._machine) else None
+        if path is None:
+            return Settled(client, scope, "", client.where)
+        file = read_client_file(path)
+        backup = self._backups.newest(file.place)
+        if backup is None:
+            raise ClientFileRefused(path, "there is no copy of it")
+        try:
+            after = backup.content()
+        except OSError as error:
+            raise ClientFileRefused(path, f"its copy {backup.copy} cannot be read: {error.strerror}") from error
+        if after == file.content:
+            return Settled(client, scope, "", path)
+        refuse_unwritable(file)
+        return FileChange(client, scope, "", ChangeKind.RESTORE, file, after)
+
+    def carry_out(self, change: FileChange) -> None:
+        """Write a change that was planned, with a copy of what was there. Raises ClientFileRefused."""
+        file = change.file
+        try:
+            if file.content is not None:
+                self._backups.keep(file.place, file.content)
+        except OSError as error:
+            raise ClientFileRefused(file.path, f"no copy of it can be kept: {error.strerror}") from error
+        if change.after is None:
+            remove_client_file(file, change.directories)
+            directories: tuple[str, ...] = ()
+        else:
+            directories = write_client_file(file, change.after)
+        self._note(change, directories)
+
+    def _note(self, change: FileChange, directories: Sequence[str]) -> None:
+        """Keep the receipt of a change, or remove the one of an entry that is gone. Raises ClientFileRefused."""
+        file = change.file
+        try:
+            if change.entry is None or change.after is None:
+                if change.name:
+                    self._receipts.remove(file.place, change.name)
+                return
+            earlier = self._receipts.read(file.place, change.name)
+            receipt = Receipt(file.content, digest_of(change.after), change.entry, tuple(directories))
+            if earlier is not None and earlier.is_of(file.content):
+                # Of two changes in a row, the first knows what was there before.
+                receipt = replace(receipt, before=earlier.before, directories=earlier.directories)
+            self._receipts.write(file.place, change.name, receipt)
+        except OSError as error:
+            raise ClientFileRefused(
+                file.path,
+                f"it was changed, but no receipt can be kept: {error.strerror}",
+                hint="disconnecting will take out the entry alone",
+            ) from error
+
+    def _plan_registration(
+        self, client: Client, name: str, server: Server, entry: ClientEntry, registrar: str | None
+    ) -> Plan:
+        path = self.path_of(client, ClientScope.USER) or ""
+        file = read_client_file(path)
+        entries = self._entries(client, file)
+        if name in entries:
+            entry = self._update(client, file, name, entries[name], entry)
+            if entry == entries[name]:
+                return Settled(client, ClientScope.USER, name, path, server_of(client, entry))
+        removing = (client.registrar, "mcp", "remove", "--scope", "user", name)
+        adding = (client.registrar, "mcp", "add-json", "--scope", "user", name, json.dumps(entry, ensure_ascii=False))
+        commands = [removing, adding] if name in entries else [adding]
+        if registrar is None:
+            return ToPaste(client, ClientScope.USER, name, _typed(commands), "a shell, where that program is")
+        return Registration(
+            client,
+            ClientScope.USER,
+            name,
+            ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT,
+            path,
+            tuple((registrar, *command[1:]) for command in commands),
+            server,
+        )
+
+    def _entries(self, client: Client, file: FileAsRead) -> Mapping[str, EntryValue]:
+        return self._changed(file, lambda: entries_in(client, file.text))
+
+    def _update(self, client: Client, file: FileAsRead, name: str, old: EntryValue, entry: ClientEntry) -> ClientEntry:
+        if not self._is_ours(client, file.place, name, old):
+            raise ClientFileRefused(
+                file.path,
+                f"{name!r} in it is something else than SkillHub",
+                hint="--name gives the connection another name",
+            )
+        return merged(client, old, entry)
+
+    def _is_ours(self, client: Client, place: str, name: str, entry: EntryValue) -> bool:
+        server = server_of(client, entry) if isinstance(entry, dict) else None
+        return starts_skillhub(server) or self._was_ours(place, name, entry)
+
+    def _was_ours(self, path: str, name: str, entry: EntryValue) -> bool:
+        """Whether we wrote an entry as it is: one for an address says nothing about what answers there."""
+        receipt = self._receipts.read(os.path.realpath(path), name)
+        return receipt is not None and receipt.entry == entry
+
+    def _had_it(self, client: Client, file: FileAsRead, name: str, receipt: Receipt) -> bool:
+        """Whether the bytes of a receipt have an entry of that name already, so that they would not disconnect."""
+        if receipt.before is None:
+            return False
+        return name in self._entries(client, replace(file, content=receipt.before))
+
+    @staticmethod
+    def _changed(file: FileAsRead, work: Callable[[], _T]) -> _T:
+        try:
+            return work()
+        except InvalidText as error:
+            raise ClientFileRefused(file.path, str(error)) from error
+
+
+def _encoded(file: FileAsRead, text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ClientFileRefused(file.path, "the command's path cannot be written in UTF-8") from error
+
+
+def _typed(commands: Sequence[Sequence[str]]) -> str:
+    """Return commands as a person types them in a shell."""
+    import shlex
+
+    return "".join(f"{shlex.join(command)}\n" for command in commands)

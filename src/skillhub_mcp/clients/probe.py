@@ -1,0 +1,140 @@
+"""Starting a connection as its client would, to see whether the server answers: `initialize`, then `tools/list`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.clients.machine import Machine, System
+from skillhub_mcp.clients.model import HttpServer, Server, StdioServer
+
+if TYPE_CHECKING:
+    from fastmcp.client.transports import ClientTransport
+
+SECONDS = 30.0
+
+# What a program started from a desktop finds commands in: no shell has read the person's files.
+_DESKTOP_PATH = {
+    System.LINUX: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    System.MACOS: "/usr/bin:/bin:/usr/sbin:/sbin",
+}
+# The variables that a desktop gives every program.
+_DESKTOP_VARIABLES = (
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "USERPROFILE",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "PROGRAMDATA",
+    "COMSPEC",
+    "PATHEXT",
+)
+_SHOWN_CHARACTERS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What a server answered: its name, version and tools; or, where it did not, the `failure`, one sentence."""
+
+    server_name: str = ""
+    version: str = ""
+    tools: tuple[str, ...] = ()
+    failure: str = ""
+
+    @property
+    def answers(self) -> bool:
+        """Whether `initialize` and `tools/list` were answered."""
+        return not self.failure
+
+
+def desktop_environment(machine: Machine) -> dict[str, str]:
+    """Return the environment of a program that was started from a desktop, whose PATH no shell has extended."""
+    environment = {name: machine.environment[name] for name in _DESKTOP_VARIABLES if name in machine.environment}
+    path = _DESKTOP_PATH.get(machine.system)
+    return environment | {"PATH": machine.environment.get("PATH", "") if path is None else path}
+
+
+def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: float = SECONDS) -> Probed:
+    """Start `server` as a client with this environment and working directory would, or reach it, and return its answer.
+
+    A process that was started is ended. Whatever goes wrong within `seconds` is the failure of the answer.
+    """
+    if isinstance(server, HttpServer):
+        return asyncio.run(_answer(_http_transport(server, environment), seconds))
+    program = shutil.which(server.command, path=environment.get("PATH", ""))
+    if program is None:
+        absolute = os.path.isabs(server.command)
+        where = "cannot be executed" if absolute and os.path.exists(server.command) else "does not exist"
+        return Probed(failure=f"{server.command} {where if absolute else 'is in no directory of its PATH'}")
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        probed = asyncio.run(_answer(_stdio_transport(server, program, environment, cwd, log), seconds))
+        if probed.answers:
+            return probed
+        log.seek(0)
+        said = log.read()
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+    return Probed(failure=f"{probed.failure}; it said: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
+
+
+def _stdio_transport(
+    server: StdioServer, program: str, environment: Mapping[str, str], cwd: str, log: Any
+) -> ClientTransport:
+    from fastmcp.client.transports import StdioTransport
+
+    named = {name: environment[name] for name in server.variables if name in environment}
+    return StdioTransport(
+        command=program,
+        args=list(server.arguments),
+        # The library adds variables of its own, such as PATH, where these have none.
+        env={**environment, **named, **server.environment},
+        cwd=cwd,
+        keep_alive=False,
+        log_file=log,
+    )
+
+
+def _http_transport(server: HttpServer, environment: Mapping[str, str]) -> ClientTransport:
+    from fastmcp.client.transports import StreamableHttpTransport
+
+    token = environment.get(server.token_variable, "") if server.token_variable else ""
+    return StreamableHttpTransport(server.url, headers={"Authorization": f"Bearer {token}"} if token else None)
+
+
+async def _answer(transport: ClientTransport, seconds: float) -> Probed:
+    try:
+        return await asyncio.wait_for(_ask(transport), seconds)
+    except asyncio.TimeoutError:
+        return Probed(failure=f"it did not answer within {seconds:g} seconds")
+    except Exception as error:  # noqa: BLE001 - whatever a foreign process or address does is the answer here
+        return Probed(failure=_sentence(error))
+
+
+async def _ask(transport: ClientTransport) -> Probed:
+    from fastmcp import Client
+
+    # The handshake of every client, also those from before the protocol of 2026.
+    async with Client(transport, mode="legacy") as client:
+        tools = await client.list_tools()
+        info = client.server_info
+        name, version = ("", "") if info is None else (info.name, info.version)
+        return Probed(name, version, tuple(tool.name for tool in tools))
+
+
+def _sentence(error: BaseException) -> str:
+    """Return what went wrong, of a group of failures the first."""
+    while getattr(error, "exceptions", ()):
+        error = error.exceptions[0]  # type: ignore[attr-defined]
+    said = " ".join(str(error).split()) or type(error).__name__
+    return f"it did not answer: {said[:_SHOWN_CHARACTERS]}"

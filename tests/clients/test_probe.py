@@ -1,0 +1,67 @@
+"""Starting a connection as its client would."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.clients.machine import Machine, System
+from skillhub_mcp.clients.model import HttpServer, StdioServer
+from skillhub_mcp.clients.probe import desktop_environment, probe
+
+
+def test_a_server_that_answers_says_who_it_is_and_what_it_offers(
+    hub_environment: dict[str, str], tmp_path: Path
+) -> None:
+    variables = {name: hub_environment[name] for name in ("SKILLS_DIR", "DB_PATH", "EMBEDDING_PROVIDER")}
+    server = StdioServer(sys.executable, ("-m", "skillhub_mcp"), variables, ("PYTHONPATH",))
+    probed = probe(server, environment=hub_environment, cwd=str(tmp_path))
+    assert probed.answers, probed.failure
+    assert "search_skills" in probed.tools
+    assert probed.version
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("/no/such/skillhub-mcp", "does not exist"), ("skillhub-mcp-of-nobody", "in no directory of its PATH")],
+)
+def test_a_command_that_is_not_there_is_said(command: str, reason: str, tmp_path: Path) -> None:
+    probed = probe(StdioServer(command), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path))
+    assert not probed.answers
+    assert reason in probed.failure
+
+
+def test_a_command_that_cannot_be_executed_is_said(tmp_path: Path) -> None:
+    (tmp_path / "skillhub-mcp").write_text("no program")
+    probed = probe(StdioServer(str(tmp_path / "skillhub-mcp")), environment={"PATH": ""}, cwd=str(tmp_path))
+    assert "cannot be executed" in probed.failure
+
+
+def test_the_last_words_of_a_server_that_ends_are_told(tmp_path: Path) -> None:
+    program = tmp_path / "skillhub-mcp"
+    program.write_text("#!/bin/sh\necho 'SKILLS_DIR is broken' >&2\nexit 2\n")
+    program.chmod(0o755)
+    probed = probe(StdioServer(str(program)), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path))
+    assert probed.failure.endswith("it said: SKILLS_DIR is broken")
+
+
+def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    program = tmp_path / "skillhub-mcp"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    probed = probe(StdioServer(str(program)), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path), seconds=0.2)
+    assert "within 0.2 seconds" in probed.failure
+
+
+def test_an_address_where_nothing_listens_is_said(tmp_path: Path) -> None:
+    probed = probe(HttpServer("http://127.0.0.1:9/mcp"), environment={}, cwd=str(tmp_path), seconds=10)
+    assert probed.failure.startswith("it did not answer")
+
+
+def test_a_desktop_gives_a_bare_path_and_no_secret() -> None:
+    machine = Machine(
+        System.MACOS, {"HOME": "/Users/ada", "PATH": "/opt/bin", "OPENAI_API_KEY": "x"}, "/Users/ada", "/"
+    )
+    assert desktop_environment(machine) == {"HOME": "/Users/ada", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
