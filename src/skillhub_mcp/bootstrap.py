@@ -7,12 +7,14 @@ import logging
 import os
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
+from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
@@ -32,6 +34,7 @@ from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.library_log import LibraryLog
+from skillhub_mcp.observers.start_log import StartLog
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, choices_file, roots_file, rules_file, tokens_file
@@ -363,6 +366,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
             *settings.http.allowed_origins,
             *([f"{public.scheme}://{public.netloc}"] if public.netloc else []),
         ),
+        public_url=settings.http.public_url,
         metrics=None if metrics is None else metrics.exposition,
         auth=auth,
         trusted_proxies=settings.http.trusted_proxies,
@@ -477,6 +481,32 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
         view = hub.peek()
         if view is not None:
             library.report(view.snapshot)
+
+    hub.on_sync(tell)
+
+
+def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = "") -> None:
+    """Let the log tell once, when the skills are first known, how many there are, where, and of how many tokens.
+
+    `address` is the URL of /mcp at this machine, and `http` None over stdio. As long as the rules cannot be read,
+    nothing is served, and nothing is told.
+    """
+    facts: dict[str, object] = {"transport": "stdio"}
+    if http is not None:
+        facts = {"transport": "http", "tokens": 0, "address": address}
+        if http.auth is not None:
+            named = http.auth.tokens.read() if http.auth.tokens is not None else None
+            facts["tokens"] = (1 if http.auth.token else 0) + (len(named.tokens) if named is not None else 0)
+            facts |= {"issuer": http.auth.jwt.issuer} if http.auth.jwt is not None else {}
+        facts |= {"public_address": http.public_url} if http.public_url else {}
+    start = StartLog(facts)
+
+    def tell() -> None:
+        view = hub.peek()
+        if view is None:
+            return
+        with suppress(PolicyUnreadable):
+            start.report(count_skills(view.snapshot, hub.access.now()).served)
 
     hub.on_sync(tell)
 

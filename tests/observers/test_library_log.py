@@ -145,16 +145,19 @@ def test_a_server_tells_them_on_stderr_once_however_many_processes_it_has(
     write_skill("good")
     silent = write_skill("silent", frontmatter="name: silent")
     missing = tmp_path / "missing"
-    expected = (
-        f"{missing} does not exist; create it, or correct SKILLS_DIR",
-        f"{silent}/SKILL.md is refused: there is no description",
-    )
-    places = {"SKILLS_DIR": f"{skills_dir}:{missing}", "SKILLHUB_STATELESS": "1"}
+    public = "https://skills.example.com/mcp"
+    places = {"SKILLS_DIR": f"{skills_dir}:{missing}", "SKILLHUB_STATELESS": "1", "SKILLHUB_PUBLIC_URL": public}
     with serving({**hub_environment, **places}, *workers) as server:
+        ready = f'INFO skillhub_mcp.start: Ready skills=1 transport="http" tokens=0 address="{server.url}" '
+        expected = (
+            f"{missing} does not exist; create it, or correct SKILLS_DIR",
+            f"{silent}/SKILL.md is refused: there is no description",
+            f'{ready}public_address="{public}"\n',
+        )
         until = time.monotonic() + 60
         while expected[-1] not in "".join(server.said):
             assert time.monotonic() < until, server.said
             httpx2.get(server.url.replace("/mcp", "/readyz"), timeout=60)
         server.process.terminate()
     said = "".join(server.said)
-    assert [said.count(line) for line in expected] == [1, 1]
+    assert [said.count(line) for line in expected] == [1, 1, 1]

@@ -6,4 +6,5 @@ library_log     what a server refuses, what lost its name, and missing directori
 metrics         the table of metrics, and the samples of an event
 open_telemetry  spans and metrics through OpenTelemetry
 prometheus      metrics for `/metrics`
+start_log       that a server is ready, with how many skills, where, and of how many tokens
 """

@@ -113,7 +113,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _over_http(args, settings, options)
     if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):
         log.warning("--host, --port and --workers have no effect without --transport http")
-    server, _ = _make_server(settings, reindex=args.reindex)
+    server, hub = _make_server(settings, reindex=args.reindex)
+    from skillhub_mcp.bootstrap import log_start
+
+    log_start(hub)
     if sys.stdin.isatty():
         print_note("Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo")
     server.run(transport="stdio", show_banner=False)
@@ -121,7 +124,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap import http_options, make_metrics
+    from skillhub_mcp.bootstrap import http_options, log_start, make_metrics
 
     metrics = make_metrics(settings)
     # First, because this refuses a server that would be open unintentionally.
@@ -143,7 +146,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
             return EXIT_OK if serve_by_workers(worker, http, settings.http.workers) else EXIT_FAILED
     from skillhub_mcp.server.http.app import serve_http
 
-    serve_http(server, hub, http)
+    serve_http(server, hub, http, on_listening=lambda address: log_start(hub, http=http, address=address))
     return EXIT_OK
 
 
@@ -193,12 +196,13 @@ class _Worker:
     state_key: bytes = field(repr=False)
     shared_metrics: str
 
-    def __call__(self) -> GracefulServer:
+    def __call__(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
 
         from skillhub_mcp.bootstrap import (
             http_options,
             log_library,
+            log_start,
             make_hub,
             make_metrics,
             make_observer,
@@ -217,6 +221,7 @@ class _Worker:
         if current_process().name == FIRST_WORKER:
             # One of the processes that see the same files tells of them.
             log_library(hub, settings)
+            log_start(hub, http=http, address=address)
         chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)
         return make_uvicorn(make_http_app(make_server(hub, chosen), hub, http), http)
 

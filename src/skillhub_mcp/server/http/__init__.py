@@ -1,7 +1,8 @@
 """The Streamable HTTP transport.
 
-app            the ASGI app: `/mcp`, `/healthz`, `/readyz`, `/metrics`
+app            the ASGI app: `/mcp`, `/`, `/healthz`, `/readyz`, `/metrics`
 auth           checking bearer tokens and JSON Web Tokens
+front_page     what a person is told at `/`, and where a request is refused
 metrics_route  the `/metrics` endpoint
 rate_limit     limits on requests, wrong tokens and bytes
 shutdown       ending open streams when the server stops

@@ -1,10 +1,10 @@
-"""The HTTP application: /mcp behind the Host and Origin guard, and /healthz, /readyz and /metrics outside it."""
+"""The HTTP application: /mcp behind the Host and Origin guard, and /, /healthz, /readyz and /metrics outside it."""
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,13 +15,14 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_visibility
+from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, RequestSizeLimit, TokenBuckets
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
@@ -41,15 +42,17 @@ _BACKLOG = 2_048
 class HttpOptions:
     """Where to listen, and which Host and Origin headers besides this machine's own to accept.
 
-    `metrics` returns the content of /metrics; None for no such path. `auth` says which tokens are accepted; None for a
-    server without authentication. The forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A
-    `rate_limit` of 0 is none. A `stateless` server has no sessions in the 2025-11-25 protocol.
+    `public_url` is the URL of /mcp for clients, empty if unknown. `metrics` returns the content of /metrics; None
+    for no such path. `auth` says which tokens are accepted; None for a server without authentication. The
+    forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. A
+    `stateless` server has no sessions in the 2025-11-25 protocol.
     """
 
     host: str
     port: int
     allowed_hosts: Sequence[str]
     allowed_origins: Sequence[str]
+    public_url: str = ""
     metrics: Exposition | None = None
     auth: AuthOptions | None = None
     trusted_proxies: Sequence[str] = ()
@@ -67,7 +70,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         hub.access.narrow_by(caller_visibility)
     rate_limits = [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []
     guarded = server.http_app(
-        path="/mcp",
+        path=MCP_PATH,
         middleware=rate_limits,
         stateless_http=options.stateless,
         host_origin_protection=True,
@@ -80,14 +83,15 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         async with guarded.lifespan(app):
             yield
 
-    probes = _probes(server, hub)
+    page = FrontPage(options.public_url, options.auth)
+    probes = [page.route(), *_probes(server, hub, page)]
     if options.metrics is not None:
-        probes.append(metrics_route(server, options.metrics))
-    mounted: ASGIApp = guarded
+        probes.append(metrics_route(server, options.metrics, page))
+    mounted: ASGIApp = LegibleRefusals(guarded, page)
     if options.allowed_origins:
         # A browser sends preflight requests without a token, so CORS comes before authentication.
         mounted = CORSMiddleware(
-            guarded,
+            mounted,
             allow_origins=options.allowed_origins,
             allow_methods=("GET", "POST", "DELETE"),
             allow_headers=("*",),
@@ -103,18 +107,18 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     return DisconnectOnShutdown(RequestSizeLimit(whole, options.max_request_bytes), end_streams=end_streams)
 
 
-def _probes(server: FastMCP, hub: SkillHub) -> list[Route]:
+def _probes(server: FastMCP, hub: SkillHub, page: FrontPage) -> list[Route]:
     """Return the routes outside the guard, because a probe addresses the server by its IP."""
 
     async def healthz(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
-    async def readyz(request: Request) -> JSONResponse:
+    async def readyz(request: Request) -> Response:
         if server.auth is None or request.user.is_authenticated:
             return readiness(hub)
         if "authorization" in request.headers:
             # Otherwise tokens could be guessed here instead of at /mcp.
-            return JSONResponse({"index": "hidden"}, status_code=401, headers={"www-authenticate": "Bearer"})
+            return page.unauthorized(request.scope)
         return readiness(hub, anonymous=True)
 
     bearers = [] if server.auth is None else server.auth.get_middleware()
@@ -141,10 +145,16 @@ def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
     return JSONResponse({**report, "skills": len(hub.skills()), "digest": view.snapshot.digest})
 
 
-def serve_http(server: FastMCP, hub: SkillHub, options: HttpOptions) -> None:
-    """Serve until the process is told to stop. Raises InvalidSetting for an address that cannot be used."""
+def serve_http(
+    server: FastMCP, hub: SkillHub, options: HttpOptions, *, on_listening: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve until the process is told to stop; `on_listening` is first given the URL of /mcp.
+
+    Raises InvalidSetting for an address that cannot be used.
+    """
     exit_cleanly_on_sigterm()
     with listening(options) as listener:
+        on_listening(url_of(listener))
         make_uvicorn(make_http_app(server, hub, options), options).run(sockets=[listener])
 
 
@@ -167,12 +177,17 @@ def listening(options: HttpOptions) -> Iterator[socket.socket]:
     """Listen at the address, and log it. Raises InvalidSetting for one that cannot be used."""
     listener = _listen(options.host, options.port)
     try:
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        log.info("Serving MCP at http://%s:%d/mcp", shown, port)
+        log.info("Serving MCP at %s", url_of(listener))
         yield listener
     finally:
         listener.close()
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of /mcp at the address where `listener` listens."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}{MCP_PATH}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

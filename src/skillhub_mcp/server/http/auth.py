@@ -28,12 +28,11 @@ from skillhub_mcp.errors import RateLimited, TokensUnreadable
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, digest_of, filter_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.server.callers import Caller, CallerToken
+from skillhub_mcp.server.http.front_page import MCP_PATH
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
 from skillhub_mcp.skills.visibility import Visibility
 
 log = logging.getLogger(__name__)
-
-MCP_PATH = "/mcp"
 
 # Signatures with public keys. HS256 uses a shared secret, and `none` is no signature.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

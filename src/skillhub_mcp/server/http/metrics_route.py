@@ -9,18 +9,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from skillhub_mcp.server.http.front_page import FrontPage
+
 Exposition = Callable[[str], tuple[bytes, str]]
 
 
-def metrics_route(server: FastMCP, exposition: Exposition) -> Route:
+def metrics_route(server: FastMCP, exposition: Exposition, page: FrontPage) -> Route:
     """Return the route, which belongs beside the probes: a scraper addresses the server by its IP too.
 
-    `exposition` returns the numbers in the format that an Accept header asks for, and its media type.
+    `exposition` returns the numbers in the format that an Accept header asks for, and its media type. `page` tells who
+    has no token how to get in.
     """
 
     def metrics(request: Request) -> Response:
         if server.auth is not None and not request.user.is_authenticated:
-            return Response(status_code=401, headers={"www-authenticate": "Bearer"})
+            return page.unauthorized(request.scope)
         body, media_type = exposition(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": media_type})
 

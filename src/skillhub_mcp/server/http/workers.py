@@ -22,7 +22,7 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.server.http.app import GRACE_SECONDS, HttpOptions, listening
+from skillhub_mcp.server.http.app import GRACE_SECONDS, HttpOptions, listening, url_of
 from skillhub_mcp.server.http.shutdown import GracefulServer, exit_cleanly_on_sigterm
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 _WORKER = "skillhub-worker-"
 FIRST_WORKER = f"{_WORKER}0"
 
-MakeServer = Callable[[], GracefulServer]
+# It is given the URL of /mcp at which the server will be asked.
+MakeServer = Callable[[str], GracefulServer]
 
 # A worker that ends sooner than this has failed to start; after so many failures in a row no more are started.
 _START_SECONDS = 10.0
@@ -101,7 +102,7 @@ def _work(make_server: MakeServer, listener: socket.socket) -> None:
     try:
         # Ctrl+C sends SIGINT to all processes at once.
         with contextlib.suppress(KeyboardInterrupt):
-            make_server().run(sockets=[listener])
+            make_server(url_of(listener)).run(sockets=[listener])
     except SkillHubError as error:
         log.error("A worker cannot start: %s", error.message)  # noqa: TRY400 - the message is enough
         sys.exit(1)

@@ -1,0 +1,77 @@
+"""The line that a server is ready: its facts are fields of the record, so that a log of JSON has them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+from tests.server.bearers import add_token
+
+from skillhub_mcp.bootstrap import http_options, log_start
+from skillhub_mcp.settings import read_settings
+
+ADDRESS = "http://127.0.0.1:8000/mcp"
+FACTS = ("skills", "transport", "tokens", "issuer", "address", "public_address")
+
+
+def told(
+    environment: Mapping[str, str], caplog: pytest.LogCaptureFixture, *, http: bool
+) -> list[tuple[str, dict[str, object]]]:
+    """The messages and the facts that two syncs of a hub let the log tell."""
+    caplog.clear()
+    caplog.set_level("INFO", "skillhub_mcp.start")
+    settings, _ = read_settings(environment)
+    with hub_of(environment) as hub:
+        log_start(hub, http=http_options(settings, host="127.0.0.1", port=0) if http else None, address=ADDRESS)
+        hub.refresh()
+        hub.refresh()
+    lines = [record for record in caplog.records if record.name == "skillhub_mcp.start"]
+    return [(line.getMessage(), {fact: vars(line)[fact] for fact in FACTS if fact in vars(line)}) for line in lines]
+
+
+def test_it_counts_what_is_served_and_tokens_of_every_kind_and_gives_no_secret(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        write_skill(name)
+    secrets = [add_token(tmp_path / "tokens.json", name) for name in ("ci", "bot")]
+    environment = {
+        **hub_environment,
+        "SKILLHUB_ENABLED_SKILLS": "alpha,beta",
+        "SKILLHUB_TOKEN": "x" * 30,
+        "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"),
+        "SKILLHUB_JWT_ISSUER": "https://login.example.com",
+        "SKILLHUB_JWT_AUDIENCE": "https://skills.example.com/mcp",
+        "SKILLHUB_PUBLIC_URL": "https://skills.example.com/mcp",
+    }
+    facts = {
+        "skills": 2,
+        "transport": "http",
+        "tokens": 3,
+        "issuer": "https://login.example.com",
+        "address": ADDRESS,
+        "public_address": "https://skills.example.com/mcp",
+    }
+    assert told(environment, caplog, http=True) == [("Ready", facts)]
+    assert not any(secret in caplog.text for secret in (*secrets, "x" * 30))
+    bare = told(hub_environment, caplog, http=True)
+    assert bare == [("Ready", {"skills": 3, "transport": "http", "tokens": 0, "address": ADDRESS})]
+
+
+def test_over_stdio_there_are_neither_tokens_nor_an_address(
+    hub_environment: dict[str, str], write_skill: SkillWriter, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("alpha")
+    assert told(hub_environment, caplog, http=False) == [("Ready", {"skills": 1, "transport": "stdio"})]
+
+
+def test_nothing_is_ready_while_the_rules_cannot_be_read(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("alpha")
+    rules = tmp_path / "rules.json"
+    rules.write_text("{", encoding="utf-8")
+    assert told({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}, caplog, http=False) == []

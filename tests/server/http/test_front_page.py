@@ -1,0 +1,134 @@
+"""What a browser, curl or a misconfigured client is told: what this is, where the endpoint is, and how to get in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.bearers import ACCEPT, INITIALIZE, add_token, knock
+from tests.server.connections import listening
+
+from skillhub_mcp.version import version
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+JSON = {"accept": "application/json"}
+PUBLIC = "https://skills.example.com/mcp"
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
+    write_skill("secret-plan")
+    return hub_environment
+
+
+@pytest.fixture
+def anonymous(environment: dict[str, str]) -> Iterator[httpx2.Client]:
+    """A client of a server that asks for no token."""
+    with listening(environment) as url, httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=30) as http:
+        yield http
+
+
+@pytest.fixture
+def asking(environment: dict[str, str], tmp_path: Path) -> Iterator[httpx2.Client]:
+    """A client of a server that asks for one of a file's tokens."""
+    add_token(tmp_path / "tokens.json", "ci")
+    settings = {"SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"), "SKILLHUB_PUBLIC_URL": PUBLIC}
+    with (
+        listening({**environment, **settings}) as url,
+        httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=30) as http,
+    ):
+        yield http
+
+
+def mcp_url(client: httpx2.Client) -> str:
+    return str(client.base_url.join("/mcp"))
+
+
+def test_the_root_says_what_this_is_as_text_or_json_and_with_any_host(anonymous: httpx2.Client) -> None:
+    endpoint = mcp_url(anonymous)
+    for headers in ({}, BROWSER):
+        page = anonymous.get("/", headers=headers)
+        assert (page.status_code, page.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert f"skillhub connect CLIENT --http {endpoint}\n" in page.text
+        assert "/healthz" in page.text
+    found = anonymous.get("/", headers=JSON).json()
+    assert (found["name"], found["endpoint"], found["health"]) == ("SkillHub", endpoint, "/healthz")
+    assert (found["authentication"], found["version"]) == (None, version())
+    head = anonymous.head("/", headers=JSON)
+    assert (head.status_code, head.content, head.headers["content-type"]) == (200, b"", "application/json")
+    # A load balancer asks by another name; what is no name is not repeated.
+    assert anonymous.get("/", headers={**JSON, "host": "10.0.0.5"}).json()["endpoint"] == "http://10.0.0.5/mcp"
+    assert anonymous.get("/", headers={**JSON, "host": "<script>"}).json()["endpoint"] == "/mcp"
+
+
+def test_a_server_with_tokens_tells_a_stranger_how_to_get_in_and_neither_skills_nor_version(
+    asking: httpx2.Client,
+) -> None:
+    page, found = asking.get("/"), asking.get("/", headers=JSON).json()
+    assert "needed, as 'Authorization: Bearer TOKEN'" in page.text
+    assert "skillhub token new NAME" in page.text
+    assert (found["endpoint"], found["authentication"]) == (PUBLIC, "bearer")
+    told = page.text + str(found)
+    assert version() not in told
+    assert "secret" not in told
+
+
+def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(asking: httpx2.Client) -> None:
+    url = mcp_url(asking)
+    for wrong, error in ((None, "token_required"), ("x" * 30, "invalid_token")):
+        refused = knock(url, wrong)
+        assert (refused.status_code, refused.json()["error"]) == (401, error)
+        assert "'Authorization: Bearer TOKEN'" in refused.json()["error_description"]
+        assert "'skillhub token new NAME'" in refused.json()["error_description"]
+        challenge = refused.headers["www-authenticate"]
+        # RFC 6750, section 3.1: no error where there was no token.
+        assert challenge.startswith("Bearer error=" if wrong else "Bearer")
+        assert ("error" in challenge, "mistyped, expired or revoked" in challenge) == (bool(wrong), bool(wrong))
+    to_person = asking.get("/mcp", headers=BROWSER)
+    assert (to_person.status_code, to_person.headers["www-authenticate"]) == (401, "Bearer")
+    assert to_person.text.startswith("This server asks for a token. Send one")
+
+
+def test_whoever_holds_the_one_token_or_issues_them_is_named(environment: dict[str, str]) -> None:
+    settings = {"SKILLHUB_TOKEN": "x" * 30}
+    with listening({**environment, **settings}) as url:
+        assert "has it, as SKILLHUB_TOKEN." in knock(url).json()["error_description"]
+    settings = {"SKILLHUB_JWT_ISSUER": "https://login.example.com", "SKILLHUB_JWT_AUDIENCE": PUBLIC}
+    with listening({**environment, **settings, "SKILLHUB_PUBLIC_URL": PUBLIC}) as url:
+        refused = knock(url, host="skills.example.com")
+        assert refused.json()["error_description"].endswith(" They are issued by https://login.example.com.")
+        # Clients find the issuer by this.
+        assert "resource_metadata=" in refused.headers["www-authenticate"]
+
+
+def test_a_path_that_is_none_names_the_endpoint(anonymous: httpx2.Client) -> None:
+    """A client that was given the address without /mcp posts to the root."""
+    lost = anonymous.post("/", json=INITIALIZE, headers=ACCEPT)
+    assert (lost.status_code, lost.json()["error"]) == (404, "not_found")
+    assert lost.json()["error_description"] == f"Nothing is here. MCP clients connect to {mcp_url(anonymous)}."
+    assert anonymous.get("/docs", headers=BROWSER).text.startswith("Nothing is here. MCP clients connect to ")
+
+
+def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_refusals(
+    anonymous: httpx2.Client,
+) -> None:
+    for headers in (BROWSER, {}):
+        page = anonymous.get("/mcp", headers=headers)
+        assert (page.status_code, page.text.partition(":")[0]) == (400, "This is the endpoint for MCP clients")
+    assert anonymous.head("/mcp", headers=BROWSER).headers["allow"] == "GET, POST, DELETE"
+    assert anonymous.get("/mcp", headers=JSON).json()["jsonrpc"] == "2.0"
+    lost = anonymous.get("/mcp", headers={**ACCEPT, "mcp-session-id": "gone"})
+    assert (lost.status_code, lost.json()["jsonrpc"]) == (404, "2.0")
+
+
+def test_a_host_or_an_origin_that_is_refused_is_told_with_the_setting_that_allows_it(
+    anonymous: httpx2.Client,
+) -> None:
+    url = mcp_url(anonymous)
+    host, origin = knock(url, host="skills.example.org"), knock(url, origin="https://evil.example")
+    assert (host.status_code, origin.status_code) == (421, 403)
+    assert "SKILLHUB_PUBLIC_URL or SKILLHUB_ALLOWED_HOSTS" in host.json()["error_description"]
+    assert "SKILLHUB_ALLOWED_ORIGINS" in origin.json()["error_description"]
