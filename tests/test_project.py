@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.bootstrap import project_of
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.settings import read_settings

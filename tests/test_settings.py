@@ -428,7 +428,7 @@ def test_each_group_has_one_setting_for_each_value() -> None:
 def test_every_value_is_used_where_the_hub_is_made_or_served() -> None:
     package = Path(skillhub_mcp.__file__).parent
     used = {"embedding.openai_api_key", "embedding.gemini_api_key"}  # by EmbeddingSettings.api_key
-    for place in ("bootstrap.py", "cli/commands/serve.py"):
+    for place in ("bootstrap.py", "chosen_roots.py", "cli/commands/serve.py"):
         for node in ast.walk(ast.parse((package / place).read_text(encoding="utf-8"))):
             path = re.fullmatch(
                 r"(?:settings\.)?(\w+\.\w+)", ast.unparse(node) if isinstance(node, ast.Attribute) else ""

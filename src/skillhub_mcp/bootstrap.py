@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skillhub_mcp.chosen_roots import project_of, recorded_roots, recorded_roots_problem, roots_of
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -37,11 +38,11 @@ from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.observers.start_log import StartLog
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
-from skillhub_mcp.policy.files import add_rule, choices_file, roots_file, rules_file, tokens_file
+from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
 from skillhub_mcp.policy.rules import PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
-from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
+from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
@@ -54,9 +55,9 @@ from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.places import RootsChoice, known_places
 from skillhub_mcp.skills.problems import Problem
-from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots
+from skillhub_mcp.skills.recorded_roots import NO_RECORD
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, choose_roots
+from skillhub_mcp.skills.roots import Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 from skillhub_mcp.skills.visibility import Visibility
@@ -74,47 +75,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.middleware.instructions import CardOptions
 
 log = logging.getLogger(__name__)
-
-
-def roots_path() -> str:
-    """Return the path of the person's file of recorded roots."""
-    return os.path.expanduser("~/.skillhub/roots.json")
-
-
-def recorded_roots() -> RecordedRoots:
-    """Return what `skillhub roots add` recorded. Raises RootsUnreadable."""
-    return roots_file(roots_path()).read() or NO_RECORD
-
-
-def recorded_roots_problem() -> Problem | None:
-    """Return why the recorded roots cannot be used, or None."""
-    try:
-        recorded_roots()
-    except RootsUnreadable as error:
-        return Problem(error.path, error.message.removeprefix(f"{error.what} "), error.fix)
-    return None
-
-
-def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
-    """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting.
-
-    What is recorded adds to the default ones; where the record cannot be used, it adds nothing.
-    """
-    skills, project = settings.skills, project_of(settings)
-    try:
-        recorded = recorded_roots()
-    except RootsUnreadable:
-        recorded = NO_RECORD
-    return choose_roots(
-        skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places),
-        project=project,
-        home=os.path.expanduser("~"),
-        hub=skills.dirs,
-        hub_given=skills.dirs != (os.path.expanduser(DEFAULT_SKILLS_DIR),),
-        builtin=builtin_directory(),
-        recorded=() if skills.dirs_given else recorded.directories,
-        recorded_in_project=recorded.of_project(project.root),
-    )
 
 
 def surroundings_of(settings: Settings) -> Surroundings:
@@ -155,19 +115,6 @@ def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[Unsearche
 
 def _elsewhere(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
     return tuple(one.as_problem() for one in unsearched_places(settings, snapshot))
-
-
-def project_of(settings: Settings) -> Project:
-    """Return the project that `settings` describe, or that the process runs in. Raises InvalidSetting."""
-    home = os.path.expanduser("~")
-    if settings.skills.cwd and not os.path.isdir(os.path.expanduser(settings.skills.cwd)):
-        raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
-    try:
-        cwd = os.path.expanduser(settings.skills.cwd) or os.getcwd()
-    except FileNotFoundError:
-        # The working directory was deleted, so it has no skills; the user's own are still there.
-        cwd = home
-    return find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
 
 
 def registry_admission(settings: Settings, *, lenient: bool = False) -> Admission:

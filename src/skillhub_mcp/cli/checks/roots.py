@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from skillhub_mcp.bootstrap import recorded_roots_problem, unsearched_places
+from skillhub_mcp.bootstrap import unsearched_places
+from skillhub_mcp.chosen_roots import recorded_roots_problem
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.skills.problems import root_problems

@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap import project_of
+    from skillhub_mcp.chosen_roots import project_of
     from skillhub_mcp.policy.access import Availability
     from skillhub_mcp.policy.files import change_choices
 

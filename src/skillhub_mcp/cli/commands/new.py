@@ -180,7 +180,7 @@ def _checked_name(args: argparse.Namespace, example: Skill | None) -> str:
 
 
 def _place(args: argparse.Namespace, options: Mapping[str, str], settings: Settings) -> str:
-    from skillhub_mcp.bootstrap import project_of
+    from skillhub_mcp.chosen_roots import project_of
 
     if args.project:
         if "SKILLS_DIR" in options:
@@ -231,7 +231,7 @@ def _findable(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
 
 def _serve_with(wanted: _Wanted, options: Mapping[str, str]) -> str:
     """Return what makes a skill served that no root has, or that a filter leaves out."""
-    from skillhub_mcp.bootstrap import roots_of
+    from skillhub_mcp.chosen_roots import roots_of
     from skillhub_mcp.settings import read_settings
 
     settings, sources = read_settings(os.environ, options)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from skillhub_mcp.bootstrap import every_skill, project_of, rule_files
+from skillhub_mcp.bootstrap import every_skill, rule_files
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _pick(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed: str, scope: Any) -> str | None:
-    from skillhub_mcp.bootstrap import project_of
+    from skillhub_mcp.chosen_roots import project_of
     from skillhub_mcp.cli.picker import Picker, PickerActions
     from skillhub_mcp.policy.files import change_choices
     from skillhub_mcp.skills.documents import read_document

@@ -7,14 +7,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from skillhub_mcp.bootstrap import (
-    project_of,
-    recorded_roots,
-    recorded_roots_problem,
-    roots_of,
-    roots_path,
-    surroundings_of,
-)
+from skillhub_mcp.bootstrap import surroundings_of
+from skillhub_mcp.chosen_roots import project_of, recorded_roots, recorded_roots_problem, roots_of, roots_path
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.bootstrap import roots_of
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.progress_line import terminal_progress
