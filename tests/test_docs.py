@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from docs import diagrams, session
 
 PROJECT = Path(__file__).parents[1]
 GENERATE = PROJECT / "docs" / "generate.py"
@@ -239,6 +240,24 @@ def test_no_text_sends_a_user_to_a_file_that_an_installation_lacks() -> None:
     assert checkout_paths('"""docs/a.md"""\nhint = "see docs/a.md"') == ["see docs/a.md"]
     found = {path: checkout_paths(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     assert {path: texts for path, texts in found.items() if texts} == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_recorded_session_is_what_the_program_shows_now() -> None:
+    """If this fails after a change of what the program prints: python docs/session.py, and look at the picture."""
+    assert session.main(["--check"]) == 0
+
+
+def test_the_diagrams_are_those_of_the_script() -> None:
+    assert diagrams.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("picture", sorted(path.name for path in PROJECT.glob("docs/pictures/*.svg")))
+def test_a_picture_is_small_and_fetches_nothing(picture: str) -> None:
+    text = (PROJECT / "docs" / "pictures" / picture).read_text(encoding="utf-8")
+    assert len(text) < 60_000
+    drawn = re.sub(r'xmlns(?::\w+)?="[^"]*"|<!--.*?-->', "", text, flags=re.DOTALL)
+    assert re.findall(r"https?:|@import|@font-face|<script|<image|href=\"[^#]", drawn) == []
 
 
 def readme() -> str:
