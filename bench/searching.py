@@ -47,7 +47,7 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
         # Each time another question that means the same: what was just asked would be answered from memory.
         return hub.search(f"{text} {'?' * next(asked)}")
 
-    table = index._table  # noqa: SLF001 - what is measured is what lies below
+    table = index.table._table  # noqa: SLF001 - what is measured is what lies below
 
     def bare(text: str) -> object:
         # As the documentation of LanceDB has it, over the same column; a hub's four candidates for each of ten hits.

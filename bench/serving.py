@@ -122,10 +122,10 @@ def load(environment: Mapping[str, str], *, clients: int, requests: int) -> tupl
             async with HttpConnection(port) as first:
                 await _ready(first)
             await _together(port, clients, requests // 10)
-            before = _resident(process)
+            before = resident_megabytes(process)
             began = time.perf_counter()
             await _together(port, clients, requests - requests // 10)
-            return (requests - requests // 10) / (time.perf_counter() - began), before, _resident(process)
+            return (requests - requests // 10) / (time.perf_counter() - began), before, resident_megabytes(process)
 
     return asyncio.run(asked())
 
@@ -152,7 +152,8 @@ async def _ready(connection: HttpConnection) -> None:
     raise RuntimeError("the server never had an index")
 
 
-def _resident(process: int) -> float:
+def resident_megabytes(process: int) -> float:
+    """Return the memory of a process."""
     pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

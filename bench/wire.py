@@ -46,6 +46,10 @@ class StdioServer:
     def since_start(self) -> float:
         return time.perf_counter() - self._began
 
+    @property
+    def process(self) -> int:
+        return self._process.pid
+
     def initialize(self) -> Any:
         answer = self.request(
             "initialize",

@@ -72,8 +72,8 @@ def test_every_kind_of_file_that_is_deleted_truncated_or_flipped_is_noticed_and_
             shutil.copytree(tmp_path / "sound", database.parent)
             damage(file)
             done = skillhub("doctor")
-            if damage is delete and file.suffix == ".npz":
-                # Statistics that are lost are computed again.
+            if file.name.startswith("rows-") or (damage is delete and file.suffix == ".npz"):
+                # Statistics that are lost are computed again, and rows that cannot be read are read from the table.
                 assert done.code == 0
                 assert [skillhub(*search).json["skills"] for search in SEARCHES] == sound
                 continue

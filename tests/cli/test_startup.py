@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -60,6 +61,72 @@ def test_a_light_command_loads_no_heavy_library(
         timeout=60,
     )
     assert done.stderr.decode() == "[]\n"
+
+
+def test_a_second_search_from_a_shell_loads_no_database(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("one", "About walruses.")
+    loaded = []
+    for query in ("walruses", "about walruses"):
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE, "search", query],
+            env=hub_environment,
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        assert b"one" in done.stdout
+        loaded.append(done.stderr.decode().splitlines()[-1])
+    assert "lancedb" in loaded[0]
+    assert loaded[1] == "['numpy']"
+
+
+MESSAGES = (
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "walruses"}}},
+)
+
+# What a server has loaded when its client leaves.
+SERVED = """
+import sys
+from skillhub_mcp.cli.main import run
+run([])
+print(sorted({"lancedb", "pyarrow", "key_value", "beartype", "numpy"} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_a_server_of_an_index_that_is_there_loads_no_database_and_no_store_of_sessions(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("one", "About walruses.")
+    subprocess.run([sys.executable, "-m", "skillhub_mcp", "index", "--json"], env=hub_environment, check=True)
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVED],
+        env=hub_environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    for message in MESSAGES:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    server.stdin.flush()
+    replies = [json.loads(server.stdout.readline()) for _ in range(2)]
+    _, log = server.communicate(timeout=30)
+    assert "one" in replies[-1]["result"]["content"][0]["text"]
+    assert log.splitlines()[-1] == "['numpy']"
 
 
 def test_a_server_loads_nothing_to_count_with_unless_somebody_wants_numbers() -> None:

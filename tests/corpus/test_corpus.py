@@ -99,6 +99,6 @@ def test_the_corpus_is_indexed_and_searched(corpus: Path, hub_environment: dict[
     with hub_of({**hub_environment, "SKILLS_DIR": str(corpus)}) as hub:
         view = hub.refresh()
         assert view.index is not None
-        assert view.index.count() == view.snapshot.report.found - len(view.snapshot.report.refused)
+        assert view.index.table.count() == view.snapshot.report.found - len(view.snapshot.report.refused)
         assert hub.search("make an emoji reaction gif small enough for slack").hits[0].skill.name == "slack-gif-creator"
         assert hub.search("PDFから請求書番号を抽出").hits

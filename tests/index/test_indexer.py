@@ -18,8 +18,9 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import indexer as indexer_module
 from skillhub_mcp.index import row_embedder
 from skillhub_mcp.index.indexer import LOCK_FILE, Indexer, Published
-from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import SCHEMA_VERSION, LanceStore
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import NO_EMBEDDING, save_state, state_path
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
@@ -161,7 +162,7 @@ def test_a_skill_whose_body_alone_changed_keeps_its_vector(db: Path, skills_dir:
     write_skill("one", body="after, and longer")
     index = desk.sync().index
     assert len(embedder.texts) == 1
-    assert index.vectors([str(directory)])[str(directory)].vector == pytest.approx(
+    assert index.table.vectors([str(directory)])[str(directory)].vector == pytest.approx(
         embedder.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
     )
 
@@ -186,8 +187,8 @@ def test_skills_that_moved_with_a_link_keep_their_vectors(db: Path, tmp_path: Pa
     publish("second", "one", "two", "three")
     index = desk.sync().index
     assert embedder.texts[2:] == ["three\nAbout three."]
-    assert index.unembedded() == frozenset()
-    assert {Path(path).parent.name for path in index.stored()} == {"..second"}
+    assert index.table.unembedded() == frozenset()
+    assert {Path(path).parent.name for path in index.table.stored()} == {"..second"}
 
 
 def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -197,7 +198,7 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     desk.sync()
     walrus = write_skill("walrus", "feed walrus")
     index = desk.sync().index
-    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.stored()))
+    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.table.stored()))
     assert [hit.directory for hit in hits] == [str(walrus)]
 
 
@@ -213,7 +214,7 @@ def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     assert published.report.embedding_failure == "the test's provider is down"
     assert published.index.dimension is None
     assert published.state.roots[str(skills_dir)].missing_vectors == 1
-    assert len(text_hits(published.index, "walruses", among=frozenset(published.index.stored()))) == 1
+    assert len(text_hits(published.index, "walruses", among=frozenset(published.index.table.stored()))) == 1
     assert stale(desk) is None
 
 
@@ -268,13 +269,13 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert published.index.dimension == embedder.dimension
     everything = {str(one), str(two)}
     assert [hit.directory for hit in text_hits(published.index, "walruses", among=everything)] == [str(two)]
-    assert published.index.vectors(everything).keys() == {str(one)}
+    assert published.index.table.vectors(everything).keys() == {str(one)}
     embedder.fails = False
     embedder.texts.clear()
     published = desk.sync()
     assert embedder.texts == ["two\nAbout walruses."]
     assert published.state.roots[root].missing_vectors == 0
-    assert published.index.vectors(everything).keys() == everything
+    assert published.index.table.vectors(everything).keys() == everything
     assert stale(desk) is None
 
 
@@ -328,8 +329,8 @@ def test_what_a_killed_rebuild_for_another_provider_left_is_not_used(
     ours.texts.clear()
     index = desk.sync().index
     assert [text.splitlines()[0] for text in ours.texts] == ["two"]
-    assert str(two) in index.vectors(list(index.stored()))
-    vectors = {path: found.vector for path, found in index.vectors(list(index.stored())).items()}
+    assert str(two) in index.table.vectors(list(index.table.stored()))
+    vectors = {path: found.vector for path, found in index.table.vectors(list(index.table.stored())).items()}
     assert vectors[str(skills_dir / "one")] == pytest.approx(
         ours.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
     )
@@ -347,7 +348,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def embedded(desk: Desk) -> list[str]:
     """The skills of the published index that have a vector of their present text."""
     index = desk.indexer.open(desk.published())
-    return sorted(Path(path).name for path in index.stored().keys() - index.unembedded())
+    return sorted(Path(path).name for path in index.table.stored().keys() - index.table.unembedded())
 
 
 def test_the_text_is_published_before_the_embedder_is_asked(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -355,12 +356,12 @@ def test_the_text_is_published_before_the_embedder_is_asked(db: Path, skills_dir
     embedder = WordEmbedder()
     desk = Desk(db, skills_dir, embedder=embedder)
     index = desk.sync_text().index
-    assert len(text_hits(index, "walruses", among=frozenset(index.stored()))) == 1
+    assert len(text_hits(index, "walruses", among=frozenset(index.table.stored()))) == 1
     assert (embedder.texts, desk.published().roots[str(skills_dir)].missing_vectors) == ([], 1)
     desk.sync()
     write_skill("two", "About walruses too.")
     index = desk.sync_text().index
-    assert len(text_hits(index, "walruses", among=frozenset(index.stored()))) == 2
+    assert len(text_hits(index, "walruses", among=frozenset(index.table.stored()))) == 2
     assert (len(embedder.texts), index.dimension) == (1, embedder.dimension)
 
 
@@ -406,7 +407,7 @@ def test_no_lock_is_held_while_the_embedder_works_and_changes_meanwhile_are_not_
     assert (embedded(desk), published_rows(db)) == (["kept"], ["added", "changed", "kept"])
     assert desk.sync().state.roots[str(skills_dir)].missing_vectors == 0
     index = desk.indexer.open(desk.published())
-    stored = index.vectors(list(index.stored()))
+    stored = index.table.vectors(list(index.table.stored()))
     assert {Path(path).name: own.text for path, own in stored.items()} == {
         "added": "added\nAbout walruses too.",
         "changed": "changed\nNow about walruses.",
@@ -438,7 +439,7 @@ def test_a_rebuild_keeps_the_vectors_until_the_provider_has_returned_others(
     published = desk.sync(force_reason="requested", rebuild=True)
     assert published.report is not None
     assert (published.report.rebuilt, published.report.embedding_failure) == (True, "the test's provider is down")
-    assert len(published.index.vectors(list(published.index.stored()))) == 2
+    assert len(published.index.table.vectors(list(published.index.table.stored()))) == 2
     assert published.state.roots[str(skills_dir)].missing_vectors == 2
     embedder.fails = False
     embedder.texts.clear()
@@ -474,7 +475,7 @@ def test_a_state_is_saved_only_after_its_version_was_opened(
     before = desk.published()
     opened = LanceStore.open
 
-    def unreadable(store: LanceStore, version: int, **options: Any) -> LanceIndex:
+    def unreadable(store: LanceStore, version: int, **options: Any) -> SkillIndex:
         if version != before.table_version:
             raise IndexDamaged("the new version cannot be read")
         return opened(store, version, **options)

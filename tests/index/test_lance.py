@@ -55,7 +55,7 @@ def test_the_table_has_the_specified_fields_and_no_vector_without_embeddings(tmp
 @pytest.mark.acceptance("S2-45")
 def test_with_embeddings_there_is_a_vector_of_their_dimension(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
-    index = store.open(store.rebuild([row(PDF, vector=[1.0, 0.0, 0.0])], dimension=3))
+    index = store.open_table(store.rebuild([row(PDF, vector=[1.0, 0.0, 0.0])], dimension=3))
     (stored,) = opened(tmp_path / "db", index.version).search().limit(5).to_list()
     assert stored["vector"] == [1.0, 0.0, 0.0]
     assert index.dimension == 3
@@ -130,7 +130,7 @@ def test_name_description_tags_and_category_are_searched(tmp_path: Path, query: 
 @pytest.mark.acceptance("S2-12")
 def test_the_body_is_not_searched_by_match_fields(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
-    index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
+    index = store.open_table(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
     among = frozenset(skill.directory for skill in LIBRARY)
     assert names(index, "zebra", among=LIBRARY) == [PDF.name]
     assert index.match_fields("zebra", limit=10, among=among) == []
@@ -176,7 +176,7 @@ def test_rows_that_no_index_has_merged_yet_are_found_alike(tmp_path: Path, query
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
     version = store.update([row(skill) for skill in SCRIPTS], removed=[], dimension=None, published=version)
-    index = store.open(version)
+    index = store.open_table(version)
     assert names(index, query, among=(*SCRIPTS, PDF))[:1] == [found]
 
 
@@ -260,14 +260,14 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(skill) for skill in library], dimension=None)
     for skill in library:
-        assert names(store.open(version), "odd", among=[skill]) == [skill.name]
+        assert names(store.open_table(version), "odd", among=[skill]) == [skill.name]
     changed = [make_skill(skill.name, "New text.", directory=skill.directory) for skill in library]
     version = store.update([row(skill) for skill in changed], removed=[], dimension=None, published=version)
-    assert store.open(version).count() == len(library)
-    assert sorted(names(store.open(version), "text", among=changed)) == [skill.name for skill in library]
+    assert store.open_table(version).count() == len(library)
+    assert sorted(names(store.open_table(version), "text", among=changed)) == [skill.name for skill in library]
     for left, path in reversed(list(enumerate(ODD_PATHS))):
         version = store.update([], removed=[path], dimension=None, published=version)
-        assert store.open(version).stored().keys() == set(ODD_PATHS[:left])
+        assert store.open_table(version).stored().keys() == set(ODD_PATHS[:left])
 
 
 def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> N
     vectors = embedder.embed_documents([skill.searchable_text for skill in LIBRARY])
     store = LanceStore(str(tmp_path / "db"))
     rows = [row(skill, vector=vector) for skill, vector in zip(LIBRARY, vectors, strict=True)]
-    index = store.open(store.rebuild(rows, dimension=embedder.dimension))
+    index = store.open_table(store.rebuild(rows, dimension=embedder.dimension))
     hits = index.nearest(vectors[1], limit=10, among=frozenset({skill.directory for skill in LIBRARY}))
     assert hits[0].directory == REVIEW.directory
     near = [hit.nearness for hit in hits if hit.nearness is not None]
@@ -319,7 +319,7 @@ def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> N
 
 def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
-    index = store.open(store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2))
+    index = store.open_table(store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2))
     (hit,) = index.nearest([-1.0, 0.0], limit=1, among=frozenset({PDF.directory}))
     assert hit.nearness == -1.0
 
@@ -327,7 +327,7 @@ def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
 def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
-    index = store.open(store.update([row(REVIEW)], removed=[], dimension=2, published=version))
+    index = store.open_table(store.update([row(REVIEW)], removed=[], dimension=2, published=version))
     everything = frozenset({PDF.directory, REVIEW.directory})
     found = index.nearest([1.0, 0.0], limit=10, among=everything)
     assert [hit.directory for hit in found] == [PDF.directory]
@@ -338,15 +338,15 @@ def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Pat
 def test_vectors_that_are_not_to_be_used_are_as_if_they_were_not_there(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
-    assert store.open(version).dimension == 2
-    assert store.open(version, with_vectors=False).dimension is None
+    assert store.open_table(version).dimension == 2
+    assert store.open_table(version, with_vectors=False).dimension is None
 
 
 def test_the_vectors_of_many_rows_are_read_in_portions(tmp_path: Path) -> None:
     library = [make_skill(f"skill-{number:04}") for number in range(lance.PATHS_PER_STATEMENT + 3)]
     store = LanceStore(str(tmp_path / "db"))
     rows = [row(skill, vector=[float(number), 1.0]) for number, skill in enumerate(library)]
-    index = store.open(store.rebuild(rows, dimension=2))
+    index = store.open_table(store.rebuild(rows, dimension=2))
     found = index.vectors([skill.directory for skill in library])
     assert [found[skill.directory].vector[0] for skill in library] == [float(n) for n in range(len(library))]
     assert found[library[7].directory].text == library[7].searchable_text
@@ -357,7 +357,7 @@ def test_an_update_changes_adds_and_removes_each_row_once(tmp_path: Path) -> Non
     version = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
     changed = make_skill(PDF.name, "Now about receipts.", directory=PDF.directory)
     version = store.update([row(changed), row(CHART)], removed=[REVIEW.directory], dimension=None, published=version)
-    index = store.open(version)
+    index = store.open_table(version)
     assert index.count() == 2
     assert index.stored().keys() == {PDF.directory, CHART.directory}
     assert names(index, "receipts", among=LIBRARY) == [PDF.name]
@@ -367,11 +367,11 @@ def test_an_update_changes_adds_and_removes_each_row_once(tmp_path: Path) -> Non
 def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([], dimension=None)
-    assert store.open(version).count() == 0
-    assert names(store.open(version), "invoice", among=LIBRARY) == []
+    assert store.open_table(version).count() == 0
+    assert names(store.open_table(version), "invoice", among=LIBRARY) == []
     version = store.update([row(PDF), *map(row, SCRIPTS)], removed=[], dimension=None, published=version)
-    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
-    assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
+    assert names(store.open_table(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open_table(version), "請求書", among=SCRIPTS) == ["ja"]
 
 
 def test_a_library_of_more_than_one_batch_is_written_whole(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_library_of_more_than_one_batch_is_written_whole(tmp_path: Path) -> No
 
 def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
-    reader = store.open(store.rebuild([row(PDF)], dimension=None))
+    reader = store.open_table(store.rebuild([row(PDF)], dimension=None))
     answers: list[list[str]] = []
     writing, answered = threading.Event(), threading.Event()
 
@@ -408,13 +408,13 @@ def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_pat
     asker.join()
     assert answers == [[PDF.name], [PDF.name]]
     assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
-    assert names(store.open(version), "numbers", among=LIBRARY) == [CHART.name]
+    assert names(store.open_table(version), "numbers", among=LIBRARY) == [CHART.name]
 
 
 def test_a_reader_keeps_its_version_while_another_thread_updates(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     published = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
-    reader = store.open(published)
+    reader = store.open_table(published)
     found: list[list[str]] = []
 
     def ask() -> None:
@@ -443,7 +443,7 @@ def test_a_writer_that_fails_half_way_changes_nothing(tmp_path: Path) -> None:
         store.rebuild(broken(), dimension=None)
     with pytest.raises(IndexDamaged, match="the disk went away"):
         store.update(broken(), removed=[PDF.directory], dimension=None, published=version)
-    assert store.open(version).stored().keys() == {PDF.directory}
+    assert store.open_table(version).stored().keys() == {PDF.directory}
 
 
 def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) -> None:
@@ -458,8 +458,8 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
         mode="overwrite",
     )
     version = store.update([row(CHART)], removed=[], dimension=None, published=published)
-    assert store.open(version).stored().keys() == {PDF.directory, CHART.directory}
-    assert store.open(version).dimension is None
+    assert store.open_table(version).stored().keys() == {PDF.directory, CHART.directory}
+    assert store.open_table(version).dimension is None
     assert len(opened(tmp_path / "db", version).list_indices()) == 8
 
 
@@ -489,7 +489,7 @@ def test_old_versions_are_removed_in_time_but_never_one_that_is_read(
     counts: list[int] = []
     for _ in range(50):
         published = version
-        reader = store.open(published)
+        reader = store.open_table(published)
         version = store.update([row(PDF)], removed=[REVIEW.directory], dimension=None, published=published)
         assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
         counts.append(len(opened(tmp_path / "db", version).list_versions()))
@@ -506,7 +506,7 @@ def test_a_version_that_was_published_for_days_stays_for_those_who_read_it_now(
     days_ago = time.time() - 1_000_000
     for manifest in (tmp_path / "db" / f"{FIRST_TABLE}.lance" / "_versions").glob("*.manifest"):
         os.utime(manifest, (days_ago, days_ago))
-    reader = store.open(first)
+    reader = store.open_table(first)
     second = store.update([row(REVIEW)], removed=[], dimension=None, published=first)
     store.update([row(REVIEW, "More.")], removed=[], dimension=None, published=second)
     assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
@@ -534,8 +534,8 @@ def test_many_small_changes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: py
     # While a merge is being published both of its tables are there.
     assert max(sizes) < 3 * fresh
     assert sum(size < 2 * fresh for size in sizes) > 70
-    assert store.open(version).count() == 300
-    assert names(store.open(version), "other79", among=library) == [library[79 * 7 % 300].name]
+    assert store.open_table(version).count() == 300
+    assert names(store.open_table(version), "other79", among=library) == [library[79 * 7 % 300].name]
 
 
 def test_what_a_merge_replaced_stays_while_it_is_read_and_is_tidied_up_without_another_update(
@@ -589,11 +589,11 @@ def test_a_missing_table_and_a_missing_version_are_damage(tmp_path: Path) -> Non
     store = LanceStore(str(tmp_path / "db"))
     assert not store.exists
     with pytest.raises(IndexDamaged):
-        store.open(1)
+        store.open_table(1)
     version = store.rebuild([row(PDF)], dimension=None)
     assert store.exists
     with pytest.raises(IndexDamaged):
-        store.open(version + 100)
+        store.open_table(version + 100)
 
 
 def test_a_table_that_was_deleted_under_an_open_store_does_not_exist(tmp_path: Path) -> None:
@@ -603,18 +603,18 @@ def test_a_table_that_was_deleted_under_an_open_store_does_not_exist(tmp_path: P
     assert not store.exists
     store.discard()
     version = store.rebuild([row(REVIEW)], dimension=None)
-    assert store.open(version).stored().keys() == {REVIEW.directory}
+    assert store.open_table(version).stored().keys() == {REVIEW.directory}
 
 
 def test_another_process_may_replace_the_whole_directory(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
-    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open_table(version), "invoice", among=LIBRARY) == [PDF.name]
     other = LanceStore(str(tmp_path / "db"))
     other.discard()
     assert other.rebuild([row(REVIEW)], dimension=None) == version
-    assert names(store.open(version), "invoice", among=LIBRARY) == []
-    assert names(store.open(version), "request", among=LIBRARY) == [REVIEW.name]
+    assert names(store.open_table(version), "invoice", among=LIBRARY) == []
+    assert names(store.open_table(version), "request", among=LIBRARY) == [REVIEW.name]
 
 
 def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -624,8 +624,8 @@ def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypa
     version = store.rebuild([row(skill) for skill in LIBRARY], dimension=None)
     version = store.update([row(SCRIPTS[0])], removed=[CHART.directory], dimension=None, published=version)
     assert store.exists
-    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
-    assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
+    assert names(store.open_table(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open_table(version), "請求書", among=SCRIPTS) == ["ja"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -633,7 +633,7 @@ def test_two_indexes_in_memory_are_separate() -> None:
     one, two = LanceStore(IN_MEMORY), LanceStore(IN_MEMORY)
     first = one.rebuild([row(PDF)], dimension=None)
     two.rebuild([row(REVIEW)], dimension=None)
-    assert one.open(first).stored().keys() == {PDF.directory}
+    assert one.open_table(first).stored().keys() == {PDF.directory}
 
 
 def test_many_threads_may_query_one_index(tmp_path: Path) -> None:

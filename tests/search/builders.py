@@ -17,6 +17,7 @@ from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, load_state, state_path
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.search.ranking import Hit
@@ -61,19 +62,19 @@ def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> I
     return IndexRow(skill, instructions, vector)
 
 
-def index_of(db_path: str | Path, skills: Sequence[Skill], *, held_rows: int = 0) -> LanceIndex:
-    """A text index of `skills` on disk; LanceDB is queried if there are more than `held_rows`."""
-    store = LanceStore(str(db_path), held_rows=held_rows)
-    return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
+def index_of(db_path: str | Path, skills: Sequence[Skill]) -> LanceIndex:
+    """A text index of `skills` on disk, searched in LanceDB."""
+    store = LanceStore(str(db_path))
+    return store.open_table(store.rebuild([row(skill) for skill in skills], dimension=None))
 
 
-def names(index: LanceIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
+def names(index: SkillIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
     """The names of the skills that `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
     return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
 
 
-def text_hits(index: LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+def text_hits(index: SkillIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """The skills that full text alone finds, best first."""
     return (
         Searcher()

@@ -10,8 +10,8 @@ from tests.search.builders import WordEmbedder, make_skill, row
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.lance_store import LanceStore
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.search.ranking import Reason
 from skillhub_mcp.search.rerankers import Contenders
 from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest, SearchResult
@@ -25,7 +25,7 @@ LIBRARY = (
 EVERYTHING = frozenset(skill.directory for skill in LIBRARY)
 
 
-def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbedder | None = None) -> LanceIndex:
+def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbedder | None = None) -> SkillIndex:
     store = LanceStore(str(tmp_path / "db"))
     vectors = (
         [None] * len(skills) if embedder is None else embedder.embed_documents([s.searchable_text for s in skills])
@@ -34,7 +34,7 @@ def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbe
     return store.open(store.rebuild(rows, dimension=None if embedder is None else embedder.dimension))
 
 
-def found(searcher: Searcher, index: LanceIndex, query: str, *, limit: int = 40) -> SearchResult:
+def found(searcher: Searcher, index: SkillIndex, query: str, *, limit: int = 40) -> SearchResult:
     return searcher.search(index, SearchRequest(query, limit=limit, among=EVERYTHING))
 
 
@@ -103,7 +103,7 @@ def test_a_provider_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> Non
     assert Reason.BOTH in {hit.reason for hit in found(searcher, index, "bake bread").hits}
 
 
-def stored_without(tmp_path: Path, embedder: WordEmbedder, name: str) -> LanceIndex:
+def stored_without(tmp_path: Path, embedder: WordEmbedder, name: str) -> SkillIndex:
     """The library's index, in which the skill of that name has no vector yet."""
     store = LanceStore(str(tmp_path / "db"))
     rows = [

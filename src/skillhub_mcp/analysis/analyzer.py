@@ -105,9 +105,10 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    from snowballstemmer import stemmer
+    from Stemmer import Stemmer
 
-    return stemmer("english")
+    # Without a cache of its own: `stem` has one.
+    return Stemmer("english", 0)
 
 
 def _mixed(token: str) -> Iterator[str]:

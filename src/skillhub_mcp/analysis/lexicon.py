@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 
 from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 
@@ -122,7 +122,8 @@ def _languages_of_stop_words() -> Mapping[str, Sequence[str]]:
 
 
 def _lines(name: str) -> Iterator[str]:
-    text = (files("skillhub_mcp.analysis") / "words" / name).read_text(encoding="utf-8")
+    # Not `importlib.resources`, which loads zipfile and tempfile for it: a first search would wait for them.
+    text = (get_data("skillhub_mcp.analysis", f"words/{name}") or b"").decode()
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 

@@ -7,6 +7,7 @@ read.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +37,10 @@ def is_installed() -> bool:
 
 
 class LocalEmbedder:
-    """An Embedder over static word vectors: the mean of a text's tokens. Reads 19 MB at the first call."""
+    """An Embedder over static word vectors: the mean of a text's tokens. Reads the tokenizer at the first call, 2 MB.
+
+    The weights, 16 MB, are mapped: only those of the words that occur are ever in memory.
+    """
 
     identity = "local:wordllama-l2-supercat-256"
     is_local = True
@@ -78,12 +82,11 @@ class LocalEmbedder:
             )
         folder = Path(spec.origin).parent
         try:
-            from safetensors.numpy import load_file
             from tokenizers import Tokenizer
 
             tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
             tokenizer.no_truncation()
-            return _Model(tokenizer, load_file(folder / _WEIGHTS)[_TENSOR])
+            return _Model(tokenizer, _mapped(folder / _WEIGHTS, _TENSOR))
         # The tokenizer's reader raises plain Exception.
         except Exception as error:
             raise EmbeddingError(
@@ -95,6 +98,23 @@ class LocalEmbedder:
 class _Model:
     tokenizer: Any
     weights: NDArray[Any]
+
+
+def _mapped(path: Path, tensor: str) -> NDArray[Any]:
+    """Return a matrix of half-precision numbers of a safetensors file, without reading it.
+
+    The format is a length, a JSON header of that length, and the numbers; `safetensors` itself copies them all. Raises
+    OSError, ValueError or KeyError for another file.
+    """
+    import numpy as np
+
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        entry = json.loads(file.read(size))[tensor]
+    if entry["dtype"] != "F16":
+        raise ValueError(f"{path.name} holds {entry['dtype']} numbers, not F16")
+    start = 8 + size + entry["data_offsets"][0]
+    return np.memmap(path, dtype="<f2", mode="r", offset=start, shape=tuple(entry["shape"]))
 
 
 def _plain(text: str) -> str:

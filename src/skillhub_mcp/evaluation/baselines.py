@@ -18,7 +18,7 @@ from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest
 
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.base import Embedder
-    from skillhub_mcp.index.lance import LanceIndex
+    from skillhub_mcp.index.skill_index import SkillIndex
     from skillhub_mcp.skills.model import Skill
 
 # The directories of the hits, best first, and whether the engine is confident that the best one matches.
@@ -45,14 +45,14 @@ BASELINES = ("words", "lancedb", "fts5", *_ABLATIONS)
 
 @contextmanager
 def open_baseline(
-    name: str, index: LanceIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
+    name: str, index: SkillIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
 ) -> Iterator[Engine]:
     """Yield the engine `name` over the directories `among` of an index; `skills` are the skills with their bodies."""
     if name == "words":
         yield _search_engine(Searcher(mode=SearchMode.FTS), index, among)
     elif name == "lancedb":
         yield lambda text: (
-            [one.directory for one in index.match_fields(normalise_query(text), limit=_DEPTH, among=among)],
+            [one.directory for one in index.table.match_fields(normalise_query(text), limit=_DEPTH, among=among)],
             _ALWAYS_CONFIDENT,
         )
     elif name == "fts5":
@@ -63,7 +63,7 @@ def open_baseline(
         yield _search_engine(Searcher(embedder=embedder, weights=weights, origins=origins, fields=fields), index, among)
 
 
-def _search_engine(searcher: Searcher, index: LanceIndex, among: frozenset[str]) -> Engine:
+def _search_engine(searcher: Searcher, index: SkillIndex, among: frozenset[str]) -> Engine:
     def search(text: str) -> EngineAnswer:
         hits = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among)).hits
         fits = bool(hits) and hits[0].fits

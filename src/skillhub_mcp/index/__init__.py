@@ -4,6 +4,8 @@ candidate     a row that a search may return, before it is scored
 checksums     whether a file of the table has changed since it was written
 features      the terms, phrases and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags
+held_index    a small library's index in memory
+held_rows     the rows of a small library, in memory and in a file beside the table
 identity      whose an index is: the state file and the table of a database and an embedder
 indexer       the one writer: lock, changed rows, embeddings, commit
 lance         LanceDB, reading: one finished version of the table
@@ -13,6 +15,7 @@ postings      a small library's terms in memory
 progress      the progress of indexing, for callers that wait
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 rows          what is written for a skill, and read back to see what changed
+skill_index   what a search asks of an index, in memory or in LanceDB
 state         `index_state.json`: the published version, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F
 sync          one check of the files, and the view that results

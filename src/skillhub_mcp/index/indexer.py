@@ -26,6 +26,7 @@ from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
 from skillhub_mcp.index.rows import IndexRow, StoredVector
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import (
     FIRST_TABLE,
     NO_EMBEDDING,
@@ -100,7 +101,7 @@ class Published:
     `report` and `stamp` are None where nothing was written; `stamp` also where the state is kept in memory.
     """
 
-    index: LanceIndex
+    index: SkillIndex
     state: IndexState
     report: SyncReport | None = None
     stamp: StateStamp | None = None
@@ -123,7 +124,7 @@ class Indexer:
         progress: ProgressCallback = no_progress,
     ) -> None:
         self.db_path = db_path
-        self.use_roots(roots)
+        self._roots = tuple(root.path for root in roots)
         self._lock_timeout = lock_timeout
         self._progress = progress
         self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
@@ -134,10 +135,6 @@ class Indexer:
             if embedder is None
             else RowEmbedder(embedder, options=embedding, cancelled=self._cancelled, progress=progress)
         )
-
-    def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
-        """Sync the rows of these roots from now on; those of others stay as they are."""
-        self._roots = tuple(root.path for root in roots)
 
     @property
     def embedding(self) -> str:
@@ -211,13 +208,17 @@ class Indexer:
             return "a skills directory is not in the index yet"
         return "skills changed" if scan.changed else None
 
-    def open(self, state: IndexState) -> LanceIndex:
+    def open(self, state: IndexState) -> SkillIndex:
         """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""
         own = self._rows_embedder is not None and state.embedding == self.embedding
         store = self._store_of(state.table.name)
         index = store.open(state.table_version, created_as=state.table.id, with_vectors=own)
         store.mark_used()
         return index
+
+    def _open_table(self, state: IndexState) -> LanceIndex:
+        """Open the published version to write another: in LanceDB, with all its vectors. Raises IndexDamaged."""
+        return self._store_of(state.table.name).open_table(state.table_version, created_as=state.table.id)
 
     def missing_vectors(self, state: IndexState) -> int:
         """Return how many skills of this indexer's roots have no vector of their present text."""
@@ -474,7 +475,7 @@ class Indexer:
         if base is None or base.schema != SCHEMA_VERSION or base.embedding != self.embedding:
             return None
         try:
-            index = self._store_of(base.table.name).open(base.table_version, created_as=base.table.id)
+            index = self._open_table(base)
             return self._update_rows(base, index, skills, reason)
         except NoRoom:
             raise
@@ -560,7 +561,7 @@ class Indexer:
     def _is_readable(self, published: IndexState) -> bool:
         """Whether the published version can be read: then it is not removed for one that may never be written."""
         try:
-            self._store_of(published.table.name).open(published.table_version, created_as=published.table.id).stored()
+            self._open_table(published).stored()
         except IndexDamaged:
             return False
         return True
@@ -585,7 +586,7 @@ class Indexer:
         if published is None or self._rows_embedder is None or published.embedding != self.embedding:
             return {}
         try:
-            kept = self._unchanged_vectors(skills, self.open(published))
+            kept = self._unchanged_vectors(skills, self._open_table(published))
         except IndexDamaged as error:
             log.debug("The vectors of the index before are lost: %s", error)
             return {}
@@ -617,7 +618,7 @@ class Indexer:
         if state is None or state.schema != SCHEMA_VERSION or not self.missing_vectors(state):
             return {}, None
         try:
-            index = self.open(state)
+            index = self._open_table(state)
             missing = index.unembedded()
             known = None if len(missing) == index.count() else index.dimension
         except IndexDamaged as error:
@@ -634,7 +635,7 @@ class Indexer:
         if state is None or state.schema != SCHEMA_VERSION or state.embedding != self.embedding:
             return None
         try:
-            index = self.open(state)
+            index = self._open_table(state)
             missing = index.unembedded()
             memory = state.memory_of(self._roots)
             present = {
@@ -655,13 +656,13 @@ class Indexer:
             version = store.add_vectors(present, dimension=dimension, published=index.version)
             state = replace(state, table_version=version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
-            index = self.open(state)
+            opened = self.open(state)
             state = replace(state, roots=_with_missing(state.roots, missing - present.keys()))
             stamp = self._save(state)
         except IndexDamaged as error:
             self._check_cancelled()
             raise self._unwritable(str(error)) from error
-        return Published(index, state, stamp=stamp)
+        return Published(opened, state, stamp=stamp)
 
     def _rows(self, skills: Sequence[Skill], vectors: Mapping[str, StoredVector]) -> Iterator[IndexRow]:
         for done, skill in enumerate(skills):

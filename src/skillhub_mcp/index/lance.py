@@ -3,9 +3,9 @@
 1. Readers open a version number, never "latest"; `index.lance_store` writes versions.
 2. LanceDB raises RuntimeError, OSError and ValueError for a damaged table. Here they become `IndexDamaged`, and the
    caller rebuilds.
-3. Candidates by text come from LanceDB's full-text index over the analysed terms of every field or, for a small
-   library, from `postings` built from its rows; `nearest` returns those whose vectors are near. `search.scoring`
-   scores them, from the features of the same rows and the statistics of their version.
+3. Candidates by text come from LanceDB's full-text index over the analysed terms of every field; `nearest` returns
+   those whose vectors are near. `search.scoring` scores them, from the features of the same rows and the statistics of
+   their version. A small library is searched in memory instead (`held_index`), from the rows read here.
 
 Only this module and `lance_store` use LanceDB and Arrow.
 """
@@ -27,14 +27,12 @@ from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.index.candidate import Candidate
 from skillhub_mcp.index.features import SkillFeatures, Terms, decode_features, short_words, stack_terms
 from skillhub_mcp.index.filter import NO_FILTER, Filter, path_in, quoted
-from skillhub_mcp.index.postings import Postings
+from skillhub_mcp.index.held_rows import HeldRows
 from skillhub_mcp.index.rows import StoredRow, StoredVector
 from skillhub_mcp.index.statistics import Statistics
 
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
 TERMS = "terms"
-# A library of up to this many skills is held in memory and searched there by text: about 4 KB a skill and its row.
-HELD_ROWS = 5_000
 COUNTED_COLUMNS = ["features", "name", "description", "tags"]
 # In the metadata of a table's schema: the random id that the table got when it was created.
 TABLE_ID = b"skillhub.table_id"
@@ -75,17 +73,10 @@ class _CachedRow:
 
 
 class LanceIndex:
-    """One complete version of the table, for queries. Safe to use from several threads.
+    """A `SkillIndex` over one complete version of the table."""
 
-    `dimension` is the length of the vectors, or None where there are none to search. `statistics` are those of all
-    rows. A table of at most `held_rows` rows is held in memory from the first query on.
-    """
-
-    def __init__(
-        self, table: Any, statistics: Statistics, *, with_vectors: bool = True, held_rows: int = HELD_ROWS
-    ) -> None:
+    def __init__(self, table: Any, statistics: Statistics, *, with_vectors: bool = True) -> None:
         self._table = table
-        self._held_rows = held_rows
         self.version = int(table.version)
         self.table_id = table_id(table)
         usable = with_vectors and "vector" in table.schema.names
@@ -93,7 +84,11 @@ class LanceIndex:
         self.statistics = statistics
         self.speller = Speller(statistics.words)
         self._row_cache: dict[int, _CachedRow] = {}
-        self._held: tuple[dict[str, _CachedRow], Postings] | None = None
+
+    @property
+    def table(self) -> LanceIndex:
+        """The index itself."""
+        return self
 
     def count(self) -> int:
         """Return the number of rows. Raises IndexDamaged."""
@@ -192,36 +187,30 @@ class LanceIndex:
 
         With a `vector`, each candidate has the cosine of its own vector to it. Raises IndexDamaged.
         """
-        if self.statistics.skills <= self._held_rows and not where:
-            return self._match_terms_in_memory(terms, limit, among, vector)
         from lancedb.query import MatchQuery
 
         match = MatchQuery(" ".join(terms), TERMS)
         return self._collect(lambda query: query.nearest_to_text(match), "_score", limit, among, vector, where)
 
-    def _match_terms_in_memory(
-        self, terms: Sequence[str], limit: int, among: frozenset[str], vector: Vector | None
-    ) -> list[Candidate]:
-        if not among or limit < 1:
-            return []
-        held = self._held
-        if held is None:
-            try:
-                rows = self._read(None)
-            except LANCE_FAILURES as error:
-                raise damaged(error) from error
-            by_directory = {row.directory: row for row in rows.values()}
-            postings = Postings(list(by_directory), [row.features for row in by_directory.values()])
-            held = self._held = (by_directory, postings)
-        by_directory, postings = held
-        found = postings.find(terms, limit=limit, among=among, rarity=self.statistics.rarity)
-        return self._candidates([by_directory[directory] for directory in found], vector)
-
     def terms_of(self, candidates: Sequence[Candidate]) -> Terms:
         """Return the terms of rows of this table, for scoring."""
-        if self._held is None:
-            return stack_terms([one.features for one in candidates])
-        return self._held[1].terms_of([one.directory for one in candidates])
+        return stack_terms([one.features for one in candidates])
+
+    def rows(self) -> HeldRows:
+        """Return all rows, for a search in memory. Raises IndexDamaged."""
+        import numpy as np
+
+        try:
+            rows = self._read(None).values()
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+        embedded = np.array([row.vector is not None for row in rows], dtype=bool)
+        vectors = None
+        if self.dimension is not None:
+            vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
+            if embedded.any():
+                vectors[embedded] = np.stack([row.vector for row in rows if row.vector is not None])
+        return HeldRows([row.directory for row in rows], [row.features for row in rows], vectors, embedded)
 
     def match_fields(self, query: str, *, limit: int, among: frozenset[str]) -> list[Candidate]:
         """Return up to `limit` rows of `among` whose text fields have words of the query, in LanceDB's own order.
@@ -237,9 +226,6 @@ class LanceIndex:
         """Return the rows of those directories, whether or not they match a query. Raises IndexDamaged."""
         if not directories:
             return []
-        if self._held is not None:
-            held = self._held[0]
-            return self._candidates([held[directory] for directory in directories if directory in held], vector)
         keys = frozenset(directories)
         condition = path_in(sorted(keys))
         try:
@@ -253,6 +239,8 @@ class LanceIndex:
         self, vector: Vector, *, limit: int, among: frozenset[str], where: Filter = NO_FILTER
     ) -> list[Candidate]:
         """Return the `limit` rows of `among` nearest to `vector` by cosine. Raises IndexDamaged."""
+        if self.dimension != len(vector):
+            return []
         return self._collect(
             lambda query: query.nearest_to(list(vector)).column("vector").distance_type("cosine"),
             "_distance",

@@ -14,6 +14,7 @@ import contextlib
 import datetime as dt
 import itertools
 import json
+import logging
 import os
 import re
 import secrets
@@ -26,9 +27,10 @@ from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import short_words
 from skillhub_mcp.index.filter import path_in
+from skillhub_mcp.index.held_index import HeldIndex
+from skillhub_mcp.index.held_rows import HELD_ROWS, HeldRows, load_rows, save_rows
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
-    HELD_ROWS,
     LANCE_FAILURES,
     PATHS_PER_STATEMENT,
     TABLE_ID,
@@ -41,9 +43,12 @@ from skillhub_mcp.index.lance import (
     table_id,
 )
 from skillhub_mcp.index.rows import IndexRow, StoredVector
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
 from skillhub_mcp.index.versions import TableVersions
+
+log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 2
 IN_MEMORY = "memory://"
@@ -90,17 +95,34 @@ class LanceStore:
         """Whether anything is where the table's directory is to be, even what is none."""
         return self.exists if self.db_path == IN_MEMORY else os.path.lexists(self._table_directory)
 
-    def open(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> LanceIndex:
-        """Open a version of the table, with its vectors or without. Raises IndexDamaged.
+    def open(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> SkillIndex:
+        """Open a version of the table, with its vectors or without: in memory if it is small. Raises IndexDamaged.
 
-        It also raises where the table was not `created_as` that id: then another took its name.
+        It also raises where the table was not `created_as` that id: then another took its name. A small library's rows
+        come from the file beside the table, and LanceDB is not loaded; where there is no such file, it is written.
         """
+        if created_as is not None:
+            held = self._load_held(version, created_as)
+            if held is not None:
+                return self._hold(*held, version=version, table_id=created_as, with_vectors=with_vectors)
+        index = self.open_table(version, created_as=created_as, with_vectors=with_vectors)
+        if index.statistics.skills > self._held_rows:
+            return index
+        rows = self.open_table(version).rows()
+        if self.db_path != IN_MEMORY:
+            # Without the file each start of a server or a command loads LanceDB, and that is all.
+            with contextlib.suppress(OSError):
+                save_rows(self._rows_path(version), rows, index.table_id)
+        return self._hold(rows, index.statistics, version=version, table_id=index.table_id, with_vectors=with_vectors)
+
+    def open_table(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> LanceIndex:
+        """Open a version of the table in LanceDB, as `open` does. Raises IndexDamaged."""
         try:
             table = self._connect().open_table(self.table)
             table.checkout(version)
             if created_as is not None and table_id(table) != created_as:
                 raise IndexDamaged("it is not the table that the index state names")
-            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors, held_rows=self._held_rows)
+            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
@@ -118,7 +140,7 @@ class LanceStore:
             raise IndexDamaged(f"changed since it was written: {named}")
         # Through a connection of its own: this one has its files open, and what it read in memory.
         fresh = LanceStore(self.db_path, self.table) if self.db_path != IN_MEMORY else self
-        fresh.open(version, created_as=created_as).check()
+        fresh.open_table(version, created_as=created_as).check()
 
     def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
         """Write a new table as one more version, index it, and return the version. Raises IndexDamaged.
@@ -144,7 +166,7 @@ class LanceStore:
                 shutil.rmtree(self._table_directory)
             elif os.path.lexists(self._table_directory):
                 os.unlink(self._table_directory)
-            self._remove_statistics()
+            self._remove_kept()
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._checksums_path)
             self._connection = None
@@ -265,6 +287,27 @@ class LanceStore:
             self._connection = lancedb.connect(self.db_path)
         return self._connection
 
+    def _load_held(self, version: int, created_as: str) -> tuple[HeldRows, Statistics] | None:
+        """Return the kept rows and statistics of a version of a small table, or None where both are not there."""
+        try:
+            rows = load_rows(self._rows_path(version), created_as)
+            if len(rows.directories) <= self._held_rows:
+                return rows, load_statistics(self._statistics_path(version), created_as)
+        except (OSError, ValueError) as error:
+            log.debug("The rows are read from the table: %s", error)
+        return None
+
+    def _hold(
+        self, rows: HeldRows, statistics: Statistics, *, version: int, table_id: str, with_vectors: bool
+    ) -> HeldIndex:
+        return HeldIndex(
+            rows if with_vectors else rows.without_vectors(),
+            statistics,
+            version=version,
+            table_id=table_id,
+            open_table=lambda: self.open_table(version, created_as=table_id, with_vectors=with_vectors),
+        )
+
     @property
     def _table_directory(self) -> str:
         return os.path.join(self.db_path, f"{self.table}.lance")
@@ -284,22 +327,24 @@ class LanceStore:
             return builder.build()
 
     def _store_statistics(self, table: Any, statistics: Statistics, published: int | None) -> int:
-        """Save the statistics of a new version beside the table, and delete those of versions no longer read."""
+        """Save the statistics of a new version beside the table, and delete what belongs to versions no longer read."""
         version = int(table.version)
         if self.db_path == IN_MEMORY:
             self._in_memory = {version: statistics}
             return version
         save_statistics(self._statistics_path(version), statistics, table_id(table))
-        self._remove_statistics(version, published)
+        self._remove_kept(version, published)
         kept = [self._statistics_path(one) for one in (version, published) if one is not None]
         note_checksums(self.db_path, self._checksums_path, [self._table_directory, *kept])
         return version
 
-    def _remove_statistics(self, *kept: int | None) -> None:
+    def _remove_kept(self, *but: int | None) -> None:
+        """Delete the statistics and rows kept beside the table, but for those of some versions."""
+        # Before tables had ids, a database had one table, and its statistics no name of a table.
+        table = rf"(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}"
         for name in os.listdir(self.db_path):
-            # Before tables had ids, a database had one table, and its statistics no name of a table.
-            found = re.fullmatch(rf"statistics-(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}(\d+)\.npz", name)
-            if found and int(found[1]) not in kept:
+            found = re.fullmatch(rf"(?:statistics|rows)-{table}(\d+)\.npz(?:\.[-\d]+\.new)?", name)
+            if found and int(found[1]) not in but:
                 os.unlink(os.path.join(self.db_path, name))
 
     @property
@@ -308,6 +353,9 @@ class LanceStore:
 
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
+
+    def _rows_path(self, version: int) -> str:
+        return os.path.join(self.db_path, f"rows-{self.table}-{version}.npz")
 
     def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer
-from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.progress import IndexProgress
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.admission import Admission
@@ -44,9 +44,7 @@ class LiveIndex:
     """The snapshot and the index of `roots`. The thread starts with `start` or with the first query.
 
     Without `background` there is no thread: one sync, made when it is first needed, answers all queries, and waits some
-    seconds for an embedder. `progress` receives the steps of indexing. `choose_roots` returns the roots that have been
-    chosen instead since it was called last, or None; the thread asks it every few seconds. Safe to use from several
-    threads.
+    seconds for an embedder. `progress` receives the steps of indexing. Safe to use from several threads.
     """
 
     def __init__(
@@ -58,9 +56,7 @@ class LiveIndex:
         background: bool = True,
         observer: Observer = NULL_OBSERVER,
         progress: IndexProgress | None = None,
-        choose_roots: Callable[[], tuple[SkillRoot, ...] | None] = lambda: None,
     ) -> None:
-        self._choose_roots = choose_roots
         self._index_sync = index_sync
         self._automatic = automatic
         self._background = background
@@ -138,7 +134,7 @@ class LiveIndex:
                 self._first_scan = (self._index_sync.scan(), time.monotonic())
             return self._first_scan[0]
 
-    def view_and_index(self) -> tuple[View, LanceIndex]:
+    def view_and_index(self) -> tuple[View, SkillIndex]:
         """Return a view and its index, waiting for the first. Raises IndexUnavailable if there is none in time."""
         view = self._wait_for_view(_can_search)
         if view.index is None:
@@ -191,7 +187,7 @@ class LiveIndex:
         """Call `listener` after each sync, from the thread that synced, which may be a caller's."""
         self._sync_listeners.append(listener)
 
-    def discard_index(self, failed: LanceIndex) -> None:
+    def discard_index(self, failed: SkillIndex) -> None:
         """Drop an index that could not be read; the next query waits for its replacement."""
         self._index_sync.mark_damaged(failed)
         with self._condition:
@@ -260,7 +256,7 @@ class LiveIndex:
                 due, self._sync_requested, self._sync_due = self._sync_due, False, False
                 self._syncing = wanted
             # What another process published is opened even where nobody searches: it removes what was replaced.
-            changed = self._follow_roots() or self._watcher.roots_changed() or self._index_sync.is_replaced()
+            changed = self._watcher.roots_changed() or self._index_sync.is_replaced()
             if self._watcher.healthy and not (wanted or due or changed):
                 continue
             try:
@@ -271,16 +267,6 @@ class LiveIndex:
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
-
-    def _follow_roots(self) -> bool:
-        """Use the roots that were chosen since the last look; return whether there are some."""
-        roots = self._choose_roots() if self._automatic else None
-        if roots is None:
-            return False
-        with self._sync_lock:
-            self._index_sync.use_roots(roots)
-            self._watcher.use_roots(roots)
-        return True
 
     def _embed(self) -> None:
         """Embed whatever lacks a vector, for as long as the server runs."""
@@ -358,7 +344,7 @@ class LiveIndex:
             self._condition.notify_all()
         self.progress.finish()
 
-    def _publish_snapshot(self, snapshot: Snapshot, index: LanceIndex | None) -> None:
+    def _publish_snapshot(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
         with self._condition:
             self._view = View(snapshot, index) if self._view is None else replace(self._view, snapshot=snapshot)
             self._condition.notify_all()

@@ -11,8 +11,9 @@ from functools import partial
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
 from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
-from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
@@ -31,7 +32,7 @@ class View:
     """
 
     snapshot: Snapshot
-    index: LanceIndex | None
+    index: SkillIndex | None
     report: SyncReport | None = None
     problem: IndexUnavailable | None = None
 
@@ -87,13 +88,6 @@ class IndexSync:
         # How long the last scan took, without the writing that followed.
         self.scan_seconds = 0.0
 
-    def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
-        """Scan and sync other roots from now on."""
-        self._roots = roots
-        self._indexer.use_roots(roots)
-        # They hold the files of the roots before; the state has those of every root.
-        self._seen = self._last_read = self._spare = None
-
     def scan(self) -> Snapshot:
         """Return the skills without the index; loads no database."""
         self._load_state()
@@ -112,7 +106,7 @@ class IndexSync:
         *,
         only: Sequence[str] | None = None,
         requested: bool = False,
-        on_snapshot: Callable[[Snapshot, LanceIndex | None], None],
+        on_snapshot: Callable[[Snapshot, SkillIndex | None], None],
     ) -> View:
         """Return the view after one sync; `on_snapshot` receives the skills before the index is in sync with them.
 
@@ -207,7 +201,7 @@ class IndexSync:
         """Whether another index was published since the last sync. Reads no file."""
         return self._indexer.state_stamp() != self._state_stamp
 
-    def mark_damaged(self, index: LanceIndex) -> None:
+    def mark_damaged(self, index: SkillIndex) -> None:
         """Record that `index` cannot be read: the next sync replaces it, if it is still the published one."""
         self._damaged = TableVersion(index.table_id, index.version)
 
@@ -223,7 +217,7 @@ class IndexSync:
         own = {root.path for root in self._roots}
         wanted = {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
         try:
-            stored = {} if view.index is None else view.index.stored()
+            stored = {} if view.index is None else view.index.table.stored()
         except IndexDamaged:
             return False
         held = {path: row.content_hash for path, row in stored.items() if row.root in own or path in wanted}
@@ -287,7 +281,6 @@ class IndexSync:
                 log.debug("The published index cannot be opened either: %s", error)
         if self._spare is None:
             self._spare = self._make_spare()
-            self._spare.use_roots(self._roots)
         try:
             _, published = self._spare.sync(lambda memory: self._scan(memory or seen.memory, recent=seen.memory))
         except IndexUnavailable as second:
@@ -324,7 +317,7 @@ class IndexSync:
         state = self._state or self._stand_in
         return {} if state is None else state.memory_of(root.path for root in self._roots)
 
-    def _open_stand_in(self) -> LanceIndex | None:
+    def _open_stand_in(self) -> SkillIndex | None:
         try:
             return None if self._stand_in is None else self._indexer.open(self._stand_in)
         except IndexDamaged as error:

@@ -12,6 +12,8 @@ from skillhub_mcp.publishing.publisher import Publisher
 log = logging.getLogger(__name__)
 
 _CLOSING_SECONDS = 2.0
+# What a client asks for when it connects comes first: both would share one interpreter.
+_HEAD_START_SECONDS = 1.0
 
 
 class EntryPrewarmer:
@@ -40,6 +42,7 @@ class EntryPrewarmer:
         self._publisher.close()
 
     def _run(self) -> None:
+        self._closing.wait(_HEAD_START_SECONDS)
         while self._changed.wait() and not self._closing.is_set():
             self._changed.clear()
             try:

@@ -15,8 +15,9 @@ from skillhub_mcp.analysis.analyzer import normalise_query, tokens
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
-from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.answer_cache import AnswerCache
 from skillhub_mcp.search.facets import Facets, facets_of
@@ -103,7 +104,7 @@ class _Scope:
     """What one search works on: a snapshot, its index, and the directories that it may return, out of `served`."""
 
     snapshot: Snapshot
-    index: LanceIndex
+    index: SkillIndex
     among: frozenset[str]
     served: int
 
@@ -269,7 +270,7 @@ class SearchEngine:
             away=_away(snapshot, hits),
         )
 
-    def _scope(self, snapshot: Snapshot, index: LanceIndex, policy: Policy, parameters: _Parameters) -> _Scope:
+    def _scope(self, snapshot: Snapshot, index: SkillIndex, policy: Policy, parameters: _Parameters) -> _Scope:
         visible = self._visible.directories(snapshot, policy)
         return _Scope(snapshot, index, _narrowed(visible, snapshot, policy, parameters), len(visible))
 

@@ -28,7 +28,7 @@ from skillhub_mcp.search.scoring import ALL_FIELDS, Contribution, Scores, contri
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.base import Embedder, Vector
     from skillhub_mcp.index.candidate import Candidate
-    from skillhub_mcp.index.lance import LanceIndex
+    from skillhub_mcp.index.skill_index import SkillIndex
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ class Searcher:
         if embedder is not None and mode is not SearchMode.FTS:
             self._embed = lru_cache(maxsize=_CACHED_QUERY_VECTORS)(embedder.embed_query)
 
-    def search(self, index: LanceIndex, request: SearchRequest) -> SearchResult:
+    def search(self, index: SkillIndex, request: SearchRequest) -> SearchResult:
         """Return the rows that fit, best first. Raises IndexDamaged.
 
         A provider that fails is no error: the search goes on without it.
@@ -165,7 +165,7 @@ class Searcher:
         lacks_model = self._model is not None and self._model_breaker.is_open
         return SearchResult(hits, query, candidates, scores, copies, mode, cacheable=not (lacks_vector or lacks_model))
 
-    def explain(self, index: LanceIndex, result: SearchResult, directories: Sequence[str]) -> list[list[Contribution]]:
+    def explain(self, index: SkillIndex, result: SearchResult, directories: Sequence[str]) -> list[list[Contribution]]:
         """Return what each clause of the query contributes to the text score of those rows, candidates or not.
 
         Nothing for a row that the index has not. Raises IndexDamaged.
@@ -178,7 +178,7 @@ class Searcher:
         by_directory = dict(zip(present, found, strict=True))
         return [by_directory.get(directory, []) for directory in directories]
 
-    def _query_vector(self, index: LanceIndex, text: str) -> Vector | None:
+    def _query_vector(self, index: SkillIndex, text: str) -> Vector | None:
         """Return the vector of the query, or None where the index has none like it or the provider fails."""
         if index.dimension is None or self._embed is None or self._embedder_breaker.is_open:
             return None
@@ -197,7 +197,7 @@ class Searcher:
         self._embedder_breaker.record_failure()
         log.warning("Searching by text alone for a while: %s", reason)
 
-    def _retrieval_mode(self, index: LanceIndex, vector: Vector | None) -> RetrievalMode:
+    def _retrieval_mode(self, index: SkillIndex, vector: Vector | None) -> RetrievalMode:
         if vector is None:
             return "fts"
         # By vectors alone, a skill that has none yet could not be found at all.
@@ -209,7 +209,7 @@ class Searcher:
         return self._mode is not SearchMode.AUTO or not self._is_local
 
     def _candidates(
-        self, index: LanceIndex, request: SearchRequest, query: Query, vector: Vector | None, mode: RetrievalMode
+        self, index: SkillIndex, request: SearchRequest, query: Query, vector: Vector | None, mode: RetrievalMode
     ) -> dict[str, Candidate]:
         """Return the candidates by directory, in the order of their directories."""
         wanted = max(request.limit, _CANDIDATES)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
 from mcp.server.request_state import RequestStateSecurity
@@ -90,6 +90,23 @@ class ServerOptions:
     publisher: Publisher
 
 
+class _NoSessionState:
+    """A store of session state with nothing in it."""
+
+    async def get(self, key: str) -> None:
+        """Return None: nothing was ever kept."""
+
+
+class _Server(FastMCP):
+    """FastMCP without the state that it keeps for a session, which nothing here uses.
+
+    Before each call FastMCP asks that state which components the session has hidden. Importing what it would be kept
+    in takes longer than the rest of a first call, and more memory than a thousand skills.
+    """
+
+    _state_store: Any = _NoSessionState()
+
+
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
     prewarmer = EntryPrewarmer(hub, options.publisher)
@@ -121,7 +138,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             await asyncio.to_thread(prewarmer.close)
             await asyncio.to_thread(hub.close)
 
-    server = FastMCP(
+    server = _Server(
         "SkillHub",
         version=version(),
         lifespan=lifespan,

@@ -1,0 +1,101 @@
+"""The rows of a small library, as a search needs them: in memory, and in a file beside the table.
+
+The file is a copy of one version of the table without its texts. With it a search loads no LanceDB, which takes longer
+than all the rest of the search and more memory than the rest of a server. It is derived: named after the version,
+carries the table's id, and is written again by whoever misses it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.index.features import FIELDS, SkillFeatures
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+# A library of up to this many skills is held in memory and searched there: about 4 KB a skill and its row.
+HELD_ROWS = 5_000
+# No path has it.
+_BETWEEN = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """Rows by number: each has a directory, features and, in some tables, a vector.
+
+    `vectors` has shape (rows, dimension), float32, and is None for a table without any. `embedded` says which rows have
+    one: shape (rows,).
+    """
+
+    directories: Sequence[str]
+    features: Sequence[SkillFeatures]
+    vectors: NDArray[Any] | None
+    embedded: NDArray[Any]
+
+    def without_vectors(self) -> HeldRows:
+        """Return the rows as those of a table that has no vectors."""
+        import numpy as np
+
+        return HeldRows(self.directories, self.features, None, np.zeros(len(self.directories), dtype=bool))
+
+
+def save_rows(path: str, rows: HeldRows, table_id: str) -> None:
+    """Replace the file at `path` atomically; several may do so at once, with the same rows. Raises OSError."""
+    import numpy as np
+
+    features = rows.features
+    empty = np.zeros(0, dtype="<u4")
+    written = io.BytesIO()
+    vectors: dict[str, Any] = {} if rows.vectors is None else {"vectors": rows.vectors, "embedded": rows.embedded}
+    np.savez(
+        written,
+        table=np.array(table_id),
+        directories=np.frombuffer(_BETWEEN.join(rows.directories).encode("utf-8", "surrogatepass"), dtype=np.uint8),
+        lengths=np.array([one.lengths for one in features], dtype="<u4").reshape(-1, len(FIELDS)),
+        hashes=np.concatenate([empty, *(one.hashes for one in features)]),
+        counts=np.concatenate([empty, *(one.counts for one in features)]),
+        phrases=np.concatenate([empty, *(one.phrases for one in features)]),
+        terms_each=np.array([len(one.hashes) for one in features], dtype=np.int64),
+        phrases_each=np.array([len(one.phrases) for one in features], dtype=np.int64),
+        **vectors,
+    )
+    atomic_write(path, written.getvalue())
+
+
+def load_rows(path: str, table_id: str) -> HeldRows:
+    """Return the rows at `path`. Raises OSError or ValueError if there are no usable ones of that table."""
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            if str(stored["table"]) != table_id:
+                raise ValueError(f"{os.path.basename(path)} belongs to another table")
+            text = stored["directories"].tobytes().decode("utf-8", "surrogatepass")
+            directories = text.split(_BETWEEN) if text else []
+            hashes, counts, phrases = stored["hashes"], stored["counts"], stored["phrases"]
+            own_terms, own_phrases = _slices(stored["terms_each"]), _slices(stored["phrases_each"])
+            features = [
+                SkillFeatures(lengths, hashes[terms], counts[terms], phrases[both])
+                for lengths, terms, both in zip(stored["lengths"], own_terms, own_phrases, strict=True)
+            ]
+            vectors = stored.get("vectors")
+            embedded = stored["embedded"] if vectors is not None else np.zeros(len(directories), dtype=bool)
+    except (KeyError, EOFError, TypeError, RuntimeError, BadZipFile) as error:
+        raise ValueError(f"{os.path.basename(path)} is damaged") from error
+    if not len(directories) == len(features) == len(embedded):
+        raise ValueError(f"{os.path.basename(path)} is damaged")
+    return HeldRows(directories, features, vectors, embedded)
+
+
+def _slices(sizes: NDArray[Any]) -> list[slice]:
+    return [slice(*bounds) for bounds in pairwise(accumulate(sizes.tolist(), initial=0))]
