@@ -101,8 +101,8 @@ Plan: TypeAlias = FileChange | Registration | Settled | ToPaste
 class Connection:
     """An entry of a client's file that leads to SkillHub, or has its name.
 
-    `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or, of a
-    server over HTTP, has the name.
+    `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or was written
+    here as it is, which `was_written_here` says.
     """
 
     client: Client
@@ -112,6 +112,7 @@ class Connection:
     entry: EntryValue
     server: Server | None
     is_ours: bool
+    was_written_here: bool = False
 
 
 class Connections:
@@ -139,8 +140,9 @@ class Connections:
         for key, entry in self._entries(client, read_client_file(path)).items():
             server = server_of(client, entry) if isinstance(entry, dict) else None
             if key == name or starts_skillhub(server):
-                is_ours = starts_skillhub(server) or self._was_ours(path, key, entry)
-                found.append(Connection(client, scope, path, key, entry, server, is_ours))
+                written = self._was_ours(path, key, entry)
+                is_ours = starts_skillhub(server) or written
+                found.append(Connection(client, scope, path, key, entry, server, is_ours, written))
         return found
 
     def plan(

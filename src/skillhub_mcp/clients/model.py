@@ -109,7 +109,7 @@ class Client:
     registers servers for the user, where its file is not ours to write; `registry_files` are then what that program
     writes, for reading. `where` says where a person pastes a printed entry. `then` is what makes the client read it.
     Entries are members under their names, or, with `entries_are_listed`, items of a list; `entry_has_name` where the
-    entry says its name itself.
+    entry says its name itself. With `in_terminal` the client is started in a shell, and finds what that finds.
     """
 
     name: str
@@ -129,6 +129,7 @@ class Client:
     registry_files: FilePlaces = lambda _: ()
     entries_are_listed: bool = False
     entry_has_name: bool = False
+    in_terminal: bool = False
 
     @property
     def is_printed(self) -> bool:

@@ -29,6 +29,12 @@ def starts_skillhub(server: Server | None) -> bool:
     return any(pair == ("-m", _MODULE) for pair in zip(server.arguments, server.arguments[1:], strict=False))
 
 
+def fetches_namesake(server: StdioServer) -> bool:
+    """Whether a server is the program that has our name on the package index, fetched from there."""
+    fetched = program_of(server.command) in _FETCHERS and any(one in COMMANDS for one in server.arguments)
+    return fetched and not starts_skillhub(server)
+
+
 def program_of(command: str) -> str:
     """Return the name of a command's program, without its directory and the suffix that Windows wants."""
     return ntpath.basename(posixpath.basename(command)).lower().removesuffix(".exe")

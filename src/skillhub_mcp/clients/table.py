@@ -91,6 +91,7 @@ CLIENTS: tuple[Client, ...] = (
         then="start a new session",
         registrar="claude",
         registry_files=lambda machine: (_claude_code_state(machine),),
+        in_terminal=True,
     ),
     Client(
         name="claude-desktop",
@@ -179,6 +180,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape(),
         variables=VariableStyle(names_member="env_vars", token_member="bearer_token_env_var"),  # noqa: S106 - a name
         then="start a new session",
+        in_terminal=True,
     ),
     Client(
         name="gemini-cli",
@@ -194,6 +196,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape("httpUrl"),
         variables=SHELL,
         then="start a new session",
+        in_terminal=True,
     ),
     Client(
         name="qwen-code",
@@ -208,6 +211,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape("httpUrl"),
         variables=SHELL,
         then="start a new session",
+        in_terminal=True,
     ),
     Client(
         name="copilot-cli",
@@ -222,6 +226,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape(fixed={"type": "http", "tools": ["*"]}),
         variables=SHELL,
         then="start a new session",
+        in_terminal=True,
     ),
     Client(
         name="cline",
@@ -269,6 +274,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape(fixed={"type": "remote", "enabled": True}),
         variables=VariableStyle("{env:NAME}"),
         then=_RESTART,
+        in_terminal=True,
     ),
     Client(
         name="lm-studio",
@@ -311,6 +317,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape(fixed={"type": "http"}),
         variables=SHELL,
         then="start a new session",
+        in_terminal=True,
     ),
     Client(
         name="antigravity",
@@ -343,6 +350,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape(),
         variables=SHELL,
         then="start a new session",
+        in_terminal=True,
     ),
     Client(
         name="crush",
@@ -357,6 +365,7 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape(fixed={"type": "http"}),
         variables=VariableStyle("$NAME"),
         then=_RESTART,
+        in_terminal=True,
     ),
     Client(
         name="goose",
@@ -373,6 +382,7 @@ CLIENTS: tuple[Client, ...] = (
         then="start a new session",
         where="~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml",
         entry_has_name=True,
+        in_terminal=True,
     ),
     Client(
         name="continue",

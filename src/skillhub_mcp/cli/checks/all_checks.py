@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from skillhub_mcp.cli.checks import command, index, published, roots, rules, settings, skills
+from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, settings, skills
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.checks.status_line import StatusLine
@@ -19,6 +19,7 @@ from skillhub_mcp.skills.problems import Problem
 CHECKS = (
     settings.CHECK,
     command.CHECK,
+    clients.CHECK,
     roots.CHECK,
     index.CHECK,
     rules.CHECK,

@@ -37,7 +37,8 @@ def add_parser(subparsers: Any) -> None:
         everyday=True,
         help="say whether all is well, and what mends what is not",
         description="Check the settings, the skillhub-mcp command on PATH, the directories of skills, the index, the "
-        "rules, the skills, and how each is published to hosts that read skills natively. First comes the verdict, "
+        "rules, the skills, and how each is published to hosts that read skills natively. Start what each connected "
+        "client would start, as it would, and ask that for its tools. First comes the verdict, "
         "then a block for each problem and each warning: what it is about, what is wrong, and what mends it.",
         epilog="exit codes: 0 no problem (there may be warnings), 1 a problem, 2 usage error or an invalid setting, "
         "3 a check failed with a bug",

@@ -1,0 +1,114 @@
+"""The clients that SkillHub is registered with: what each of them would start is started, and asked for its tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.cli.checks.check import Check, CheckResult
+from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.output import plural
+from skillhub_mcp.clients.connection_problems import Tried, connection_findings, file_findings, repeated
+from skillhub_mcp.clients.connections import Connection
+from skillhub_mcp.clients.machine import Machine, this_system
+from skillhub_mcp.clients.model import ClientScope, HttpServer, StdioServer
+from skillhub_mcp.clients.probe import desktop_environment, probe
+from skillhub_mcp.clients.registered import registered_files
+from skillhub_mcp.clients.trust import why_not_started
+from skillhub_mcp.version import version
+
+_SECONDS = 20.0
+_AT_ONCE = 4
+
+
+def check_clients(installation: Installation) -> CheckResult:
+    """Read every client's file and try each connection to SkillHub, several side by side."""
+    project = project_of(installation.settings).root
+    machine = Machine(this_system(), os.environ, installation.home, project)
+    files = registered_files(machine)
+    connections = [one for file in files for one in file.connections]
+    tried = _try_all(connections, machine)
+    snapshot = installation.library.view.snapshot
+    counts = Counter(skill.root for skill in snapshot.everything)
+    roots = {root.path: counts[root.path] for root in snapshot.report.roots}
+    findings = [file_findings(file) for file in files]
+    findings += [connection_findings(one, version(), roots) for one in tried]
+    clients = {one.connection.client.name for one in tried if one.leads_to_us}
+    return CheckResult(
+        problems=tuple(problem for one in findings for problem in one.problems),
+        warnings=(*(problem for one in findings for problem in one.warnings), *repeated(tried)),
+        notes=tuple(problem for one in findings for problem in one.notes),
+        state=f"{plural(len(clients), 'client')} connected" if clients else "",
+        details=tuple(map(_detail, tried)),
+        facts={"connections": [_fact(one) for one in tried]},
+    )
+
+
+def _try_all(connections: Sequence[Connection], machine: Machine) -> list[Tried]:
+    tried: dict[int, Tried] = {}
+    turns = threading.BoundedSemaphore(_AT_ONCE)
+
+    def work(number: int, connection: Connection) -> None:
+        with turns:
+            tried[number] = _try(connection, machine)
+
+    # Daemons, so that Ctrl-C does not wait for a server that says nothing.
+    threads = [threading.Thread(target=work, args=one, daemon=True) for one in enumerate(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [tried[number] for number in range(len(connections))]
+
+
+def _try(connection: Connection, machine: Machine) -> Tried:
+    server = connection.server
+    reason = why_not_started(connection, machine)
+    if server is None or reason:
+        return Tried(connection, untried=reason)
+    # What is reached at an address needs no command; its token is where the user keeps it.
+    as_in_shell = connection.client.in_terminal or isinstance(server, HttpServer)
+    environment = dict(machine.environment) if as_in_shell else desktop_environment(machine)
+    by_shell_only = False
+    if isinstance(server, StdioServer):
+        shell = machine.environment.get("PATH", "")
+        by_shell_only = not shutil.which(server.command, path=environment["PATH"]) and bool(
+            shutil.which(server.command, path=shell)
+        )
+        if by_shell_only:
+            # Whether it would answer is worth knowing all the same.
+            environment["PATH"] = shell
+    cwd = machine.project if connection.scope is ClientScope.PROJECT else machine.home
+    probed = probe(server, environment=environment, cwd=cwd, seconds=_SECONDS)
+    return Tried(connection, probed, by_shell_only=by_shell_only)
+
+
+def _detail(tried: Tried) -> str:
+    connection = tried.connection
+    place = f"{connection.client.title}, {connection.path}, {connection.name!r}"
+    if tried.probed is None:
+        return f"client    {place}: {tried.untried or 'cannot be used'}"
+    if not tried.probed.answers:
+        return f"client    {place}: does not answer"
+    who = f"{tried.probed.server_name} {tried.probed.version}"
+    return f"client    {place}: {who} answers, {plural(len(tried.probed.tools), 'tool')}"
+
+
+def _fact(tried: Tried) -> dict[str, object]:
+    connection, probed = tried.connection, tried.probed
+    return {
+        "client": connection.client.name,
+        "scope": connection.scope.value,
+        "path": connection.path,
+        "name": connection.name,
+        "answers": None if probed is None else probed.answers,
+        "version": None if probed is None else probed.version or None,
+        "tools": None if probed is None else list(probed.tools),
+    }
+
+
+CHECK = Check("clients", check_clients)

@@ -1,0 +1,40 @@
+"""`skillhub doctor` with connected clients: what they would start is started."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.version import version
+
+
+def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
+    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill("painter")
+    home = tmp_path / "home"
+    settings = {
+        "SKILLS_DIR": str(skills_dir),
+        "DB_PATH": str(tmp_path / "skills.lancedb"),
+        "EMBEDDING_PROVIDER": "none",
+    }
+    well = {"command": sys.executable, "args": ["-m", "skillhub_mcp"], "env": settings}
+    for path, content in {
+        ".cursor/mcp.json": {"mcpServers": {"skillhub": well}},
+        ".lmstudio/mcp.json": {"mcpServers": {"skillhub": {"command": "/gone/skillhub-mcp"}}},
+    }.items():
+        (home / path).parent.mkdir(parents=True)
+        (home / path).write_text(json.dumps(content), encoding="utf-8")
+    told = skillhub("doctor", "--json", HOME=str(home), PATH="").json
+    (problem,) = told["problems"]
+    assert (problem["check"], problem["about"]) == ("clients", str(home / ".lmstudio" / "mcp.json"))
+    assert problem["what"] == "LM Studio's entry 'skillhub' does not answer: /gone/skillhub-mcp does not exist"
+    assert problem["mend"] == "skillhub connect lm-studio"
+    cursor, studio = told["connections"]
+    assert (cursor["client"], cursor["answers"], cursor["version"]) == ("cursor", True, version())
+    assert "search_skills" in cursor["tools"]
+    assert (studio["client"], studio["answers"]) == ("lm-studio", False)

@@ -1,0 +1,161 @@
+"""What is said of a connection, from its client's file and what its server answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.clients.connection_problems import Findings, Tried, connection_findings, file_findings, repeated
+from skillhub_mcp.clients.connections import Connection
+from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioServer
+from skillhub_mcp.clients.probe import Probed
+from skillhub_mcp.clients.registered import MisplacedEntry, RegisteredFile
+from skillhub_mcp.clients.table import client_named
+from skillhub_mcp.skills.problems import Problem
+
+VERSION = "1.2.3"
+ANSWERED = Probed("SkillHub", VERSION, ("search_skills",))
+OURS = StdioServer("/opt/skillhub-mcp")
+FILE = "/home/ada/mcp.json"
+
+
+def connection(
+    server: Server | None = OURS,
+    *,
+    client: str = "cursor",
+    scope: ClientScope = ClientScope.USER,
+    name: str = "skillhub",
+    path: str = FILE,
+    is_ours: bool = True,
+) -> Connection:
+    return Connection(client_named(client), scope, path, name, {}, server, is_ours)
+
+
+def found(tried: Tried, roots: dict[str, int] | None = None) -> Findings:
+    return connection_findings(tried, VERSION, roots or {})
+
+
+def the_problem(findings: Findings) -> Problem:
+    (problem,) = findings.problems
+    assert problem.about == FILE
+    return problem
+
+
+def test_a_connection_that_answers_as_this_version_is_well() -> None:
+    assert found(Tried(connection(), ANSWERED)) == Findings()
+    assert found(Tried(connection(), Probed("SkillHub", f"{VERSION}+bundle.x1f", ()))) == Findings()
+
+
+def test_a_server_that_does_not_answer_is_a_problem_that_connecting_again_mends() -> None:
+    silent = Probed(failure="/opt/skillhub-mcp does not exist")
+    problem = the_problem(found(Tried(connection(client="vscode", scope=ClientScope.PROJECT, name="hub"), silent)))
+    assert problem.what == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
+    assert problem.mend == "skillhub connect vscode --scope project --name hub"
+
+
+def test_an_address_that_does_not_answer_is_mended_where_its_server_runs() -> None:
+    server = HttpServer("http://127.0.0.1:8000/mcp", "HUB_TOKEN")
+    problem = the_problem(found(Tried(connection(server), Probed(failure="401"))))
+    assert problem.mend.startswith("start the server at that address")
+    assert "HUB_TOKEN" in problem.mend
+
+
+def test_another_program_behind_our_name_is_a_problem() -> None:
+    problem = the_problem(found(Tried(connection(), Probed("skill-library", "0.9", ("x",)))))
+    assert problem.what == "Cursor's entry 'skillhub' starts another program: skill-library 0.9"
+
+
+@pytest.mark.parametrize("command", ["uvx", "/usr/bin/pipx", "uv.exe"])
+def test_an_entry_that_fetches_the_namesake_is_a_problem_though_nothing_was_started(command: str) -> None:
+    server = StdioServer(command, ("run", "skillhub-mcp"))
+    problem = the_problem(found(Tried(connection(server, is_ours=False), untried="not ours")))
+    assert "from the package index, where it is another program's" in problem.what
+
+
+def test_what_starts_something_else_is_only_noted() -> None:
+    findings = found(Tried(connection(StdioServer("docker", ("run",)), is_ours=False), untried="it starts docker"))
+    assert (findings.problems, findings.warnings) == ((), ())
+    assert findings.notes[0].what == "Cursor's entry 'skillhub' was not started: it starts docker"
+
+
+def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:
+    problem = the_problem(found(Tried(connection(None, client="windsurf"))))
+    assert problem.what == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
+
+
+def test_another_version_is_a_warning() -> None:
+    findings = found(Tried(connection(), Probed("SkillHub", "1.0.0", ())))
+    assert findings.problems == ()
+    assert findings.warnings[0].what == "Cursor's entry 'skillhub' runs SkillHub 1.0.0; this is 1.2.3"
+
+
+def test_a_command_that_only_the_shell_finds_is_a_problem_of_a_users_file_and_a_warning_about_a_projects() -> None:
+    bare = StdioServer("skillhub-mcp")
+    users = found(Tried(connection(bare), ANSWERED, by_shell_only=True))
+    assert the_problem(users).mend == "skillhub connect cursor writes the absolute path"
+    projects = found(Tried(connection(bare, scope=ClientScope.PROJECT), ANSWERED, by_shell_only=True))
+    assert projects.problems == ()
+    assert projects.warnings[0].mend == "start Cursor from a shell"
+
+
+def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
+    server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
+    roots = {str(tmp_path): 2, "/home/ada/.agents/skills": 3, "/srv/empty": 0}
+    (warning,) = found(Tried(connection(server), ANSWERED), roots).warnings
+    assert warning.what.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
+    assert warning.mend == "take SKILLS_DIR out of the entry"
+    (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
+    assert f"skillhub roots add {tmp_path} serves that too" in warning.mend
+
+
+def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> None:
+    server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
+    assert found(Tried(connection(server), ANSWERED), {str(tmp_path): 2, "/srv/empty": 0}) == Findings()
+
+
+def test_an_entry_with_skills_dir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path / "gone")})
+    assert "which is no directory" in the_problem(found(Tried(connection(server), ANSWERED))).what
+
+
+def test_an_entry_under_another_clients_key_is_a_problem() -> None:
+    misplaced = (MisplacedEntry("skillhub", "mcpServers"),)
+    problem = the_problem(
+        file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
+    )
+    assert problem.what == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:
+    broken = RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing", names_us=True)
+    assert the_problem(file_findings(broken)).mend == "correct it, then skillhub connect zed"
+    other = file_findings(RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing"))
+    assert (other.problems, len(other.warnings)) == ((), 1)
+
+
+def test_two_names_for_the_same_server_are_told_once() -> None:
+    pair = [Tried(connection(), ANSWERED), Tried(connection(StdioServer("/usr/bin/skillhub"), name="hub"), ANSWERED)]
+    (problem,) = repeated(pair)
+    assert problem.what == "has SkillHub as 'hub', and also as 'skillhub': Cursor has it twice"
+    assert problem.mend == "skillhub disconnect cursor --name hub"
+
+
+def test_the_users_and_the_projects_file_are_told() -> None:
+    project = connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT, path="/work/.cursor/mcp.json")
+    (problem,) = repeated([Tried(connection(), ANSWERED), Tried(project, ANSWERED)])
+    assert problem.about == "/work/.cursor/mcp.json"
+    assert f"and {FILE} as 'skillhub'" in problem.what
+    assert problem.mend == "skillhub disconnect cursor --scope project"
+
+
+def test_what_is_two_clients_or_two_libraries_is_not_told() -> None:
+    work = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": "/work"})
+    tried = [
+        Tried(connection(), ANSWERED),
+        Tried(connection(client="zed"), ANSWERED),
+        Tried(connection(work, name="work"), ANSWERED),
+        Tried(connection(HttpServer("https://skills.example.com/mcp"), name="team"), ANSWERED),
+        Tried(connection(HttpServer("https://other.example.com/mcp"), name="x"), Probed("Other", "1", ())),
+    ]
+    assert repeated(tried) == ()
