@@ -131,6 +131,7 @@ class Pages:
     def __init__(self, project: Path) -> None:
         self._project = project
         self.texts: dict[str, str] = {}
+        self.broken: list[str] = []
         self._open = sorted({path.relative_to(project).as_posix() for one in PAGES for path in project.glob(one)})
         self._listed = frozenset(self._open)
 
@@ -150,6 +151,8 @@ class Pages:
         if urlsplit(link["target"]).scheme or link["target"].startswith("#"):
             return link[0]
         path, anchor = resolved(page, link["target"])
+        if not (self._project / path).exists():
+            self.broken.append(f"{page}: {link['target']} leads nowhere")
         leads_to = self._page_of(path)
         if leads_to is None:
             # What the site does not show has no address: the words stay.
@@ -262,7 +265,8 @@ def _broken(page: Path, link: str, pages: Mapping[Path, Found], site: Path) -> s
 def build(project: Path, target: Path) -> list[str]:
     """Build the site into `target`, which is replaced, and return its problems. Raises CalledProcessError."""
     with tempfile.TemporaryDirectory() as made:
-        texts = Pages(project).collect()
+        pages = Pages(project)
+        texts = pages.collect()
         for name, text in texts.items():
             page = Path(made, "pages", name)
             page.parent.mkdir(parents=True, exist_ok=True)
@@ -283,7 +287,7 @@ def build(project: Path, target: Path) -> list[str]:
         )
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(Path(made, "site"), target)
-    return sorted(problems(target))
+    return sorted((*pages.broken, *problems(target)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from docs import diagrams, session
 
 PROJECT = Path(__file__).parents[1]
 GENERATE = PROJECT / "docs" / "generate.py"
@@ -239,6 +240,74 @@ def test_no_text_sends_a_user_to_a_file_that_an_installation_lacks() -> None:
     assert checkout_paths('"""docs/a.md"""\nhint = "see docs/a.md"') == ["see docs/a.md"]
     found = {path: checkout_paths(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     assert {path: texts for path, texts in found.items() if texts} == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_recorded_session_is_what_the_program_shows_now() -> None:
+    """If this fails after a change of what the program prints: python docs/session.py, and look at the picture."""
+    assert session.main(["--check"]) == 0
+
+
+def test_the_diagrams_are_those_of_the_script() -> None:
+    assert diagrams.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("picture", sorted(path.name for path in PROJECT.glob("docs/pictures/*.svg")))
+def test_a_picture_is_small_and_fetches_nothing(picture: str) -> None:
+    text = (PROJECT / "docs" / "pictures" / picture).read_text(encoding="utf-8")
+    assert len(text) < 60_000
+    drawn = re.sub(r'xmlns(?::\w+)?="[^"]*"|<!--.*?-->', "", text, flags=re.DOTALL)
+    assert re.findall(r"https?:|@import|@font-face|<script|<image|href=\"[^#]", drawn) == []
+
+
+def readme() -> str:
+    return (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_begins_with_a_picture_and_the_two_commands_of_the_gate() -> None:
+    first_screen = "\n".join(readme().splitlines()[:24])
+    assert "](docs/pictures/session.svg)" in first_screen
+    run, tests = re.findall(r"^```sh\n(.+)\n```$", first_screen, re.MULTILINE)
+    assert run.endswith(" && .venv/bin/skillhub demo")
+    assert " -m pytest " in tests
+    gate = (PROJECT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "block == 2" in gate  # The gate takes the second block, as it stands.
+
+
+def test_the_readme_stays_short_enough_to_be_read() -> None:
+    by_hand = re.compile(r"<!-- snippets.*?<!-- end of snippets -->", re.DOTALL)
+    assert len(by_hand.sub("", readme()).split()) < 900
+
+
+# A promise of the README, where its figure is measured, and how far it may be off: "about" is not exact.
+FIGURES = [
+    (r"the first hit is right for ([\d.]+) %", r"^\| words \| 0\.(\d\d)", 1),
+    (r"full text has\s+([\d.]+) %", r"^\| lancedb \| 0\.(\d\d)", 1),
+    (r"says so for ([\d.]+) %", r"^\| 0\.5 \| (\d+)% \| 0\.0% \|$", 0),
+    (r"tools take ([\d,]+) bytes", r"^\| bytes of tools/list, default surface \| ([\d,]+) bytes", 0),
+    (r"is found in about ([\d.]+) s", r"^\| seconds until a running server finds .*\| ([\d.]+) \| [\d.]+ \|$", 0.3),
+    (r"provider lists ([\d.]+) %", r"FastMCP's skills provider, skills/list ([\d.]+)%", 0),
+]
+
+
+@pytest.mark.parametrize(("promise", "measured", "about"), FIGURES)
+def test_a_figure_of_the_readme_is_the_one_that_was_measured(promise: str, measured: str, about: float) -> None:
+    def number(pattern: str, text: str) -> float:
+        found = re.search(pattern, text, re.MULTILINE)
+        assert found is not None, pattern
+        return float(found[1].replace(",", ""))
+
+    benchmarks = (PROJECT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert number(promise, readme()) == pytest.approx(number(measured, benchmarks), abs=about)
+
+
+def test_what_the_readme_says_of_starting_is_what_was_measured() -> None:
+    benchmarks = (PROJECT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    (ours, bare) = re.findall(
+        r"^\| process start to tools/list answered.*?\| ([\d.]+) s / ([\d.]+) s", benchmarks, re.MULTILINE
+    )[0]
+    (added,) = re.findall(r"it adds about (\d+) ms", readme())
+    assert int(added) == pytest.approx((float(ours) - float(bare)) * 1000, abs=25)
 
 
 TEMPLATES = sorted(path.name for path in PROJECT.glob(".github/ISSUE_TEMPLATE/[0-9]*.yml"))

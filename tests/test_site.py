@@ -49,6 +49,12 @@ def test_a_link_leads_to_a_page_of_the_site_or_is_only_its_words(tmp_path: Path,
     assert Pages(project).collect()["docs/page.md"] == f"# Page\n\n{shown}\n"
 
 
+def test_a_link_to_what_is_not_in_the_repository_is_named(tmp_path: Path) -> None:
+    pages = Pages(write(tmp_path, {"docs/page.md": "# Page\n\n[a](other.md) [b](../src) [c](page.md)\n"}))
+    pages.collect()
+    assert pages.broken == ["docs/page.md: other.md leads nowhere", "docs/page.md: ../src leads nowhere"]
+
+
 def test_a_file_that_a_page_links_to_is_a_page_with_its_text_and_a_folder_one_with_its_files(tmp_path: Path) -> None:
     project = write(
         tmp_path,

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skillhub_mcp.chosen_roots import project_of, recorded_roots, recorded_roots_problem, roots_of
+from skillhub_mcp.chosen_roots import RootsFollower, project_of, recorded_roots, recorded_roots_problem, roots_of
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -532,7 +532,13 @@ def make_hub(
         progress=index_progress.report,
     )
     live = LiveIndex(
-        roots, index_sync, automatic=automatic, background=background, observer=observer, progress=index_progress
+        roots,
+        index_sync,
+        automatic=automatic,
+        background=background,
+        observer=observer,
+        progress=index_progress,
+        choose_roots=RootsFollower(settings, roots),
     )
     access = make_access(settings, asks=background if asks is None else asks)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None

@@ -5,6 +5,7 @@ Apart from `bootstrap`, because completing a skill's name in a shell needs only 
 
 from __future__ import annotations
 
+import logging
 import os
 
 from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
@@ -15,6 +16,8 @@ from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots
+
+log = logging.getLogger(__name__)
 
 
 def roots_path() -> str:
@@ -56,6 +59,32 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
         recorded=() if skills.dirs_given else recorded.directories,
         recorded_in_project=recorded.of_project(project.root),
     )
+
+
+class RootsFollower:
+    """Returns the roots each time that the record has changed them. A record that cannot be used changes nothing."""
+
+    def __init__(self, settings: Settings, roots: tuple[SkillRoot, ...]) -> None:
+        self._settings = settings
+        self._roots = roots
+        self._file = roots_file(roots_path())
+        # None, so that a change since `roots` were chosen is seen at the first look.
+        self._record: RecordedRoots | None = None
+
+    def __call__(self) -> tuple[SkillRoot, ...] | None:
+        try:
+            record = self._file.read() or NO_RECORD
+            if record is self._record:
+                return None
+            self._record, before, self._roots = record, self._roots, roots_of(self._settings)
+        except (RootsUnreadable, InvalidSetting) as error:
+            # At the start, `skillhub roots` and `skillhub doctor` tell of it.
+            log.debug("The roots stay as they are: %s", error.message)
+            return None
+        if self._roots == before:
+            return None
+        log.info("The recorded roots have changed: %s are searched", ", ".join(root.path for root in self._roots))
+        return self._roots
 
 
 def project_of(settings: Settings) -> Project:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def test_the_first_task_walks_every_tier_and_leaves_nothing_behind(process: Skil
     assert told["skills"] == len(list(EXAMPLES.glob("*/SKILL.md")))
     assert told["tokens"] == sum(step["tokens"] for step in told["steps"]) > 0
     assert list(scratch.iterdir()) == []
+    costs = [step["tokens"] for step in told["steps"][1:]]
+    assert tokens_in("docs/pictures/search.svg") == pytest.approx(costs, rel=0.05)
+    assert tokens_in("README.md") == pytest.approx([told["tokens"], told["upfront_tokens"]], rel=0.05)
+
+
+def tokens_in(document: str) -> list[int]:
+    """Return how many tokens a document says that the demo's steps cost."""
+    text = (EXAMPLES.parents[1] / document).read_text(encoding="utf-8")
+    found = re.findall(r"about ([\d,]+) tokens; all 14\s+skills\s+would be\s+about ([\d,]+)|>([\d,]+) tokens<", text)
+    return [int(number.replace(",", "")) for numbers in found for number in numbers if number]
 
 
 def test_a_task_of_ones_own_over_ones_own_skills(

@@ -67,7 +67,7 @@ def test_a_project_s_directory_is_recorded_for_this_project_alone(
     write_skill("served", root=home / ".agents" / "skills")
     note = skillhub("list", SKILLS_DIR="").err
     assert "1 skill in ./.cursor/skills is not searched" in note
-    assert "`skillhub roots add --project ./.cursor/skills` serves them" in note
+    assert "`skillhub roots add --project ./.cursor/skills` serves it" in note
     assert skillhub("roots", "add", "--project", "./.cursor/skills", SKILLS_DIR="").out == (
         "./.cursor/skills is searched in this project from now on: 1 skill\n"
     )
@@ -216,5 +216,5 @@ def test_doctor_warns_of_what_is_not_searched_and_still_succeeds(
     done = skillhub("doctor", "--json", SKILLS_DIR="")
     assert done.json["not_searched"] == [{"path": str(home / ".gemini" / "skills"), "skills": 1}]
     warning = next(one for one in done.json["warnings"] if one["about"] == "1 skill in ~/.gemini/skills")
-    assert warning["mend"] == "`skillhub roots add ~/.gemini/skills` serves them"
+    assert warning["mend"] == "`skillhub roots add ~/.gemini/skills` serves it"
     assert not [one for one in done.json["problems"] if "gemini" in one["about"]]

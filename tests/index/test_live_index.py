@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -25,6 +26,7 @@ from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
+from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.roots import make_roots
 
@@ -711,3 +713,32 @@ def no_notices(*_: str, **__: Any) -> Iterator[object]:
     """Watch where the operating system has no notices to give."""
     raise OSError("no watches left")
     yield
+
+
+def test_a_running_server_follows_the_recorded_roots_and_watches_the_new_one(
+    hub_environment: dict[str, str], tmp_path: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.05)
+    monkeypatch.chdir(tmp_path)
+    team, record = tmp_path / "team", str(Path(os.environ["HOME"], ".skillhub", "roots.json"))
+    write_skill("walrus", "About walruses.", root=team)
+    environment = {name: value for name, value in hub_environment.items() if name != "SKILLS_DIR"}
+    with hub_of(environment, background=True) as hub:
+
+        def names() -> list[str]:
+            return [hit.skill.name for hit in hub.search("walruses seals").hits]
+
+        assert names() == []
+        change_roots(record, lambda record: record.with_entry(str(team)))
+        eventually(names, ["walrus"])
+        # The root that was added is watched as the others are.
+        write_skill("seal", "About seals.", root=team)
+        eventually(lambda: sorted(names()), ["seal", "walrus"])
+        # A file that is being broken takes nothing away.
+        content = Path(record).read_bytes()
+        Path(record).write_bytes(b"{")
+        write_skill("other", "About seals and walruses.", root=team)
+        eventually(lambda: len(names()), 3)
+        Path(record).write_bytes(content)
+        change_roots(record, lambda record: record.without_entry(str(team)))
+        eventually(names, [])

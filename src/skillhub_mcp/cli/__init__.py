@@ -10,6 +10,7 @@ help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
+next_steps         the two commands to type next on this machine
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr; skill text made safe for a terminal
 pager              long output through the person's pager, on a terminal

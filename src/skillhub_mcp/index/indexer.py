@@ -124,7 +124,7 @@ class Indexer:
         progress: ProgressCallback = no_progress,
     ) -> None:
         self.db_path = db_path
-        self._roots = tuple(root.path for root in roots)
+        self.use_roots(roots)
         self._lock_timeout = lock_timeout
         self._progress = progress
         self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
@@ -135,6 +135,10 @@ class Indexer:
             if embedder is None
             else RowEmbedder(embedder, options=embedding, cancelled=self._cancelled, progress=progress)
         )
+
+    def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
+        """Sync the rows of these roots from now on; those of others stay as they are."""
+        self._roots = tuple(root.path for root in roots)
 
     @property
     def embedding(self) -> str:

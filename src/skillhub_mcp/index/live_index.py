@@ -44,7 +44,9 @@ class LiveIndex:
     """The snapshot and the index of `roots`. The thread starts with `start` or with the first query.
 
     Without `background` there is no thread: one sync, made when it is first needed, answers all queries, and waits some
-    seconds for an embedder. `progress` receives the steps of indexing. Safe to use from several threads.
+    seconds for an embedder. `progress` receives the steps of indexing. `choose_roots` returns the roots that have been
+    chosen instead since it was called last, or None; the thread asks it every few seconds. Safe to use from several
+    threads.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class LiveIndex:
         background: bool = True,
         observer: Observer = NULL_OBSERVER,
         progress: IndexProgress | None = None,
+        choose_roots: Callable[[], tuple[SkillRoot, ...] | None] = lambda: None,
     ) -> None:
+        self._choose_roots = choose_roots
         self._index_sync = index_sync
         self._automatic = automatic
         self._background = background
@@ -256,7 +260,7 @@ class LiveIndex:
                 due, self._sync_requested, self._sync_due = self._sync_due, False, False
                 self._syncing = wanted
             # What another process published is opened even where nobody searches: it removes what was replaced.
-            changed = self._watcher.roots_changed() or self._index_sync.is_replaced()
+            changed = self._follow_roots() or self._watcher.roots_changed() or self._index_sync.is_replaced()
             if self._watcher.healthy and not (wanted or due or changed):
                 continue
             try:
@@ -267,6 +271,16 @@ class LiveIndex:
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
+
+    def _follow_roots(self) -> bool:
+        """Use the roots that were chosen since the last look; return whether there are some."""
+        roots = self._choose_roots() if self._automatic else None
+        if roots is None:
+            return False
+        with self._sync_lock:
+            self._index_sync.use_roots(roots)
+            self._watcher.use_roots(roots)
+        return True
 
     def _embed(self) -> None:
         """Embed whatever lacks a vector, for as long as the server runs."""

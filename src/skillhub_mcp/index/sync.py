@@ -88,6 +88,13 @@ class IndexSync:
         # How long the last scan took, without the writing that followed.
         self.scan_seconds = 0.0
 
+    def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
+        """Scan and sync other roots from now on."""
+        self._roots = roots
+        self._indexer.use_roots(roots)
+        # They hold the files of the roots before; the state has those of every root.
+        self._seen = self._last_read = self._spare = None
+
     def scan(self) -> Snapshot:
         """Return the skills without the index; loads no database."""
         self._load_state()
@@ -281,6 +288,7 @@ class IndexSync:
                 log.debug("The published index cannot be opened either: %s", error)
         if self._spare is None:
             self._spare = self._make_spare()
+            self._spare.use_roots(self._roots)
         try:
             _, published = self._spare.sync(lambda memory: self._scan(memory or seen.memory, recent=seen.memory))
         except IndexUnavailable as second:

@@ -41,6 +41,10 @@ class RootWatcher:
         self._refused: str | None = None
         self.healthy = False
 
+    def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
+        """Watch other roots from the next `start` on."""
+        self._roots = roots
+
     def start(self) -> bool:
         """Start watching the roots that exist. Return False, and do nothing, if exactly those are already watched."""
         existing = self._existing_roots()

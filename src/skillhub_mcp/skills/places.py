@@ -92,10 +92,10 @@ class PlaceReason:
     command: str = ""
     setting: str = ""
 
-    @property
-    def advice(self) -> str:
-        """What has a place searched that is not, as a part of a sentence."""
-        return f"`{self.command}` serves them" if self.command else f"set {self.setting} to serve them"
+    def advice(self, skills: int) -> str:
+        """Return what has a place searched that is not, as a part of a sentence about so many skills."""
+        them = "it" if skills == 1 else "them"
+        return f"`{self.command}` serves {them}" if self.command else f"set {self.setting} to serve {them}"
 
 
 def known_places(

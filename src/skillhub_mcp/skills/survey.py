@@ -49,7 +49,7 @@ class UnsearchedPlace:
         """Return it as something that can be mended, which only those are told who have this machine's paths."""
         are = "is" if self.skills == 1 else "are"
         what = f"{are} not searched: {self.reason.why}"
-        return Problem(self.where, what, self.reason.advice, only_here=True)
+        return Problem(self.where, what, self.reason.advice(self.skills), only_here=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def _listing(
         yield from ["", heading] if some else []
         for one in some:
             yield f"  {one.shown} {one.problem}" if one.problem else f"  {one.where}"
-            yield from [f"{_INDENT}{one.reason.why}; {one.reason.advice}"] if one.skills else []
+            yield from [f"{_INDENT}{one.reason.why}; {one.reason.advice(one.skills)}"] if one.skills else []
 
 
 def _chosen_by(surroundings: Surroundings) -> str:
@@ -174,6 +174,8 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not all(outcome["searched"] for outcome in outcomes):
         name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
         print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
+    elif not all(outcome["before"] for outcome in outcomes):
+        print_note("Running servers follow within seconds.")
     return EXIT_OK
 
 

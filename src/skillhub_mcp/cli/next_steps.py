@@ -1,0 +1,68 @@
+"""What to type next on this machine: what serves a person's own skills, and what connects a client."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.cli.output import plural
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.survey import UnsearchedPlace
+
+_PROGRAM = "skillhub"
+_NAMED_CLIENTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command, and what it does here."""
+
+    command: str
+    what: str
+
+
+def next_steps(
+    own_skills: int, elsewhere: Sequence[UnsearchedPlace], clients: Sequence[tuple[str, str]]
+) -> tuple[NextStep, NextStep]:
+    """Return the two commands.
+
+    `own_skills` are served already, `elsewhere` are places that are not searched, and `clients` are those that are
+    installed and not connected, each by its name and its title. Pure.
+    """
+    return _skills_step(own_skills, elsewhere), _client_step(clients)
+
+
+def _skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextStep:
+    addable = [one for one in elsewhere if one.skills and one.reason.command and one.place.source is not Source.BUILTIN]
+    if addable:
+        best = max(addable, key=lambda one: one.skills)
+        return NextStep(best.reason.command, f"serves the {best.count} of {best.place.owner or best.shown}")
+    if own_skills:
+        return NextStep(f"{_PROGRAM} pick", f"searches your {plural(own_skills, 'skill')} as you type")
+    return NextStep(f"{_PROGRAM} new my-first-skill", "writes a skill of yours")
+
+
+def _client_step(clients: Sequence[tuple[str, str]]) -> NextStep:
+    if not clients:
+        return NextStep(f"{_PROGRAM} connect --list", "lists the clients that can use them")
+    titles = [title for _, title in clients]
+    if len(clients) == 1:
+        return NextStep(f"{_PROGRAM} connect {clients[0][0]}", f"lets {titles[0]} use them")
+    more = len(titles) - _NAMED_CLIENTS
+    named = ", ".join(titles[:_NAMED_CLIENTS]) + (f" and {more:,} more" if more > 0 else "")
+    return NextStep(f"{_PROGRAM} connect --all", f"lets {named} use them")
+
+
+def as_typed(command: str, *, program: str, path: str | None = None) -> str:
+    """Return a command of ours as it works in this shell: by the path of `program`, which runs, if PATH has another.
+
+    `path` defaults to that of the environment.
+    """
+    rest = command.removeprefix(_PROGRAM)
+    found = shutil.which(_PROGRAM, path=path)
+    known = os.path.basename(program).removesuffix(".exe") == _PROGRAM and os.path.isfile(program)
+    if rest == command or not known or (found is not None and os.path.realpath(found) == os.path.realpath(program)):
+        return command
+    return f"{min(program, os.path.relpath(program), key=len)}{rest}"
