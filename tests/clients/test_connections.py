@@ -15,6 +15,7 @@ from skillhub_mcp.clients.connections import Connections, FileChange, Registrati
 from skillhub_mcp.clients.editing import entries_in
 from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
+from skillhub_mcp.clients.ownership import COMMANDS
 from skillhub_mcp.clients.table import client_named
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 
@@ -165,7 +166,7 @@ def test_an_older_entry_of_ours_is_updated_and_what_a_person_added_stays(
     "entry",
     [
         {"command": "something-else"},
-        {"command": "uvx", "args": ["skillhub-mcp"]},
+        {"command": "uvx", "args": [COMMANDS[0]]},
         {"url": "https://elsewhere.example/mcp"},
         "text",
         None,
