@@ -35,6 +35,7 @@ site_description = "Finds, loads and serves Agent Skills for any AI agent, over 
 docs_dir = "pages"
 site_dir = "site"
 use_directory_urls = false
+extra_css = ["wide.css"]
 nav = {nav}
 
 [project.theme]
@@ -61,6 +62,9 @@ slugify = {{ object = "pymdownx.slugs.slugify", kwds = {{ case = "lower" }} }}
 [project.markdown_extensions.pymdownx.highlight]
 [project.markdown_extensions.pymdownx.superfences]
 """
+
+# Tables of settings, tools and clients are wide.
+STYLE = ".md-grid { max-width: 76rem; }\n"
 
 _FENCE = re.compile(r"^(?P<fence> *(?:```+|~~~+)).*?^(?P=fence) *$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!\\)\[(?P<text>[^\]\n]*(?:\n[^\]\n]+)*)\]\((?P<target>[^)\s]+)\)")
@@ -276,6 +280,7 @@ def build(project: Path, target: Path) -> list[str]:
                 copy = Path(made, "pages", picture.relative_to(project))
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(picture.read_bytes())
+        Path(made, "pages", "wide.css").write_text(STYLE, encoding="utf-8")
         listed = sections(texts[CONTENTS], os.path.dirname(CONTENTS))
         Path(made, "zensical.toml").write_text(CONFIGURATION.format(nav=navigation(listed)), encoding="utf-8")
         subprocess.run(

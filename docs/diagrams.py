@@ -1,4 +1,4 @@
-"""Draws docs/pictures/roots.svg and search.svg: where skills come from, and what one task costs an agent.
+"""Draws three of docs/pictures: where skills come from, what one task costs an agent, and the layers of the program.
 
 `python docs/diagrams.py`, and with `--check` names a picture that differs, and fails. The pictures are readable on
 light and on dark pages: a browser tells an SVG which its reader prefers. They need no font that would be fetched.
@@ -7,6 +7,7 @@ light and on dark pages: a browser tells an SVG which its reader prefers. They n
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
@@ -178,7 +179,29 @@ def _search() -> Iterator[str]:
             yield arrow(f"M750 {y + 72}V{y + 80}H164V{y + 88}")
 
 
-DRAWN: dict[str, Callable[[], str]] = {"roots.svg": roots, "search.svg": search}
+def layers() -> str:
+    """Return the picture of the layers that pyproject.toml sets, each of which may use those below it."""
+    configured = (PICTURES.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(
+        r'^containers = \["skillhub_mcp"\]\n.*?^layers = \[\n(.*?)^\]', configured, re.MULTILINE | re.DOTALL
+    )
+    if listed is None:
+        raise ValueError("pyproject.toml has no layers")
+    rows = re.findall(r'^ *"(.+)",$', listed[1], re.MULTILINE)
+    told = "The layers, from the top; each uses only those below it: " + "; ".join(rows).replace(" | ", ", ")
+    return picture(860, 36 * len(rows) + 42, told, _layers(rows))
+
+
+def _layers(rows: Sequence[str]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        y = 20 + 36 * number
+        kind = "main" if number < len(rows) / 3 else "box" if number < len(rows) * 2 / 3 else "gate"
+        yield box(60, y, 776, 30, kind)
+        yield words(448, y + 20, row.replace(" | ", "   "), "code middle")
+    yield arrow(f"M34 22V{12 + 36 * len(rows)}")
+
+
+DRAWN: dict[str, Callable[[], str]] = {"roots.svg": roots, "search.svg": search, "layers.svg": layers}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
