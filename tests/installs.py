@@ -78,12 +78,16 @@ def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> P
     return python
 
 
-def uv() -> tuple[str, dict[str, str]]:
-    """Return uv, and the environment in which it finds its configuration and its cache; or skip the test."""
+def uv_project(project: Path) -> tuple[str, dict[str, str]]:
+    """Install what the uv project in a directory requires, or skip the test.
+
+    Return uv, and an environment in which it runs the project without the network.
+    """
     found = _uv()
     if found is None:
         _unavailable("uv is not installed here")
-    return found, dict(_ENVIRONMENT)
+    _run([found, "sync", "--quiet", "--python", sys.executable], cwd=project)
+    return found, {**_ENVIRONMENT, "UV_OFFLINE": "1", "UV_PYTHON": sys.executable}
 
 
 def _uv() -> str | None:

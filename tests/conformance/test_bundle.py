@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,6 +12,8 @@ import pytest
 from tests import installs
 
 from skillhub_mcp.clients.bundle import make_bundle
+from skillhub_mcp.clients.model import StdioServer
+from skillhub_mcp.clients.probe import probe
 from skillhub_mcp.clients.wheel import own_wheel
 
 pytestmark = pytest.mark.conformance
@@ -30,47 +31,15 @@ def test_the_official_tool_accepts_the_bundle(tmp_path: Path) -> None:
 
 
 def test_a_host_starts_the_unpacked_bundle_with_its_own_uv(tmp_path: Path) -> None:
-    uv, own_environment = installs.uv()
     # As on macOS, where extensions lie below a directory with spaces.
     place = tmp_path / "Claude Extensions" / "skillhub"
     with zipfile.ZipFile(io.BytesIO(make_bundle().content)) as opened:
         opened.extractall(place)
+    uv, environment = installs.uv_project(place)
     manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
     arguments = [one.replace("${__dirname}", str(place)) for one in manifest["server"]["mcp_config"]["args"]]
-    settings = {
-        "UV_PYTHON": sys.executable,
-        "SKILLS_DIR": str(tmp_path),
-        "DB_PATH": str(tmp_path / "skills.lancedb"),
-    }
-    requests: list[dict[str, object]] = [
-        {
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "host", "version": "1"},
-            },
-        },
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/list"},
-    ]
-    running = subprocess.Popen(
-        [uv, *arguments],
-        cwd=tmp_path,
-        env=own_environment | settings,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        for request in requests:
-            running.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
-        running.stdin.flush()
-        started, listed = (json.loads(running.stdout.readline())["result"] for _ in range(2))
-        running.stdin.close()
-        assert running.wait(timeout=60) == 0
-    assert started["serverInfo"]["version"] == own_wheel().own_version
-    assert {tool["name"] for tool in listed["tools"]} == {tool["name"] for tool in manifest["tools"]}
+    settings = {"SKILLS_DIR": str(tmp_path), "DB_PATH": str(tmp_path / "skills.lancedb")}
+    probed = probe(StdioServer(uv, tuple(arguments), settings), environment=environment, cwd=str(tmp_path), seconds=60)
+    assert probed.failure == ""
+    assert probed.version == own_wheel().own_version
+    assert set(probed.tools) == {tool["name"] for tool in manifest["tools"]}
