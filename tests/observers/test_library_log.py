@@ -161,3 +161,29 @@ def test_a_server_tells_them_on_stderr_once_however_many_processes_it_has(
         server.process.terminate()
     said = "".join(server.said)
     assert [said.count(line) for line in expected] == [1, 1, 1]
+
+
+def test_what_is_here_and_not_searched_is_told_once_at_the_start(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "skillhub_mcp.library")
+    monkeypatch.chdir(tmp_path)
+    write_skill("served")
+    write_skill("elsewhere", root=Path(hub_environment["HOME"], ".codex", "skills"))
+
+    def told() -> list[tuple[str, str]]:
+        caplog.clear()
+        hub.refresh(SyncDepth.VERIFY)
+        records = [record for record in caplog.records if record.name == "skillhub_mcp.library"]
+        return [(record.levelname, record.getMessage().split(";")[0]) for record in records]
+
+    with hub_of(hub_environment) as hub:
+        log_library(hub, read_settings(hub_environment)[0])
+        why = "SKILLS_DIR is set, and then nothing else is searched"
+        assert told() == [("INFO", f"1 skill in ~/.codex/skills is not searched: {why}")]
+        write_skill("another")
+        assert told() == []

@@ -63,6 +63,27 @@ def test_the_core_tools_find_load_and_read_a_skill(hub: SkillHub, sessions: Sess
         tools.load_skill("nothing")
 
 
+def test_a_search_of_an_empty_hub_names_the_skills_that_are_here_and_their_command_to_who_has_this_machine(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    sessions: Sessions,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_skill("elsewhere", root=Path(hub_environment["HOME"], ".claude", "skills"))
+    environment = {name: value for name, value in hub_environment.items() if name != "SKILLS_DIR"}
+    with hub_of(environment) as hub:
+
+        def note(*, with_paths: bool) -> str:
+            tools = CoreTools(hub, sessions, base_uri=lambda _: None, with_paths=with_paths)
+            return str(json_of(asyncio.run(tools.search_skills("anything")))["note"])
+
+        assert note(with_paths=True).startswith("No skill: 1 skill in ~/.claude/skills is not searched: ")
+        assert "`skillhub roots add ~/.claude/skills` serves it. 14 examples that come" in note(with_paths=True)
+        assert note(with_paths=False) == "No skill: This hub has no skill."
+
+
 def test_the_skill_tool_lists_the_files_beside_the_instructions(hub: SkillHub, sessions: Sessions) -> None:
     text = text_of(SkillTool(hub, sessions, with_paths=False).load("/walrus"))
     assert "Give it fish." in text
