@@ -53,13 +53,11 @@ from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIE
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.places import RootsChoice, known_places
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 from skillhub_mcp.skills.visibility import Visibility
 from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
@@ -73,12 +71,16 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
     from skillhub_mcp.server.middleware.instructions import CardOptions
+    from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 
 log = logging.getLogger(__name__)
 
 
 def surroundings_of(settings: Settings) -> Surroundings:
     """Return every place that may hold skills, searched or not. Reads no skill. Raises InvalidSetting."""
+    from skillhub_mcp.skills.places import RootsChoice, known_places
+    from skillhub_mcp.skills.survey import Surroundings
+
     skills, project, home = settings.skills, project_of(settings), os.path.expanduser("~")
     try:
         recorded = recorded_roots()

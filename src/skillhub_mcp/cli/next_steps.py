@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.survey import UnsearchedPlace
+
+if TYPE_CHECKING:
+    from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _PROGRAM = "skillhub"
 _NAMED_CLIENTS = 3

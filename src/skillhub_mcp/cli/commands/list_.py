@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import unsearched_places
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
@@ -27,7 +27,9 @@ from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
-from skillhub_mcp.skills.survey import UnsearchedPlace
+
+if TYPE_CHECKING:
+    from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _SHOWN_PLACES = 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import surroundings_of
 from skillhub_mcp.chosen_roots import project_of, recorded_roots, recorded_roots_problem, roots_of, roots_path
@@ -15,10 +15,12 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.discovery import is_at_or_below, walk_roots
-from skillhub_mcp.skills.places import why_searched
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, absolute
-from skillhub_mcp.skills.survey import MAX_DIRECTORIES, Surroundings, UnsearchedPlace
+
+if TYPE_CHECKING:
+    from skillhub_mcp.skills.places import PlaceReason
+    from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 
 _WHAT = "a directory, or builtin (the examples) or claude (.claude/skills of the project and of the home directory)"
 _INDENT = " " * 4
@@ -92,7 +94,7 @@ def _listing(
     width = max(map(len, states), default=0)
     for root, state in zip(roots, states, strict=True):
         shown = surroundings.shown(root.path)
-        reason = why_searched(root, surroundings.choice, shown=shown, recorded=words)
+        reason = _reason(root, surroundings, words)
         added = f"  (added; `{reason.command}` ends it)" if reason.command else ""
         yield f"  {root.source.value:<8} {state:>{width}}  {shown}{added}"
     yield f"{_INDENT}{_chosen_by(surroundings)}"
@@ -115,8 +117,14 @@ def _chosen_by(surroundings: Surroundings) -> str:
     return "`skillhub roots add DIR` adds places, SKILLHUB_ROOTS chooses others"
 
 
+def _reason(root: SkillRoot, surroundings: Surroundings, words: Sequence[str]) -> PlaceReason:
+    from skillhub_mcp.skills.places import why_searched
+
+    return why_searched(root, surroundings.choice, shown=surroundings.shown(root.path), recorded=words)
+
+
 def _root_json(root: SkillRoot, count: int, surroundings: Surroundings, words: Sequence[str]) -> dict[str, object]:
-    reason = why_searched(root, surroundings.choice, shown=surroundings.shown(root.path), recorded=words)
+    reason = _reason(root, surroundings, words)
     return {
         "path": root.path,
         "source": root.source.value,
@@ -197,6 +205,8 @@ def _checked(typed: str, *, home: str, project: str | None) -> str:
 
 
 def _outcome(entry: str, searched: Mapping[str, SkillRoot], before: Sequence[SkillRoot]) -> dict[str, object]:
+    from skillhub_mcp.skills.survey import MAX_DIRECTORIES
+
     if entry in RECORDABLE_PLACES:
         known = {root.path for root in before}
         added = tuple(root for path, root in searched.items() if path not in known)
