@@ -128,6 +128,7 @@ def test_the_settings_come_before_the_record_and_say_so(
 @pytest.mark.parametrize(
     ("typed", "says", "hint"),
     [
+        ([""], "'' is not a directory", "name the directory"),
         (["nowhere"], "'nowhere' is not a directory", "create it first"),
         (["file"], "'file' is not a directory", "name the directory"),
         (["~"], "'~' is the home directory or holds it", "name the directory"),
@@ -168,6 +169,27 @@ def test_the_record_is_the_owner_s_alone_and_what_others_put_there_stays(
     again = skillhub("roots", "add", home / "team", SKILLS_DIR="")
     assert again.out == "~/team was searched already: 0 skills\n"
     assert record.stat().st_ino == before.st_ino
+
+
+def test_what_is_searched_by_default_or_under_another_path_is_not_recorded(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("mine", root=home / ".agents" / "skills")
+    write_skill("theirs", root=home / ".claude" / "skills")
+    (home / "link").symlink_to(home / ".claude" / "skills")
+
+    def add(entry: Path | str) -> str:
+        return skillhub("roots", "add", entry, SKILLS_DIR="").out
+
+    assert add(home / ".agents" / "skills") == "~/.agents/skills was searched already: 1 skill\n"
+    assert add(home / ".claude" / "skills") == "~/.claude/skills is searched from now on: 1 skill\n"
+    assert add(home / "link") == "~/link was searched already: 1 skill\n"
+    # The word takes the directory over: its skills are the user's then.
+    assert add("claude") == "claude is searched from now on: 1 skill\n"
+    assert add("claude") == "claude was searched already: 1 skill\n"
+    record = json.loads((home / ".skillhub" / "roots.json").read_text("utf-8"))
+    assert record["roots"] == [str(home / ".claude" / "skills"), "claude"]
+    assert [one["source"] for one in skillhub("list", "--json", SKILLS_DIR="").json["skills"]] == ["user", "user"]
 
 
 @pytest.mark.parametrize("content", ["{", '{"format": 2, "roots": ["/a"]}'])

@@ -163,9 +163,7 @@ def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: 
     """Return why a root is one, and the one thing that ends it. `recorded` are the words that were recorded."""
     if root.recorded:
         return PlaceReason("recorded", command=f"skillhub roots remove {shown}")
-    word = root.source.value
-    if root.source in (Source.PROJECT, Source.USER) and f"{os.sep}.claude{os.sep}" in root.path:
-        word = "claude"
+    word = word_of(root)
     if word in recorded and not (choice.words_given or choice.dirs_given):
         return PlaceReason("recorded", command=f"skillhub roots remove {word}")
     if root.source is Source.HUB and choice.dirs_given:
@@ -173,6 +171,12 @@ def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: 
     others = ",".join(one for one in choice.words if one != word)
     why = f"SKILLHUB_ROOTS names {word}" if choice.words_given else "by default"
     return PlaceReason(why, setting=f"SKILLHUB_ROOTS={others}" if others else "SKILLHUB_ROOTS")
+
+
+def word_of(root: SkillRoot) -> str:
+    """Return the word of SKILLHUB_ROOTS that has a root searched."""
+    of_claude = root.source in (Source.PROJECT, Source.USER) and f"{os.sep}.claude{os.sep}" in root.path
+    return "claude" if of_claude and not root.recorded else root.source.value
 
 
 def _with_word(words: Sequence[str], word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import surroundings_of
@@ -159,22 +160,33 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     project = project_of(settings).root if args.project else None
     # Every argument is looked at before any is recorded, so that a wrong one changes nothing.
     entries = [_checked(decode_argument(typed), home=surroundings.home, project=project) for typed in args.places]
+    before = roots_of(settings)
+    chosen = settings.skills.dirs_given or settings.skills.roots_given
+    # One that is searched by default, or under another path, needs no record; what settings search, others may not.
+    new = [entry for entry in entries if chosen or not _is_searched(entry, before)]
 
     def change(record: RecordedRoots) -> RecordedRoots:
-        for entry in entries:
+        for entry in new:
             record = record.with_entry(entry, project=project)
         return record
 
-    before = roots_of(settings)
     change_roots(roots_path(), change)
     after = roots_of(settings)
-    searched = {root.path: root for root in after}
-    outcomes = [_outcome(entry, searched, before) for entry in entries]
+    outcomes = [
+        {
+            "place": entry,
+            "searched": _is_searched(entry, after),
+            "before": _is_searched(entry, before),
+            **_counted(entry, after),
+        }
+        for entry in entries
+    ]
     if args.json:
         print_json({"added": outcomes, "project": project, "record": roots_path()})
         return EXIT_OK
     where = " in this project" if project else ""
-    for entry, outcome in zip(entries, outcomes, strict=True):
+    for outcome in outcomes:
+        entry = str(outcome["place"])
         shown = entry if entry in RECORDABLE_PLACES else surroundings.shown(entry)
         state = "was searched already" if outcome["before"] else f"is searched{where} from now on"
         state = state if outcome["searched"] else f"is recorded{where}, and not searched here"
@@ -187,6 +199,31 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
+def _is_searched(entry: str, roots: Sequence[SkillRoot]) -> bool:
+    return bool(_roots_of_entry(entry, roots))
+
+
+def _roots_of_entry(entry: str, roots: Sequence[SkillRoot]) -> list[SkillRoot]:
+    """Return those of the roots that a word stands for, or that are a directory, perhaps under another path."""
+    from skillhub_mcp.skills.places import word_of
+
+    if entry in RECORDABLE_PLACES:
+        return [root for root in roots if word_of(root) == entry]
+    real = os.path.realpath(entry)
+    return [root for root in roots if root.real == real]
+
+
+def _counted(entry: str, roots: Sequence[SkillRoot]) -> dict[str, object]:
+    """Return the number of skills of an entry, also in words. Of a large directory only a part is looked into."""
+    from skillhub_mcp.skills.survey import MAX_DIRECTORIES
+
+    own = [] if entry not in RECORDABLE_PLACES else _roots_of_entry(entry, roots)
+    bounded = [replace(root, max_directories=MAX_DIRECTORIES) for root in own or [SkillRoot(entry, entry)]]
+    walk = walk_roots(tuple(bounded))
+    more = "at least " if walk.cut else ""
+    return {"skills": len(walk.found), "count": f"{more}{plural(len(walk.found), 'skill')}"}
+
+
 def _checked(typed: str, *, home: str, project: str | None) -> str:
     """Return what is recorded for an argument. Raises InvalidArgument."""
     if typed in RECORDABLE_PLACES:
@@ -194,7 +231,7 @@ def _checked(typed: str, *, home: str, project: str | None) -> str:
             raise InvalidArgument("--project", f"cannot be used with {typed}", hint=f"record {typed} for all projects")
         return typed
     path = absolute(typed)
-    if not os.path.isdir(path):
+    if not typed or not os.path.isdir(path):
         hint = "name the directory that has the folders of the skills" if os.path.lexists(path) else "create it first"
         raise InvalidArgument(repr(typed), "is not a directory", hint=hint)
     if is_at_or_below(os.path.realpath(home), os.path.realpath(path)):
@@ -202,27 +239,6 @@ def _checked(typed: str, *, home: str, project: str | None) -> str:
             repr(typed), "is the home directory or holds it", hint="name the directory that has the skills"
         )
     return path
-
-
-def _outcome(entry: str, searched: Mapping[str, SkillRoot], before: Sequence[SkillRoot]) -> dict[str, object]:
-    from skillhub_mcp.skills.survey import MAX_DIRECTORIES
-
-    if entry in RECORDABLE_PLACES:
-        known = {root.path for root in before}
-        added = tuple(root for path, root in searched.items() if path not in known)
-        real = {root.real for root in added}
-    else:
-        added = (SkillRoot(entry, entry, max_directories=MAX_DIRECTORIES),)
-        real = {os.path.realpath(entry)}
-    walk = walk_roots(added)
-    more = "at least " if walk.cut else ""
-    return {
-        "place": entry,
-        "searched": entry in RECORDABLE_PLACES or bool(real & {root.real for root in searched.values()}),
-        "before": bool(real & {root.real for root in before}),
-        "skills": len(walk.found),
-        "count": f"{more}{plural(len(walk.found), 'skill')}",
-    }
 
 
 def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
