@@ -77,7 +77,11 @@ def command_line() -> str:
         "`skillhub` and `skillhub-mcp` are one command. Results go to stdout, everything else to stderr. A failure is "
         "a line `error: …` and, after a blank line, `hint: …`; with `--json` it is an object "
         '`{"error": {"code", "message", "hint", …}}`. '
-        "[Errors](errors.md) lists the codes.",
+        "[Errors](errors.md) lists the codes.\n\n"
+        "On a terminal, lists are as wide as the terminal and have colours, what is longer than it goes to `PAGER` "
+        "(`less`, unless that is set; `--no-pager` and `PAGER=cat` print it), and work that takes longer than some "
+        "tenths of a second shows its progress on stderr. In a file or a pipe, each line is complete and has no "
+        "colours. `NO_COLOR` turns colours off everywhere; `FORCE_COLOR` or `CLICOLOR_FORCE` turn them on.",
         *sections,
     )
 

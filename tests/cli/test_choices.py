@@ -34,7 +34,7 @@ def test_a_skill_that_is_off_is_off_for_every_command_and_on_again_afterwards(
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "SKILL_DISABLED")
     assert "Does alpha" not in skillhub("list").out
-    assert "alpha  Does alpha.  (disabled)" in skillhub("list", "--all").out
+    assert "alpha  Does alpha.  (off)" in skillhub("list", "--all").out
     assert [one["state"] for one in skillhub("list", "--all", "--json").json["skills"]] == ["off", "on"]
     assert skillhub("search", "alpha", "--json").json["skills"] == []
     assert "Does alpha" not in skillhub("catalogue").out

@@ -77,7 +77,7 @@ def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skill
     write_skill("for-people", "Is for people.", extra="disable-model-invocation: true")
     write_skill("for-models", "Is for models.", extra="user-invocable: false")
     assert skillhub("list").out == (
-        "for-models  Is for models.  (not user-invocable)\nfor-people  Is for people.  (hidden from models)\n"
+        "for-models  Is for models.  (not user-invocable)\nfor-people  Is for people.  (not for models)\n"
     )
 
 

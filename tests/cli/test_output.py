@@ -14,6 +14,7 @@ from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.cli.output import printable
+from skillhub_mcp.cli.text_width import width
 
 # Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
 HOSTILE_YAML = r'"red \e]0;owned\a \x9b2J \u202e backwards"'
@@ -156,3 +157,32 @@ def test_indexing_shows_progress_on_a_terminal_only(
     assert seen.endswith(b"\r\x1b[K")
     done = process("--reindex")
     assert (done.code, done.err) == (0, "")
+
+
+def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
+    hub_environment: dict[str, str], skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    long = "議事録を作成する。" * 20
+    write_skill("minutes", long)
+    write_skill("people", "For people.", extra='disable-model-invocation: "true"')
+    code, seen = on_a_terminal(["list"], {**hub_environment, "NO_COLOR": "1"}, stream="stdout")
+    head, minutes, people, _, counts = seen.decode().splitlines()
+    assert (code, head.split()) == (0, ["skill", "source", "description"])
+    assert width(minutes) == 80
+    assert minutes.endswith("…")
+    assert people.split(maxsplit=2) == ["people", "hub", "(not for models) For people."]
+    assert counts == "2 served, 1 not for models"
+    assert skillhub("list").out == f"minutes  {long}\npeople  For people.  (not for models)\n"
+    assert long in skillhub("search", "議事録").out
+
+
+def test_what_is_longer_than_the_terminal_goes_to_the_pager(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    for number in range(30):
+        write_skill(f"skill-{number:02}")
+    environment = {**hub_environment, "PAGER": "sed -n 2p", "NO_COLOR": "1"}
+    code, seen = on_a_terminal(["list"], environment, stream="stdout")
+    assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
+    code, seen = on_a_terminal(["list", "--no-pager"], environment, stream="stdout")
+    assert (code, len(seen.splitlines())) == (0, 33)

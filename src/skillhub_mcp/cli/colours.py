@@ -30,7 +30,7 @@ class Painter:
     def __call__(self, text: str, *colours: Colour) -> str:
         """Return `text` for a terminal, in `colours`."""
         plain = printable(text)
-        if not self.enabled or not colours:
+        if not self.enabled or not colours or not plain:
             return plain
         return f"\x1b[{';'.join(colour.value for colour in colours)}m{plain}\x1b[0m"
 

@@ -10,6 +10,7 @@ from typing import Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_note, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
@@ -36,8 +37,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--max-bytes", type=whole_number, metavar="N", help="maximum bytes of UTF-8")
     parser.add_argument("--max-tokens", type=whole_number, metavar="N", help="maximum tokens, estimated")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.settings import GROUPS, SettingSource, read_settings
 
 
@@ -23,8 +24,9 @@ def add_parser(subparsers: Any) -> None:
         description="List every setting, by group, with its value, its origin, its default and its meaning.",
     )
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

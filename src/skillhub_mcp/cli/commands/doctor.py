@@ -20,6 +20,7 @@ from skillhub_mcp.cli.output import (
     print_note,
     problems_json,
 )
+from skillhub_mcp.cli.pager import add_pager_option, paged
 
 if TYPE_CHECKING:
     from skillhub_mcp.cli.checks.all_checks import Examined
@@ -47,8 +48,9 @@ def add_parser(subparsers: Any) -> None:
         "--verbose", action="store_true", help="also what is well, notes, and every finding of many of one kind"
     )
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

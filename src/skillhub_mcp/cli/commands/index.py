@@ -13,6 +13,7 @@ from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.absence import nothing_there
 from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.errors import InvalidArgument
@@ -37,8 +38,9 @@ def add_parser(subparsers: Any) -> None:
         help="drop the skills of directories that are missing or suddenly empty",
     )
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

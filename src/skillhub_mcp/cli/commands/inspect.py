@@ -10,6 +10,7 @@ from typing import Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.hub import SkillHub
@@ -28,8 +29,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="skill to include")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import unsearched_places
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.colours import painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -18,10 +20,16 @@ from skillhub_mcp.cli.output import (
     print_absence,
     print_json,
     print_note,
+    print_painted,
     print_text,
+    printable,
     problems_json,
 )
+from skillhub_mcp.cli.pager import add_pager_option, paging
+from skillhub_mcp.cli.screen import stdout_screen
+from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.disclosure.absence import Absence
+from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import read_settings
@@ -44,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--category", metavar="NAME", help="only this category")
     parser.add_argument("--source", choices=SOURCES, help="only this source")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
@@ -54,6 +63,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         listed = hub.listed()
         chosen = [one for one in listed if _matches(one, args)]
         absence = None if chosen else _absence(hub, args)
+        counts = hub.counts()
         elsewhere = unsearched_places(read_settings(os.environ, options)[0], hub.snapshot())
     code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
     if args.json:
@@ -61,13 +71,37 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         not_searched = [_elsewhere_json(one) for one in elsewhere]
         print_json({"skills": [_skill_json(one) for one in chosen]} | problems | {"not_searched": not_searched})
         return code
-    for one in chosen:
-        print_text(f"{one.handle}  {one_line(one.skill.description, width=100)}{_notes(one)}")
+    with paging(wanted=not args.no_pager):
+        _print_skills(chosen, counts, filtered=bool(args.core or args.category or args.source))
     if absence is not None:
         print_absence(absence)
     else:
         _note_elsewhere(elsewhere)
     return code
+
+
+def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtered: bool) -> None:
+    """Print a table as wide as the terminal and the counts; elsewhere a line for each skill, complete."""
+    screen = stdout_screen()
+    if screen is None:
+        for one in chosen:
+            notes = _notes(one)
+            print_text(f"{one.handle}  {one_line(one.skill.description, width=None)}{f'  ({notes})' if notes else ''}")
+        return
+    if not chosen:
+        return
+    rows = [
+        TableRow(
+            (printable(one.handle), one.source.value),
+            printable(one_line(one.skill.description, width=None)),
+            printable(_notes(one)),
+        )
+        for one in chosen
+    ]
+    paint = painter(sys.stdout, os.environ)
+    for line in table_lines(("skill", "source", "description"), rows, screen.columns, paint):
+        print_painted(line)
+    print_text(f"\n{f'{len(chosen):,} of these: ' if filtered else ''}{counts.sentence()}")
 
 
 def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
@@ -106,14 +140,13 @@ def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
 
 def _notes(one: ListedSkill) -> str:
     notes = [
-        {Availability.OFF: "disabled", Availability.DENIED: "denied by a rule"}.get(one.standing, ""),
+        {Availability.OFF: "off", Availability.DENIED: "denied by a rule"}.get(one.standing, ""),
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "its skills directory is away" if one.is_away else "",
-        "hidden from models" if one.skill.disable_model_invocation else "",
+        "not for models" if one.skill.disable_model_invocation else "",
         "not user-invocable" if not one.skill.user_invocable else "",
     ]
-    text = ", ".join(note for note in notes if note)
-    return f"  ({text})" if text else ""
+    return ", ".join(note for note in notes if note)
 
 
 def _skill_json(one: ListedSkill) -> dict[str, object]:

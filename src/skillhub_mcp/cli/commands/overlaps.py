@@ -10,6 +10,7 @@ from typing import Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 
@@ -34,8 +35,9 @@ def add_parser(subparsers: Any) -> None:
         "--limit", type=whole_number, default=50, metavar="N", help="maximum number of pairs (default: %(default)s)"
     )
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

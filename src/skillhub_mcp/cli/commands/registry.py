@@ -21,7 +21,10 @@ from skillhub_mcp.cli.output import (
     strict_refusals,
     write_file,
 )
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.cli.screen import stdout_screen
+from skillhub_mcp.cli.text_width import width as text_width
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -32,6 +35,7 @@ from skillhub_mcp.skills.roots import SOURCES
 from skillhub_mcp.skills.rules import RULES
 
 _SHOWN_PLACES = 20
+_LEAST_FOR_TEXT = 20
 
 
 def add_parser(subparsers: Any) -> None:
@@ -52,8 +56,9 @@ def add_parser(subparsers: Any) -> None:
         _add_mode(action)
         action.add_argument("--output", metavar="FILE", help="write JSON to this file")
         add_json_option(action)
+        add_pager_option(action)
         add_setting_options(action)
-        action.set_defaults(run=run)
+        action.set_defaults(run=paged(run))
         if name == "build":
             action.add_argument("--source", choices=SOURCES, help="only this source, including shadowed skills")
         if name == "snapshot":
@@ -83,8 +88,11 @@ def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         index = RegistryIndex(registry.skills(source=args.source), index.report)
     if args.output or args.json:
         return _print_or_write(index_json(index), args)
+    screen = stdout_screen()
     for entry in index.skills:
-        print_text(f"{entry.source.value:<8} {entry.name}  {one_line(entry.description, width=100)}")
+        head = f"{entry.source.value:<8} {entry.name}  "
+        room = None if screen is None else max(screen.columns - text_width(head), _LEAST_FOR_TEXT)
+        print_text(head + one_line(entry.description, width=room))
     print_text(("\n" if index.skills else "") + registry_report_text(index.report))
     return EXIT_OK
 

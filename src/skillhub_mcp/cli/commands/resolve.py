@@ -12,6 +12,7 @@ from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.settings import read_settings
 
 _WHY = {
@@ -31,8 +32,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("text", metavar="TEXT", help="text in quotes, or - for standard input")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

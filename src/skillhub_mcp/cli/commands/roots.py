@@ -12,6 +12,7 @@ from skillhub_mcp.bootstrap import surroundings_of
 from skillhub_mcp.chosen_roots import project_of, recorded_roots, recorded_roots_problem, roots_of, roots_path
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.settings import read_settings
@@ -38,8 +39,9 @@ def add_parser(subparsers: Any) -> None:
         "what changes that. Without an action, nothing is changed.",
     )
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
     actions = add_actions(parser, required=False)
     for name, run_action, what in (
         ("add", _add, "have further places searched"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, whole_number
+from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -15,11 +18,18 @@ from skillhub_mcp.cli.output import (
     one_line,
     print_absence,
     print_json,
+    print_painted,
     print_text,
+    printable,
     problems_json,
 )
+from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.hub import SearchAnswer
+from skillhub_mcp.search.ranking import HALF
 from skillhub_mcp.skills.roots import SOURCES, Source
+
+_INDENT = " " * 6
 
 
 def add_parser(subparsers: Any) -> None:
@@ -42,8 +52,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--explain", action="store_true", help="show why each hit matched")
     parser.add_argument("--source", choices=SOURCES, help="only this source, including shadowed skills")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -97,18 +108,26 @@ def _answer_json(answer: SearchAnswer) -> dict[str, object]:
 
 
 def _print_hits(answer: SearchAnswer) -> None:
+    screen = stdout_screen()
+    # In a file or a pipe all is complete.
+    room = None if screen is None else max(screen.columns - len(_INDENT), 1)
+    paint = painter(sys.stdout, os.environ)
     if not answer.hits:
         print_text(f"No matching skills (searched {answer.searched:,}).")
     elif not answer.confident:
         print_text(f"No good match (searched {answer.searched:,}). Nearest:")
     for hit in answer.hits:
-        category = f"  [{hit.skill.category}]" if hit.skill.category else ""
-        score = f"{hit.score:.2f}  " if hit.reason is not None else ""
-        print_text(f"{score}{hit.handle}{category}\n      {one_line(hit.skill.description)}")
-        for copy in hit.copies:
-            print_text(f"      also as {copy}")
-        for part in hit.contributions:
-            print_text(f"      {one_line(part.describe())}")
+        fits = Colour.GREEN if hit.score >= HALF else Colour.YELLOW
+        score = f"{paint(f'{hit.score:.2f}', fits)}  " if hit.reason is not None else ""
+        category = paint(f"  [{hit.skill.category}]", Colour.DIM) if hit.skill.category else ""
+        print_painted(f"{score}{paint(hit.handle, Colour.BOLD)}{category}")
+        details = [
+            hit.skill.description,
+            *(f"also as {copy}" for copy in hit.copies),
+            *(part.describe() for part in hit.contributions),
+        ]
+        for detail in details:
+            print_text(_INDENT + one_line(printable(detail), width=room))
     if answer.facets is not None:
         for name, counts in asdict(answer.facets).items():
             if counts:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_painted, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 
 
 def add_parser(subparsers: Any) -> None:
@@ -22,8 +26,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("name", metavar="NAME", help="name, name@source or path of the skill")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -78,8 +83,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         "files": ", ".join(file.path for file in files) + (", …" if more else ""),
         "cost": f"about {estimate_tokens(body):,} tokens",
     }
+    paint = painter(sys.stdout, os.environ)
     for label, fact in facts.items():
-        print_text(f"{label + ':':<15}{fact}")
+        print_painted(f"{paint(f'{label}:', Colour.DIM)}{' ' * (14 - len(label))}{paint(fact)}")
     for diagnostic in skill.diagnostics:
         line = f" (line {diagnostic.line})" if diagnostic.line else ""
         print_text(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
 
@@ -32,8 +33,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("log", nargs="?", metavar="LOG", help="usage log (default: SKILLHUB_USAGE_LOG)")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

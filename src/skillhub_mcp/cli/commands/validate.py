@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -67,6 +68,7 @@ def add_parser(subparsers: Any) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
     add_json_option(form)
+    add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
@@ -86,7 +88,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
     if args.list_rules:
-        _list_rules(rules, as_json=args.json)
+        with paging(wanted=not args.no_pager):
+            _list_rules(rules, as_json=args.json)
         return EXIT_OK
     with terminal_progress("looking for skills"):
         chosen = list(_targets(args.paths, options))
@@ -105,7 +108,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     elif args.json:
         print_json(_results_json(results))
     else:
-        _print_results(results, text, args)
+        with paging(wanted=not args.no_pager):
+            _print_results(results, text, args)
         _print_fixable(chosen, results, rules)
     failed = any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
