@@ -78,6 +78,13 @@ def test_a_command_in_a_document_is_one_that_the_program_takes(document: str) ->
     assert refused == {}
 
 
+@pytest.mark.parametrize("guide", [name for name in DOCUMENTS if name.startswith("docs/guides/")])
+def test_a_guide_begins_with_what_its_reader_types_or_sets(guide: str) -> None:
+    title, *opening = (PROJECT / guide).read_text(encoding="utf-8").splitlines()[:22]
+    assert title.startswith("# ")
+    assert re.search(r"\bskillhub [a-z]|\bSKILLHUB_[A-Z]|\bpip install\b", "\n".join(opening))
+
+
 def test_the_settings_that_the_documents_name_exist() -> None:
     named = {
         name: document
