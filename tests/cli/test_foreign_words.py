@@ -12,8 +12,7 @@ from skillhub_mcp.cli.foreign_words import WORDS, advice
 from skillhub_mcp.cli.main import make_parser
 
 COMMANDS = make_parser().subcommands
-# Another branch of the same change has them; the last to come empties this.
-COMING = {"roots", "connect", "disconnect", "bundle", "completion"}
+COMING = {"connect", "disconnect"}
 
 
 def test_no_word_is_a_command_itself() -> None:

@@ -3,6 +3,8 @@
 arguments          options that several commands share, and usage errors
 checks/            the checks of `doctor`, one module each
 colours            colours on a terminal
+completion         the scripts by which shells complete the command line
+completion_words   the names of skills and of recorded roots, for those scripts
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` as text
 foreign_words      what to type instead of a word that people know from other tools

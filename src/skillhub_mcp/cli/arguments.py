@@ -97,6 +97,10 @@ class Parser(argparse.ArgumentParser):
             typed for option, typed in _SERVING_OPTIONS.items() if getattr(args, option) != self.get_default(option)
         )
 
+    def arguments(self) -> tuple[argparse.Action, ...]:
+        """Return the arguments and options, in order."""
+        return tuple(self._actions)
+
     def option_names(self) -> tuple[str, ...]:
         """Return every long option, those that help leaves out included."""
         return tuple(name for name in self._option_string_actions if name.startswith("--"))

@@ -19,6 +19,7 @@ from skillhub_mcp.cli.commands import (
     bundle,
     catalogue,
     choices,
+    completion,
     config,
     context,
     demo,
@@ -121,7 +122,8 @@ def make_parser() -> Parser:
     parser.subcommands = subparsers.choices
     for command in COMMANDS:
         command.add_parser(subparsers)
-    help_.add_parser(subparsers, parser)
+    for about in (help_, completion):
+        about.add_parser(subparsers, parser)
     parser.description = f"Find, load and use Agent Skills.\n\n{whole_list(command_lines(parser))}"
     return parser
 

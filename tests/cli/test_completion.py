@@ -1,0 +1,143 @@
+"""`skillhub completion`: the scripts, in the shells that they are for."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.cli.completion import ASKED_FOR, SHELLS, fixed_words, script
+from skillhub_mcp.cli.main import make_parser
+
+AWKWARD = "Chat with PDF; $(touch owned)"
+# What is typed before Tab, and what a shell offers.
+LINES = {
+    "skillhub sho": ["show"],
+    "skillhub --log-": ["--log-level"],
+    "skillhub --transp": [],
+    "skillhub enable log-triage csv-": ["csv-cleaner", "csv-profiler"],
+    "skillhub search --source ": ["builtin", "hub", "project", "user"],
+    "skillhub eval ": ["from-log", "run"],
+    "skillhub help ser": ["serve"],
+    "skillhub new x --from-template pdf": ["pdf-invoice-extractor"],
+    "skillhub validate kep": ["kept"],
+    "skillhub --skills-dir kept show ": [AWKWARD],
+}
+# Each prints a line for each of LINES: what is offered, separated by tabs.
+PROGRAMS = {
+    "bash": """
+source ./script
+try() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    _shtab_skillhub
+    (IFS=$'\\t'; echo "${COMPREPLY[*]}")
+}
+""",
+    "fish": """
+source ./script
+function try
+    echo (complete -C "$argv" | string split -f 1 \\t | string join \\t)
+end
+""",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path, write_skill: SkillWriter) -> Path:
+    """A directory to type in: with a program `skillhub`, and skills."""
+    for name in ("csv-profiler", "csv-cleaner", "log-triage"):
+        write_skill(name)
+    write_skill(AWKWARD, root=tmp_path / "kept", directory="chat")
+    program = tmp_path / "bin" / "skillhub"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m skillhub_mcp "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return tmp_path
+
+
+def in_shell(shell: str, program: str, place: Path, environment: dict[str, str]) -> str:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    start = {"bash": "--norc", "zsh": "-f", "fish": "--no-config"}[shell]
+    done = subprocess.run(
+        [path, start, "-c", program],
+        env={**environment, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        cwd=place,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == b""
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_a_shell_offers_commands_options_choices_paths_and_skills(
+    place: Path, hub_environment: dict[str, str], shell: str
+) -> None:
+    (place / "script").write_text(script(shell, make_parser()), encoding="utf-8")
+    typed = [line if shell == "fish" else " ".join(map(shlex.quote, line.split(" "))) for line in LINES]
+    calls = "\n".join(f"try {shlex.quote(line) if shell == 'fish' else line}" for line in typed)
+    lines = in_shell(shell, PROGRAMS[shell] + calls, place, hub_environment).splitlines()
+    # What bash inserts is quoted for it.
+    offered = [shlex.split(line) if shell == "bash" else [word for word in line.split("\t") if word] for line in lines]
+    found = {line: sorted(word.rstrip("/") for word in words) for line, words in zip(LINES, offered, strict=True)}
+    assert found == LINES
+    assert not (place / "owned").exists()
+
+
+def test_zsh_completes_the_name_of_a_skill(place: Path, hub_environment: dict[str, str]) -> None:
+    (place / "_skillhub").write_text(script("zsh", make_parser()), encoding="utf-8")
+    program = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'PS1=; fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; echo READ""Y'
+zpty -r shell seen '*READY*'
+zpty -w -n shell $'skillhub show log-\\t'
+zpty -r shell seen '*log-triage*' && echo found
+zpty -d shell
+"""
+    assert in_shell("zsh", program, place, hub_environment) == "found\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_prints_the_script(skillhub: Skillhub, shell: str) -> None:
+    done = skillhub("completion", shell)
+    assert (done.code, done.err) == (0, "")
+    assert "permissions" in done.out
+
+
+def test_without_a_shell_it_says_how_to_install_the_script(skillhub: Skillhub) -> None:
+    done = skillhub("completion")
+    assert (done.code, done.err) == (0, "")
+    assert all(f"skillhub completion {shell}" in done.out for shell in SHELLS)
+    assert done.out in skillhub("completion", "--help").out
+    assert skillhub("completion", "csh").code == 2
+
+
+def test_every_argument_whose_words_are_known_exists() -> None:
+    root = make_parser()
+    for command, argument in (*ASKED_FOR, *fixed_words(())):
+        assert argument in {action.dest for action in root.command(command.split()).arguments()}, (command, argument)
+
+
+def test_every_name_of_a_skill_is_asked_for() -> None:
+    root = make_parser()
+    names = set()
+    for command, parser in root.subcommands.items():
+        for path, one in ((command, parser), *((f"{command} {word}", sub) for word, sub in parser.subcommands.items())):
+            names |= {
+                (path, action.dest)
+                for action in one.arguments()
+                if not action.option_strings and action.metavar == "NAME" and "skill" in (action.help or "")
+            }
+    assert names - set(ASKED_FOR) == set()
+    assert len(names) > 5
