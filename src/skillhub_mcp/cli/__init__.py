@@ -2,9 +2,14 @@
 
 arguments          options that several commands share, and usage errors
 checks/            the checks of `doctor`, one module each
+client_changes     changes of clients' files shown, asked about, carried out and reported
+client_options     what the options of `connect` and `disconnect` mean
+client_parser      the options that `connect` and `disconnect` share
 colours            colours on a terminal
 completion         the scripts by which shells complete the command line
 completion_words   the names of skills and of recorded roots, for those scripts
+connecting         the work of `connect`
+disconnecting      the work of `disconnect`
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` as text
 foreign_words      what to type instead of a word that people know from other tools

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from itertools import pairwise
 from pathlib import Path
 
 COMMAND = "skillhub-mcp"
@@ -62,6 +64,32 @@ def command_on_path(*, path: str | None = None) -> InstalledCommand | None:
 def own_command() -> str | None:
     """Return the path of this installation's own command, or None where it has none."""
     return shutil.which(COMMAND, path=sysconfig.get_path("scripts"))
+
+
+def lasting_command() -> tuple[str, ...]:
+    """Return the words that start this installation from anywhere: the absolute path of its command.
+
+    A tool installer's link, which stays the same when the tool is upgraded, is preferred to what it leads to. Where
+    this installation has no command, its interpreter is told the module.
+    """
+    own = own_command()
+    if own is None:
+        return (sys.executable, "-m", "skillhub_mcp")
+    typed = shutil.which(sys.argv[0]) if sys.argv and sys.argv[0] else None
+    if typed is not None:
+        beside = shutil.which(COMMAND, path=os.path.dirname(os.path.abspath(typed)))
+        if beside is not None and os.path.realpath(beside) == os.path.realpath(own):
+            return (os.path.abspath(beside),)
+    return (os.path.abspath(own),)
+
+
+def is_passing(command: str) -> bool:
+    """Whether a command lies where a tool may remove it at any time: in an environment of `uvx` or `pipx run`."""
+    parts = Path(command).parts
+    return any(
+        before in ("uv", "pipx") and kind.startswith(("archive-v", "environments-v", ".cache", "builds-v"))
+        for before, kind in pairwise(parts)
+    )
 
 
 def _compare(owner: Distribution) -> CommandOwner:

@@ -8,6 +8,7 @@ connections          what connects a client or disconnects it, planned and then 
 editing              one entry put into a file's text or taken out, and the rest as it was
 entries              a server as an entry of a client's file, and back
 files                reading a client's file, and writing it with its links, mode and owner kept
+installed            which clients are on this machine, and how one knows
 json_text            JSON with comments as text: the place of each member, and changing one
 links                links that a client opens to add a server
 machine              the system, environment, home and project that places of files depend on
@@ -16,6 +17,7 @@ ownership            whether an entry starts SkillHub, and what a person added t
 probe                starting a connection as its client would
 receipts             what was there before a change, to give it back
 registered           what clients' files say about SkillHub, also where no client looks
+secrets              values that look like secrets
 snippets             an entry as a whole file, to show and to paste
 table                the clients, one row each
 toml_text            TOML as text: one table put in or taken out

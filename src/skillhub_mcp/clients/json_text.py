@@ -301,6 +301,7 @@ class _Reader:
 
     def wrong(self, what: str) -> InvalidText:
         """Return the error for what is wrong at this place."""
+        what = "the text ends too early" if self.at >= len(self._text) else what
         line = len(_LINE_END.findall(self._text, 0, self.at)) + 1
         column = self.at - max(self._text.rfind("\n", 0, self.at), self._text.rfind("\r", 0, self.at))
         return InvalidText(f"{what} (line {line}, column {column})")
@@ -332,7 +333,7 @@ class _Reader:
             return ValueNode(start, self.at, content)
         scalar = _SCALAR.match(self._text, start)
         if scalar is None or not scalar[0]:
-            raise self.wrong("a value is missing" if start < len(self._text) else "the text ends too early")
+            raise self.wrong("a value is missing")
         self.at = scalar.end()
         return ValueNode(start, self.at, json.loads(scalar[0]))
 

@@ -1,0 +1,232 @@
+"""Changes of clients' files at a terminal: shown as differences, asked about, carried out, and reported."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillhub_mcp.cli.output import print_json, print_note, print_text
+from skillhub_mcp.clients.connections import (
+    ChangeKind,
+    Connections,
+    FileChange,
+    Plan,
+    Registration,
+    Settled,
+    ToPaste,
+)
+from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.clients.model import Client, ClientScope, Server
+from skillhub_mcp.clients.probe import Probed
+from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
+from skillhub_mcp.execution.runner import RunLimits, run_command
+
+_REGISTRAR_LIMITS = RunLimits(timeout_seconds=60.0, max_output_bytes=100_000)
+
+_DONE = {
+    ChangeKind.CONNECT: "connected",
+    ChangeKind.UPDATE: "updated",
+    ChangeKind.DISCONNECT: "disconnected",
+    ChangeKind.RESTORE: "restored",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOutcome:
+    """What became of one client: a word for it, the file, and why not or what to do, each empty where there is none.
+
+    `text` is what a person is to paste, in `where`. `server` is the one that its entry now leads to.
+    """
+
+    client: Client
+    scope: ClientScope
+    outcome: str
+    path: str = ""
+    reason: str = ""
+    hint: str = ""
+    text: str = ""
+    where: str = ""
+    server: Server | None = None
+    probed: Probed | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is to be mended: the file was left alone, or its server does not answer."""
+        return self.outcome == "refused" or (self.probed is not None and not self.probed.answers)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the outcome as JSON values, without what is empty."""
+        said: dict[str, object] = {
+            "client": self.client.name,
+            "scope": self.scope.value,
+            "outcome": self.outcome,
+            "path": self.path,
+            "reason": self.reason,
+            "hint": self.hint,
+            "text": self.text,
+            "where": self.where,
+        }
+        if self.probed is not None:
+            said["starts"] = {
+                "answers": self.probed.answers,
+                "version": self.probed.version,
+                "tools": list(self.probed.tools),
+                "failure": self.probed.failure,
+            }
+        return {name: value for name, value in said.items() if value != ""}
+
+
+def refused(client: Client, scope: ClientScope, error: SkillHubError, text: str = "") -> ClientOutcome:
+    """Return the outcome of a client whose file is left alone; `text` is what its owner may paste there."""
+    path, reason = (error.path, error.reason) if isinstance(error, ClientFileRefused) else ("", error.message)
+    return ClientOutcome(client, scope, "refused", path, reason, error.hint or "", text, path if text else "")
+
+
+def settle(
+    plans: Sequence[Plan], connections: Connections, machine: Machine, args: argparse.Namespace
+) -> list[ClientOutcome]:
+    """Show what the plans change, ask, and carry them out. Raises InvalidArgument where nobody can be asked.
+
+    Nothing is changed with `--dry-run`, or where the answer is no.
+    """
+    plans = _each_file_once(plans)
+    changes = [plan for plan in plans if isinstance(plan, FileChange | Registration)]
+    if changes and not args.json:
+        show = print_text if args.dry_run else print_note
+        for change in changes:
+            show(difference(change, machine))
+    if args.dry_run:
+        return [_outcome(plan, "planned") for plan in plans]
+    wanted = not changes or args.yes or _confirmed(len(changes), as_json=args.json)
+    return [_carried_out(plan, connections, machine) if wanted else _outcome(plan, "declined") for plan in plans]
+
+
+def difference(change: FileChange | Registration, machine: Machine) -> str:
+    """Return a change as a unified difference, or as the commands that it runs."""
+    if isinstance(change, Registration):
+        return "\n".join(f"runs: {shlex.join(command)}" for command in change.commands)
+    old, new = change.file.content, change.after
+    path = shown(change.file.path, machine)
+    lines = difflib.unified_diff(
+        _lines(old), _lines(new), "/dev/null" if old is None else path, "/dev/null" if new is None else path
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines).rstrip(
+        "\n"
+    )
+
+
+def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool, facts: dict[str, object]) -> None:
+    """Print what became of each client: results on stdout, what is to be pasted with them."""
+    if as_json:
+        print_json({**facts, "clients": [outcome.as_json() for outcome in outcomes]})
+        return
+    for outcome in outcomes:
+        for line in _lines_of(outcome, machine):
+            print_text(line)
+
+
+def shown(path: str, machine: Machine) -> str:
+    """Return a path as people write it: below the home directory with `~`."""
+    below = path.removeprefix(machine.home)
+    return f"~{below}" if machine.home and below != path and below.startswith(os.sep) else path
+
+
+def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
+    """Return the plans with one change for a file that several clients read: for the later ones it is done then."""
+    seen: set[str] = set()
+    once: list[Plan] = []
+    for plan in plans:
+        if isinstance(plan, FileChange):
+            if plan.file.place in seen:
+                once.append(Settled(plan.client, plan.scope, plan.name, plan.file.path, plan.server))
+                continue
+            seen.add(plan.file.place)
+        once.append(plan)
+    return once
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (
+        (content or b"").decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").splitlines(keepends=True)
+    )
+
+
+def _confirmed(count: int, *, as_json: bool) -> bool:
+    """Ask whether to go on. Raises InvalidArgument where nobody can answer."""
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InvalidArgument(
+            "--yes",
+            "is required where nobody can be asked; nothing was changed",
+            hint="--dry-run shows what it changes",
+        )
+    sys.stderr.write("Change this? [Y/n] " if count == 1 else f"Change these {count}? [Y/n] ")
+    sys.stderr.flush()
+    typed = sys.stdin.readline()
+    return bool(typed) and typed.strip().lower() in ("", "y", "yes")
+
+
+def _carried_out(plan: Plan, connections: Connections, machine: Machine) -> ClientOutcome:
+    try:
+        if isinstance(plan, FileChange):
+            connections.carry_out(plan)
+        elif isinstance(plan, Registration):
+            _register(plan, machine)
+    except SkillHubError as error:
+        return refused(plan.client, plan.scope, error)
+    return _outcome(plan, _DONE[plan.kind] if isinstance(plan, FileChange | Registration) else "unchanged")
+
+
+def _register(plan: Registration, machine: Machine) -> None:
+    """Run the commands of the client's own program. Raises ClientFileRefused for one that fails."""
+    for command in plan.commands:
+        done = run_command(command, cwd=Path(machine.home), limits=_REGISTRAR_LIMITS, environment=machine.environment)
+        if done.exit_code != 0 or done.timeout:
+            said = " ".join((done.stderr or done.stdout).split())[:400] or f"exit code {done.exit_code}"
+            raise ClientFileRefused(plan.path, f"`{shlex.join(command[:4])}` failed: {said}")
+
+
+def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
+    if isinstance(plan, ToPaste):
+        return ClientOutcome(plan.client, plan.scope, "printed", text=plan.text, where=plan.where)
+    if isinstance(plan, Settled):
+        return ClientOutcome(plan.client, plan.scope, "unchanged", plan.path, server=plan.server)
+    path = plan.file.path if isinstance(plan, FileChange) else plan.path
+    return ClientOutcome(plan.client, plan.scope, outcome, path, server=plan.server)
+
+
+def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
+    title, path = outcome.client.title, shown(outcome.path, machine)
+    where = f" ({path})" if path else ""
+    state = "connected already" if outcome.server else "not connected"
+    sentences = {
+        "connected": f"{title}: connected{where}. Next: {outcome.client.then}.",
+        "updated": f"{title}: updated{where}. Next: {outcome.client.then}.",
+        "disconnected": f"{title}: disconnected{where}.",
+        "restored": f"{title}: restored{where}.",
+        "unchanged": f"{title}: {state}, nothing was changed{where}.",
+        "planned": f"{title}: would be changed{where}.",
+        "declined": f"{title}: nothing was changed{where}.",
+        "printed": f"{title}: put this into {outcome.where}:",
+        "refused": f"{title}: nothing was changed{where}: {outcome.reason}",
+    }
+    lines = [sentences[outcome.outcome]]
+    if outcome.hint:
+        lines.append(f"  hint: {outcome.hint}")
+    if outcome.text:
+        if outcome.outcome == "refused":
+            lines.append("  To connect it yourself, put this there:")
+        lines += ["", outcome.text.rstrip("\n"), ""]
+    if outcome.probed is not None:
+        answer = outcome.probed
+        lines.append(
+            f"  It starts: SkillHub {answer.version} answers with {len(answer.tools)} tools."
+            if answer.answers
+            else f"  It does not start: {answer.failure}"
+        )
+    return lines

@@ -1,0 +1,196 @@
+"""The work of `skillhub connect`: plan, show, ask, write, and start what was written."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from skillhub_mcp.cli.client_changes import ClientOutcome, refused, report, settle, shown
+from skillhub_mcp.cli.client_options import (
+    connection_name,
+    machine_of,
+    named_clients,
+    refuse_settings,
+    server_of_options,
+)
+from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, is_passing
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.clients.connections import Connections, Plan
+from skillhub_mcp.clients.entries import entry_of
+from skillhub_mcp.clients.installed import signs_of
+from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.clients.model import Client, ClientScope, Server, StdioServer
+from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
+from skillhub_mcp.clients.snippets import file_with
+from skillhub_mcp.clients.table import CLIENTS
+from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
+
+
+def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Connect the clients. Fails where a file was left alone, or its server does not answer. Raises InvalidArgument."""
+    refuse_settings(options)
+    machine = machine_of(options)
+    connections = Connections(machine)
+    name = connection_name(args)
+    if args.list:
+        return _list(connections, machine, name=name, as_json=args.json)
+    scope = ClientScope(args.scope)
+    server = server_of_options(args, scope)
+    clients = _chosen(args, machine, scope)
+    if args.printing:
+        return _print_entries(clients, scope, server, connections, machine, name=name)
+    _warn_of_command(server, scope)
+    plans: list[Plan] = []
+    outcomes: list[ClientOutcome] = []
+    for client in clients:
+        try:
+            registrar = shutil.which(client.registrar) if client.registrar else None
+            plans.append(connections.plan(client, scope, server, name=name, registrar=registrar))
+        except ClientFileRefused as error:
+            outcomes.append(refused(client, scope, error, file_with(client, name, entry_of(client, server, name=name))))
+        except InvalidArgument as error:
+            if len(clients) == 1:
+                raise
+            outcomes.append(refused(client, scope, error))
+    outcomes = [*settle(plans, connections, machine, args), *outcomes]
+    if not args.dry_run:
+        outcomes = _started(outcomes, machine)
+    report(outcomes, machine, as_json=args.json, facts={"dry_run": args.dry_run})
+    failed = any(outcome.failed or outcome.outcome == "declined" for outcome in outcomes)
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _chosen(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
+    """Return the clients to connect, and say of those found here how. Raises InvalidArgument for none."""
+    clients = named_clients(args)
+    if clients:
+        return clients
+    found = {client.name: signs for client in CLIENTS if (signs := signs_of(client, machine))}
+    if not args.all:
+        names = " ".join(found)
+        raise InvalidArgument(
+            "CLIENT",
+            "is required",
+            hint=f"installed here: {names}; `skillhub connect {names}` connects them, and so does --all"
+            if found
+            else "`skillhub connect --list` lists the clients",
+        )
+    able = [
+        client
+        for client in CLIENTS
+        if client.name in found and (scope is ClientScope.USER or client.files(scope, machine))
+    ]
+    if not able:
+        raise InvalidArgument(
+            "--all",
+            "finds no client here" if not found else "finds no client here that has a file in a project",
+            hint="`skillhub connect --list` lists those that it looks for; name yours to connect it all the same",
+        )
+    if not args.json:
+        for client in able:
+            print_note(f"{client.title} is installed: {shown(found[client.name][0], machine)}")
+    return tuple(able)
+
+
+def _print_entries(
+    clients: Sequence[Client],
+    scope: ClientScope,
+    server: Server,
+    connections: Connections,
+    machine: Machine,
+    *,
+    name: str,
+) -> int:
+    for client in clients:
+        path = connections.path_of(client, scope)
+        where = client.where or (shown(path, machine) if path else "no file of this scope")
+        print_note(f"{client.title}: {where}")
+        print_text(file_with(client, name, entry_of(client, server, name=name)).rstrip("\n"))
+    return EXIT_OK
+
+
+def _warn_of_command(server: Server, scope: ClientScope) -> None:
+    """Say of a command that it will not last, or that its name is another program's."""
+    if not isinstance(server, StdioServer):
+        return
+    if scope is ClientScope.USER and is_passing(server.command):
+        print_note(
+            f"warning: {server.command} is in a cache, which may be emptied at any time\n"
+            "  `uv tool install .` in a checkout installs it where it stays"
+        )
+    on_path = command_on_path() if scope is ClientScope.PROJECT else None
+    if on_path is not None and on_path.owner is CommandOwner.OTHER_PROGRAM:
+        print_note(f"warning: {on_path.path}, which the project's file will start here, is another program")
+    if "SKILLS_DIR" in server.environment:
+        print_note(
+            "warning: with SKILLS_DIR the project's skills and your own are not served, but that directory alone"
+        )
+
+
+def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[ClientOutcome]:
+    """Start each server that a client was connected to, as that client would; the same one only once."""
+    known: list[tuple[Server, ClientScope, Probed]] = []
+    told = []
+    for outcome in outcomes:
+        server = outcome.server
+        if server is None or outcome.outcome == "declined":
+            told.append(outcome)
+            continue
+        probed = next((one for same, scope, one in known if (same, scope) == (server, outcome.scope)), None)
+        if probed is None:
+            probed = _probe(server, outcome.scope, machine)
+            known.append((server, outcome.scope, probed))
+        told.append(replace(outcome, probed=probed))
+    return told
+
+
+def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
+    """Start a server: one of a user's file with a desktop's environment, one of a project with this shell's."""
+    environment = dict(machine.environment)
+    if scope is ClientScope.USER and isinstance(server, StdioServer):
+        named = {name: environment[name] for name in server.variables if name in environment}
+        environment = desktop_environment(machine) | named
+    cwd = machine.project if scope is ClientScope.PROJECT else machine.home
+    return probe(server, environment=environment, cwd=cwd)
+
+
+def _list(connections: Connections, machine: Machine, *, name: str, as_json: bool) -> int:
+    rows = [_row(client, connections, machine, name=name) for client in CLIENTS if client.name != "other"]
+    if as_json:
+        print_json({"clients": rows})
+        return EXIT_OK
+    near = [row for row in rows if row["installed"] or row["connections"] or row["problems"]]
+    width = max((len(str(row["client"])) for row in near), default=0)
+    for row in near:
+        places = [f"connected in {shown(one['path'], machine)}" for one in row["connections"]]
+        state = places or [f"not connected; its file is {row['where']}"]
+        state += [f"problem: {one}" for one in row["problems"]]
+        how = f"  (installed: {shown(row['installed'][0], machine)})" if row["installed"] else "  (not installed)"
+        print_text(f"{row['client']:<{width}}  {'; '.join(state)}{how}")
+    others = ", ".join(str(row["client"]) for row in rows if row not in near)
+    if others:
+        print_text(f"\nnot found here: {others}" if near else f"none found here: {others}")
+    return EXIT_OK
+
+
+def _row(client: Client, connections: Connections, machine: Machine, *, name: str) -> dict[str, Any]:
+    found, problems = [], []
+    for scope in ClientScope:
+        try:
+            found += connections.found(client, scope, name=name)
+        except ClientFileRefused as error:
+            problems.append(error.message)
+    path = connections.path_of(client, ClientScope.USER)
+    return {
+        "client": client.name,
+        "title": client.title,
+        "installed": list(signs_of(client, machine)),
+        "where": client.where or (shown(path, machine) if path else ""),
+        "connections": [
+            {"scope": one.scope.value, "path": one.path, "name": one.name, "is_skillhub": one.is_ours} for one in found
+        ],
+        "problems": problems,
+    }

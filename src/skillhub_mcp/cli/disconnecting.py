@@ -1,0 +1,65 @@
+"""The work of `skillhub disconnect`: plan, show, ask, and write."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Mapping
+
+from skillhub_mcp.cli.client_changes import ClientOutcome, refused, report, settle
+from skillhub_mcp.cli.client_options import (
+    connection_name,
+    machine_of,
+    named_clients,
+    refuse_settings,
+)
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK
+from skillhub_mcp.clients.connections import Connections, Plan
+from skillhub_mcp.clients.model import Client, ClientScope
+from skillhub_mcp.clients.table import CLIENTS
+from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
+
+
+def disconnect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Disconnect the clients. Fails where a file was left alone. Raises InvalidArgument."""
+    refuse_settings(options)
+    machine = machine_of(options)
+    connections = Connections(machine)
+    name = connection_name(args)
+    scope = ClientScope(args.scope)
+    clients = named_clients(args) or _connected(args, connections, scope, name=name)
+    plans: list[Plan] = []
+    outcomes: list[ClientOutcome] = []
+    for client in clients:
+        registrar = shutil.which(client.registrar) if client.registrar else None
+        try:
+            plans.append(
+                connections.plan_restoration(client, scope)
+                if args.restore
+                else connections.plan_removal(client, scope, name=name, registrar=registrar)
+            )
+        except ClientFileRefused as error:
+            outcomes.append(refused(client, scope, error))
+    outcomes = [*settle(plans, connections, machine, args), *outcomes]
+    report(outcomes, machine, as_json=args.json, facts={"dry_run": args.dry_run})
+    failed = any(outcome.failed or outcome.outcome == "declined" for outcome in outcomes)
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _connected(
+    args: argparse.Namespace, connections: Connections, scope: ClientScope, *, name: str
+) -> tuple[Client, ...]:
+    """Return every client that is connected, with `--all`. Raises InvalidArgument for none."""
+    if not args.all or args.restore:
+        raise InvalidArgument("CLIENT", "is required", hint="`skillhub connect --list` says which are connected")
+    found = []
+    for client in CLIENTS:
+        try:
+            if any(one.is_ours and one.name == name for one in connections.found(client, scope, name=name)):
+                found.append(client)
+        except ClientFileRefused:
+            # A file that cannot be read is none that we wrote to.
+            continue
+    if not found:
+        raise InvalidArgument("--all", "finds no client that is connected", hint="`skillhub connect --list`")
+    return tuple(found)

@@ -1,0 +1,389 @@
+"""`skillhub connect` and `skillhub disconnect`."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.clients.files import PLAIN
+
+from skillhub_mcp.cli import connecting
+from skillhub_mcp.cli.installed_command import is_passing, lasting_command, own_command
+from skillhub_mcp.clients.probe import Probed
+from skillhub_mcp.clients.secrets import looks_secret
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home with nothing in it, no client's program on PATH, and no other place that a client is told to use."""
+    directory = tmp_path / "home"
+    directory.mkdir()
+    monkeypatch.setenv("HOME", str(directory))
+    monkeypatch.setenv("PATH", os.defpath)
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME", "CRUSH_GLOBAL_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    return directory
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The servers that were started to see whether they answer: here they all do, and none is."""
+    servers: list[Any] = []
+
+    def answer(server: object, **_: object) -> Probed:
+        servers.append(server)
+        return Probed("skillhub", "1.2.3", ("search_skills", "load_skill"))
+
+    monkeypatch.setattr(connecting, "probe", answer)
+    return servers
+
+
+def put(path: Path, text: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return text
+
+
+def servers_of(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
+
+
+def test_a_client_is_connected_once_and_gets_its_file_back(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    before = put(path, PLAIN)
+    done = skillhub("connect", "cursor", "--yes")
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == [
+        "Cursor: connected (~/.cursor/mcp.json). Next: enable it in Settings, MCP.",
+        "  It starts: SkillHub 1.2.3 answers with 2 tools.",
+    ]
+    assert '+    "skillhub": {' in done.err
+    assert servers_of(path)["skillhub"] == {"command": own_command(), "args": []}
+    assert os.path.isabs(servers_of(path)["skillhub"]["command"])
+    written = path.read_bytes()
+    again = skillhub("connect", "cursor")
+    assert (again.code, again.err) == (0, "")
+    assert "Cursor: connected already, nothing was changed (~/.cursor/mcp.json)." in again.out
+    assert path.read_bytes() == written
+    gone = skillhub("disconnect", "cursor", "--yes")
+    assert (gone.code, gone.out) == (0, "Cursor: disconnected (~/.cursor/mcp.json).\n")
+    assert path.read_text() == before
+    last = skillhub("disconnect", "cursor")
+    assert (last.code, last.out) == (0, "Cursor: not connected, nothing was changed (~/.cursor/mcp.json).\n")
+
+
+def test_nothing_is_changed_where_nobody_can_be_asked(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    done = skillhub("connect", "cursor")
+    assert done.code == 2
+    assert "--yes is required where nobody can be asked; nothing was changed" in done.err
+    assert list(home.iterdir()) == []
+    assert started == []
+
+
+class Terminal(io.StringIO):
+    """A person who types what is in it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "code"), [("\n", 0), ("yes\n", 0), ("n\n", 1), ("", 1)])
+def test_a_person_is_asked(
+    typed: str, code: int, skillhub: Skillhub, home: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = skillhub("connect", "cursor", "windsurf")
+    assert done.code == code
+    assert "Change these 2? [Y/n]" in done.err
+    assert (home / ".cursor" / "mcp.json").exists() is (code == 0)
+    assert bool(started) is (code == 0)
+
+
+def test_a_dry_run_shows_the_difference_and_changes_nothing(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    put(path, PLAIN.replace("\n", "\r\n"))
+    before = path.read_bytes()
+    done = skillhub("connect", "cursor", "--dry-run")
+    assert done.code == 0
+    assert "--- ~/.cursor/mcp.json\n+++ ~/.cursor/mcp.json\n" in done.out
+    assert '\n+    "skillhub": {\n' in done.out
+    assert path.read_bytes() == before
+    assert started == []
+    assert not (home / ".skillhub").exists()
+
+
+def test_entries_are_printed_for_every_client_without_a_choice_of_skills(skillhub: Skillhub, home: Path) -> None:
+    names = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "zed", "goose", "continue", "other"]
+    done = skillhub("connect", *names, "--print")
+    assert done.code == 0, done.err
+    assert "SKILLS_DIR" not in done.out
+    assert done.out.count(str(own_command())) == len(names)
+    assert "Zed: ~/.config/zed/settings.json" in done.err
+    assert "Goose: ~/.config/goose/config.yaml" in done.err
+    alone = skillhub("connect", "cursor", "--print")
+    assert list(json.loads(alone.out)["mcpServers"]) == ["skillhub"]
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "OPENAI_API_KEY=abc",
+        "HUB_TOKEN=abc",
+        "X=ghp_0123456789012345678901234",
+        "PROXY=https://ada:secret@proxy.example/",
+    ],
+)
+def test_a_secret_is_never_written(given: str, skillhub: Skillhub, home: Path) -> None:
+    done = skillhub("connect", "cursor", "--yes", "--env", given)
+    assert done.code == 2
+    assert "no secret is written to a file" in done.err
+    assert f"--env {given.partition('=')[0]}`" in done.err
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("LOG_LEVEL", "ERROR", False),
+        ("SKILLHUB_CWD", "/home/ada/keys", False),
+        ("OPENAI_API_KEY", "", False),
+        ("MAX_TOKENS_PER_REPLY", "5", False),
+        ("KEYBOARD", "de", False),
+        ("EMBEDDING_BASE_URL", "https://api.example/v1?api_key=abc", True),
+        ("OPENAI_API_KEY", "x", True),
+        ("MY_SECRET", "x", True),
+        ("X", "sk-proj-0123456789abcdef", True),
+        ("X", "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.sig", True),
+    ],
+)
+def test_what_looks_like_a_secret(name: str, value: str, expected: bool) -> None:
+    assert looks_secret(name, value) is expected
+
+
+def test_settings_and_named_variables_reach_the_entry(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    done = skillhub("connect", "cursor", "--yes", "--env", "LOG_LEVEL=ERROR", "--env", "OPENAI_API_KEY")
+    assert done.code == 0, done.err
+    entry = servers_of(home / ".cursor" / "mcp.json")["skillhub"]
+    assert entry["env"] == {"LOG_LEVEL": "ERROR", "OPENAI_API_KEY": "${env:OPENAI_API_KEY}"}
+    # Without --env what was chosen stays.
+    again = skillhub("connect", "cursor", "--yes")
+    assert "connected already" in again.out
+    refused = skillhub("connect", "claude-desktop", "--yes", "--env", "OPENAI_API_KEY")
+    assert refused.code == 2
+    assert "OPENAI_API_KEY cannot be named in a file of Claude Desktop" in refused.err
+
+
+@pytest.mark.parametrize("option", ["--skills-dir=/x", "--roots=hub"])
+def test_skills_are_not_chosen_in_a_clients_file(option: str, skillhub: Skillhub, home: Path) -> None:
+    done = skillhub("connect", "cursor", "--yes", option)
+    assert done.code == 2
+    assert "`skillhub roots add DIR`" in done.err
+    warned = skillhub("connect", "cursor", "--dry-run", "--env", "SKILLS_DIR=/x")
+    assert "warning: with SKILLS_DIR" in warned.err
+
+
+def test_a_running_server_is_named_with_its_tokens_variable(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    arguments = ("--yes", "--http", "https://hub.example/mcp", "--token-variable", "HUB_TOKEN")
+    done = skillhub("connect", "cursor", "codex", *arguments)
+    assert done.code == 0, done.err
+    assert servers_of(home / ".cursor" / "mcp.json")["skillhub"] == {
+        "url": "https://hub.example/mcp",
+        "headers": {"Authorization": "Bearer ${env:HUB_TOKEN}"},
+    }
+    assert (home / ".codex" / "config.toml").read_text() == (
+        '[mcp_servers.skillhub]\nurl = "https://hub.example/mcp"\nbearer_token_env_var = "HUB_TOKEN"\n'
+    )
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["cursor", "--http", "hub.example"], "--http 'hub.example' is no address"),
+        (["cursor", "--http", "https://ada:pw@hub.example/mcp"], "--token-variable NAME"),
+        (["cursor", "--http", "https://hub.example/mcp?token=abc"], "--token-variable NAME"),
+        (["cursor", "--token-variable", "X"], "is for a server over HTTP"),
+        (["cursor", "--http", "http://x/mcp", "--token-variable", "a-secret"], "is not the name of a variable"),
+        (["cursor", "--http", "http://x/mcp", "--env", "A=1"], "--env is for a server that the client starts"),
+        (["claude-desktop", "--http", "http://x/mcp"], "it starts its servers itself"),
+        (["cursor", "--env", "1=2"], "no name of a variable"),
+        (["cursor", "--name", "my hub"], "--name 'my hub' may have letters"),
+        (["cursor", "--all"], "--all cannot be used with names"),
+        (["curser"], "did you mean 'cursor'?"),
+        (["windsurf", "--scope", "project"], "project is none of Windsurf"),
+        ([], "CLIENT is required"),
+        (["--all"], "--all finds no client here"),
+    ],
+)
+def test_wrong_usage_is_said_and_nothing_changed(
+    arguments: list[str], said: str, skillhub: Skillhub, home: Path
+) -> None:
+    done = skillhub("connect", "--yes", *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert list(home.iterdir()) == []
+
+
+def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stops_no_other(
+    skillhub: Skillhub, home: Path, started: list[Any]
+) -> None:
+    broken = put(home / ".cursor" / "mcp.json", '{"mcpServers": {')
+    other = put(home / ".kiro" / "settings" / "mcp.json", '{"mcpServers": {"skillhub": {"command": "other"}}}')
+    (home / ".codex").mkdir()
+    (home / ".config" / "goose").mkdir(parents=True)
+    hint = skillhub("connect").err
+    assert "`skillhub connect cursor codex kiro goose` connects them" in hint
+    done = skillhub("connect", "--all", "--yes")
+    assert done.code == 1
+    assert "Codex is installed: ~/.codex" in done.err
+    assert "Codex: connected (~/.codex/config.toml)." in done.out
+    assert "Goose: put this into ~/.config/goose/config.yaml" in done.out
+    assert "Cursor: nothing was changed (~/.cursor/mcp.json): the text ends too early (line 1, column 17)" in done.out
+    assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out
+    assert "To connect it yourself, put this there:" in done.out
+    assert (home / ".cursor" / "mcp.json").read_text() == broken
+    assert (home / ".kiro" / "settings" / "mcp.json").read_text() == other
+    renamed = skillhub("connect", "kiro", "--yes", "--name", "hub")
+    assert renamed.code == 0
+    assert list(servers_of(home / ".kiro" / "settings" / "mcp.json")) == ["skillhub", "hub"]
+
+
+def test_a_server_that_does_not_answer_fails_the_command(
+    skillhub: Skillhub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "probe", lambda *_, **__: Probed(failure="it did not answer: no"))
+    done = skillhub("connect", "cursor", "--yes", "--json")
+    assert done.code == 1
+    (client,) = done.json["clients"]
+    assert (client["client"], client["outcome"]) == ("cursor", "connected")
+    assert client["starts"] == {"answers": False, "version": "", "tools": [], "failure": "it did not answer: no"}
+
+
+def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    empty = skillhub("connect", "--list")
+    assert empty.out.startswith("none found here: claude-code, claude-desktop, cursor,")
+    put(home / ".cursor" / "mcp.json", PLAIN)
+    put(home / ".kiro" / "settings" / "mcp.json", "{")
+    skillhub("connect", "cursor", "--yes")
+    (home / ".codex").mkdir()
+    done = skillhub("connect", "--list")
+    assert "cursor  connected in ~/.cursor/mcp.json  (installed: ~/.cursor)" in done.out
+    assert "codex   not connected; its file is ~/.codex/config.toml" in done.out
+    assert "kiro    " in done.out
+    assert "problem: " in done.out
+    rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
+    assert rows["cursor"]["connections"] == [
+        {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "name": "skillhub", "is_skillhub": True}
+    ]
+    assert rows["codex"]["installed"] == [str(home / ".codex")]
+    assert rows["zed"]["installed"] == []
+
+
+def test_a_projects_file_gets_the_bare_command_and_those_of_its_clients(
+    skillhub: Skillhub, home: Path, started: list[Any], tmp_path: Path
+) -> None:
+    project = tmp_path / "engine"
+    (project / ".git").mkdir(parents=True)
+    (project / "src").mkdir()
+    done = skillhub("connect", "claude-code", "vscode", "--scope", "project", "--yes", "--cwd", project / "src")
+    assert done.code == 0, done.err
+    assert servers_of(project / ".mcp.json")["skillhub"] == {"type": "stdio", "command": "skillhub-mcp", "args": []}
+    assert "skillhub" in (project / ".vscode" / "mcp.json").read_text()
+    gone = skillhub("disconnect", "--all", "--scope", "project", "--yes", "--cwd", project)
+    assert gone.code == 0
+    assert sorted(entry.name for entry in project.iterdir()) == [".git", "src"]
+
+
+CLAUDE = """\
+#!/bin/sh
+printf '%s\\n' "$@" >> "$HOME/calls"
+[ "$2" = add-json ] && printf '{"mcpServers": {"%s": %s}}' "$5" "$6" > "$HOME/.claude.json"
+[ "$2" = remove ] && printf '{"mcpServers": {}}' > "$HOME/.claude.json"
+exit 0
+"""
+
+
+def test_claude_code_is_connected_by_its_own_program(
+    skillhub: Skillhub, home: Path, started: list[Any], tmp_path: Path
+) -> None:
+    program = tmp_path / "bin" / "claude"
+    put(program, CLAUDE)
+    program.chmod(0o755)
+    path = os.pathsep.join((str(program.parent), os.defpath))
+    done = skillhub("connect", "--all", "--yes", PATH=path)
+    assert done.code == 0, done.err
+    assert "runs: " in done.err
+    assert "Claude Code: connected (~/.claude.json). Next: start a new session." in done.out
+    assert (home / "calls").read_text().splitlines()[:5] == ["mcp", "add-json", "--scope", "user", "skillhub"]
+    assert "connected already" in skillhub("connect", "claude-code", PATH=path).out
+    gone = skillhub("disconnect", "claude-code", "--yes", PATH=path)
+    assert "Claude Code: disconnected" in gone.out
+    assert "not connected" in skillhub("disconnect", "claude-code", PATH=path).out
+    printed = skillhub("connect", "claude-code", "--yes")
+    assert "claude mcp add-json --scope user skillhub '{" in printed.out
+    failing = tmp_path / "failing" / "claude"
+    put(failing, "#!/bin/sh\necho 'no such scope' >&2\nexit 1\n")
+    failing.chmod(0o755)
+    failed = skillhub("connect", "claude-code", "--yes", PATH=os.pathsep.join((str(failing.parent), os.defpath)))
+    assert failed.code == 1
+    assert "failed: no such scope" in failed.out
+
+
+def test_a_file_is_restored_from_its_newest_copy(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    before = put(path, PLAIN)
+    skillhub("connect", "cursor", "--yes")
+    done = skillhub("disconnect", "cursor", "--restore", "--yes")
+    assert (done.code, done.out) == (0, "Cursor: restored (~/.cursor/mcp.json).\n")
+    assert path.read_text() == before
+    none = skillhub("disconnect", "windsurf", "--restore", "--yes")
+    assert none.code == 1
+    assert "there is no copy of it" in none.out
+
+
+def test_the_command_is_this_installations_own_however_it_was_called(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = own_command()
+    assert own is not None
+    assert lasting_command() == (own,)
+    # A tool installer's link stays when what it leads to is replaced.
+    for name in ("skillhub", "skillhub-mcp"):
+        (tmp_path / name).symlink_to(Path(own).with_name(name))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "skillhub"), "connect"])
+    assert lasting_command() == (str(tmp_path / "skillhub-mcp"),)
+    # Another installation's command beside a link of that name is not this one's.
+    (tmp_path / "skillhub-mcp").unlink()
+    put(tmp_path / "skillhub-mcp", "#!/bin/sh\n")
+    (tmp_path / "skillhub-mcp").chmod(0o755)
+    assert lasting_command() == (own,)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/home/ada/.cache/uv/archive-v0/a1b2/bin/skillhub-mcp", True),
+        ("/home/ada/.cache/uv/environments-v2/a1b2/bin/skillhub-mcp", True),
+        ("/home/ada/.local/share/pipx/.cache/a1b2/bin/skillhub-mcp", True),
+        ("/home/ada/.local/share/uv/tools/skillhub-mcp/bin/skillhub-mcp", False),
+        ("/home/ada/.local/bin/skillhub-mcp", False),
+    ],
+)
+def test_a_command_in_a_cache_does_not_last(command: str, expected: bool) -> None:
+    assert is_passing(command) is expected
+
+
+def test_a_connection_is_started_as_its_client_would(process: Skillhub, home: Path) -> None:
+    done = process("connect", "cursor", "--yes", "--json", HOME=str(home))
+    assert done.code == 0, done.out + done.err
+    (client,) = done.json["clients"]
+    assert client["starts"]["answers"] is True
+    assert "search_skills" in client["starts"]["tools"]
