@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from skillhub_mcp.bootstrap import project_of
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.installed_command import COMMAND, lasting_command
 from skillhub_mcp.clients.machine import Machine, this_system

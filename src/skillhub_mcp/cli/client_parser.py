@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from skillhub_mcp.cli.arguments import add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import add_json_option
 
 
 def add_client_options(parser: argparse.ArgumentParser, *, every: str) -> None:
@@ -21,4 +21,9 @@ def add_client_options(parser: argparse.ArgumentParser, *, every: str) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the difference and change nothing")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     add_json_option(parser)
-    add_setting_options(parser)
+    parser.add_argument(
+        "--cwd", metavar="DIR", default=argparse.SUPPRESS, help="working directory; overrides SKILLHUB_CWD"
+    )
+    # Known, so that whoever chooses skills with one is told what does that.
+    for option in ("--skills-dir", "--roots"):
+        parser.add_argument(option, default=argparse.SUPPRESS, help=argparse.SUPPRESS)

@@ -20,7 +20,6 @@ def add_parser(subparsers: Any) -> None:
         description="Register SkillHub with clients: show what changes in their files, ask, write, and start the "
         "server as they would. Whatever else is in a file stays as it is, and `skillhub disconnect` gives it back.",
     )
-    add_client_options(parser, every="every client that is installed here")
     parser.add_argument("--list", action="store_true", help="list the clients: installed, connected, and where")
     parser.add_argument("--print", dest="printing", action="store_true", help="print the entry, and change nothing")
     parser.add_argument("--http", metavar="URL", help="use the server that is running at this address")
@@ -33,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="NAME[=VALUE]",
         help="a setting for the server; a name alone is taken from the client's environment",
     )
+    add_client_options(parser, every="every client that is installed here")
     parser.set_defaults(run=run)
 
 

@@ -19,8 +19,8 @@ def add_parser(subparsers: Any) -> None:
         description="Take SkillHub out of clients' files. A file that nobody touched since `skillhub connect` gets its "
         "very bytes back; of any other, only our entry goes. The last ten copies are in ~/.skillhub/backups.",
     )
-    add_client_options(parser, every="every client that is connected")
     parser.add_argument("--restore", action="store_true", help="give the files back as the newest copies have them")
+    add_client_options(parser, every="every client that is connected")
     parser.set_defaults(run=run)
 
 
