@@ -29,15 +29,26 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[1]
 PICTURE = PROJECT / "docs" / "pictures" / "session.svg"
 COLUMNS, LINES = 96, 40
+# The home of the picture, in place of a temporary directory.
+HOME = "/home/ann"
 
 # What is typed, in this order. A line of a shell in which the program is all that runs.
 COMMANDS = (
+    "skillhub connect --all --yes",
     "skillhub list",
     "skillhub roots add ~/.claude/skills",
-    "skillhub search 'get the invoice number out of a PDF' --limit 2",
+    "skillhub search 'get the invoice number out of a PDF' --limit 1",
 )
 # Skills that are there already, of our examples, where another agent keeps its own.
 SKILLS = ("pdf-invoice-extractor", "csv-profiler", "release-notes", "git-commit-messages", "sql-query-review")
+
+_CURSOR = """\
+{
+  "mcpServers": {
+    "tickets": { "url": "https://tickets.example.com/mcp" }
+  }
+}
+"""
 
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -79,14 +90,15 @@ def make_home(home: Path) -> dict[str, str]:
         shutil.copytree(PROJECT / "examples" / "skills" / name, home / ".claude" / "skills" / name)
     cursor = home / ".cursor" / "mcp.json"
     cursor.parent.mkdir()
-    cursor.write_text('{\n  "mcpServers": {}\n}\n', encoding="utf-8")
+    cursor.write_text(_CURSOR, encoding="utf-8")
     commands = home / ".local" / "bin"
     commands.mkdir(parents=True)
     for name in ("skillhub", "skillhub-mcp"):
         (commands / name).symlink_to(Path(sysconfig.get_path("scripts")) / name)
     return {
         "HOME": str(home),
-        "PATH": os.pathsep.join((str(commands), os.defpath)),
+        # Nothing else of this machine: clients that are installed on it are not those of the picture.
+        "PATH": str(commands),
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }
@@ -131,10 +143,10 @@ def _read(controller: int) -> bytes:
 
 
 def shown(output: str, home: Path) -> str:
-    """Return what stays on the screen: of a line that was written over the last; and the home as people write it."""
+    """Return what stays on the screen: of a line that was written over the last; and the home by another name."""
     lines = [line.rpartition("\r")[2] for line in output.replace("\r\n", "\n").split("\n")]
     kept = _SEQUENCE.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", "\n".join(lines))
-    return kept.replace(str(home), "~").strip("\n")
+    return kept.replace(str(home), HOME).strip("\n")
 
 
 def transcript(session: Sequence[Typed]) -> str:
