@@ -161,3 +161,17 @@ def test_an_example_that_is_none_is_refused(skillhub: Skillhub) -> None:
         "error: --from-template 'csv-profilr' is not an example\n\nhint: did you mean 'csv-profiler'?\n",
     )
     assert skillhub("new", "mine", "--from-template", "csv-profiler", "--scripts").code == 2
+
+
+def test_a_skill_is_written_and_told_even_where_it_cannot_be_looked_up(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.json").write_text("broken")
+    done = skillhub("new", "one", SKILLHUB_PERMISSIONS=str(tmp_path / "rules.json"))
+    assert done.code == 0
+    assert str(skills_dir / "one" / "SKILL.md") in done.out
+    assert "found     not known: " in done.out
+
+
+def test_a_new_skill_is_looked_up_even_where_servers_do_not_look_for_changes(skillhub: Skillhub) -> None:
+    assert skillhub("new", "one", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1").json["rank"] == 1

@@ -218,14 +218,12 @@ def test_build_prints_the_skills_and_the_report_and_one_source_alone_if_asked(
 def test_an_action_must_be_named(skillhub: Skillhub) -> None:
     done = skillhub("registry")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: ACTION is required\n\nhint: skillhub registry --help\n"
+    assert done.err == "error: ACTION is required\n\nhint: skillhub registry build|report|snapshot|refresh\n"
 
 
 def test_a_mistyped_action_and_an_unknown_option_are_told(skillhub: Skillhub) -> None:
     done = skillhub("registry", "bulid")
-    assert done.err == (
-        "error: ACTION 'bulid' is not one of build, report, snapshot, refresh\n\nhint: did you mean 'build'?\n"
-    )
+    assert done.err == ("error: 'bulid' is not an action of 'skillhub registry'\n\nhint: did you mean 'build'?\n")
     assert "--outptu is not an option of 'skillhub registry report'" in skillhub("registry", "report", "--outptu").err
 
 

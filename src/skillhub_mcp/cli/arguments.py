@@ -21,6 +21,7 @@ _REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)
 
 PROGRAM = "skillhub"
 COMMAND = "COMMAND"
+ACTION = "ACTION"
 SERVE = "serve"
 
 # Options that set a setting and override the environment.
@@ -130,6 +131,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         required = _REQUIRED.fullmatch(message)
+        if required is not None and required["arguments"] == ACTION:
+            raise InvalidArgument(ACTION, "is required", hint=self._actions_hint)
         if required is not None:
             raise InvalidArgument(required["arguments"], "is required", hint=self._help)
         about = _ABOUT_ONE.fullmatch(message)
@@ -139,6 +142,8 @@ class Parser(argparse.ArgumentParser):
         if choice is not None:
             if about["argument"] == COMMAND:
                 self._refuse_command_of_line(choice["typed"])
+            if about["argument"] == ACTION:
+                self.refuse_command(choice["typed"], ())
             choices = re.findall(r"[\w-]+", choice["choices"])
             near = difflib.get_close_matches(choice["typed"], choices, n=1)
             hint = f"did you mean {near[0]!r}?" if near else self._help
@@ -172,9 +177,18 @@ class Parser(argparse.ArgumentParser):
         told = advice(typed, rest) if typed not in self.subcommands and self.prog == PROGRAM else None
         if told is not None:
             raise InvalidArgument(named, told.reason, hint=told.hint)
+        kind, rest_of_them = (
+            ("a command", f"{PROGRAM} help lists the commands")
+            if self.prog == PROGRAM
+            else ("an action", self._actions_hint)
+        )
         near = difflib.get_close_matches(typed, list(self.subcommands), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"{PROGRAM} help lists the commands"
-        raise InvalidArgument(named, f"is not a command of {self.prog!r}", hint=hint)
+        hint = f"did you mean {near[0]!r}?" if near else rest_of_them
+        raise InvalidArgument(named, f"is not {kind} of {self.prog!r}", hint=hint)
+
+    @property
+    def _actions_hint(self) -> str:
+        return f"{self.prog} {'|'.join(self.subcommands)}"
 
     def refuse(self, typed: str) -> NoReturn:
         """Raise InvalidArgument for an argument or option that this command does not accept."""
@@ -192,7 +206,7 @@ class Parser(argparse.ArgumentParser):
 def add_actions(parser: Parser, *, required: bool = True) -> Any:
     """Add actions to a command, of which one is `required`, and return the object that adds their parsers."""
     actions = parser.add_subparsers(
-        title="actions", metavar="ACTION", dest="action", required=required, parser_class=Parser
+        title="actions", metavar=ACTION, dest="action", required=required, parser_class=Parser
     )
     parser.subcommands = actions.choices
     return actions

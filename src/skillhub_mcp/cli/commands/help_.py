@@ -13,6 +13,7 @@ from skillhub_mcp.cli.arguments import Group, Parser
 from skillhub_mcp.cli.colours import painter
 from skillhub_mcp.cli.help_page import command_lines, screen_lines
 from skillhub_mcp.cli.output import EXIT_OK
+from skillhub_mcp.cli.pager import paging
 
 
 def add_parser(subparsers: Any, root: Parser) -> None:
@@ -30,7 +31,8 @@ def add_parser(subparsers: Any, root: Parser) -> None:
 
 def _run(root: Parser, args: argparse.Namespace, _options: Mapping[str, str]) -> int:
     if args.words or args.all:
-        root.command(args.words).print_help()
+        with paging(wanted=True):
+            root.command(args.words).print_help()
     else:
         print_screen(root)
     return EXIT_OK

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import EXIT_OK, one_line, plural, print_json, print_note, print_text
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, SkillHubError
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.listing import ListedSkill
@@ -47,13 +47,15 @@ class _Wanted:
 class _Findable:
     """How the new skill is found: `listed` is its place among the others, None where no root has it.
 
-    `serve_with` is what makes it served then. `namesakes` are the other skills of its name.
+    `serve_with` is what makes it served then. `namesakes` are the other skills of its name. Where a `problem` keeps
+    the skills from being looked at, nothing else is known.
     """
 
     listed: ListedSkill | None
     namesakes: Sequence[ListedSkill] = ()
     own_search: OwnSearch | None = None
     serve_with: str = ""
+    problem: str = ""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -104,14 +106,22 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _list_examples(args: argparse.Namespace) -> int:
     from skillhub_mcp.authoring.examples import examples
+    from skillhub_mcp.cli.colours import painter
+    from skillhub_mcp.cli.screen import stdout_screen
+    from skillhub_mcp.cli.table import TableRow, table_lines
 
     found = examples()
     if args.json:
         print_json({"examples": [{"name": one.name, "description": one.description} for one in found]})
         return EXIT_OK
-    width = max(len(one.name) for one in found)
-    for one in found:
-        print_text(f"{one.name:{width}}  {one_line(one.description, width=100)}")
+    rows = [TableRow((one.name,), one_line(one.description, width=None)) for one in found]
+    screen = stdout_screen()
+    if screen is None:
+        for row in rows:
+            print_text(f"{row.cells[0]}  {row.text}")
+    else:
+        # The lines are printable already, and have colours.
+        print("\n".join(table_lines(("name", "description"), rows, screen.columns, painter(sys.stdout, os.environ))))
     print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
     return EXIT_OK
 
@@ -212,13 +222,21 @@ def _check_rules(wanted: _Wanted) -> None:
 
 
 def _findable(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
+    try:
+        return _looked_up(wanted, options)
+    except SkillHubError as error:
+        # The skill is written, and whoever wrote it must know that.
+        return _Findable(None, problem=error.message)
+
+
+def _looked_up(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
     from skillhub_mcp.cli.open_hub import open_hub
     from skillhub_mcp.evaluation.overlaps import search_for_itself
     from skillhub_mcp.skills.names import fold_name
 
     # Looked at as a server without this command's options would; and trying a skill is not a use of it.
     own = {name: value for name, value in options.items() if name != "SKILLS_DIR"}
-    with open_hub({**own, "SKILLHUB_USAGE_LOG": ""}) as hub:
+    with open_hub({**own, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
         everything = hub.listed()
         real = os.path.realpath(wanted.directory)
         listed = next((one for one in everything if os.path.realpath(one.skill.directory) == real), None)
@@ -281,7 +299,9 @@ def _paths(wanted: _Wanted) -> Sequence[str]:
 
 def _found_lines(wanted: _Wanted, findable: _Findable) -> Sequence[str]:
     lines = []
-    if findable.listed is None:
+    if findable.problem:
+        lines.append(f"not known: {findable.problem}; skillhub doctor says more")
+    elif findable.listed is None:
         lines.append(f"not yet, as it is not served: {findable.serve_with}")
     elif findable.listed.shadowed_by is not None:
         other = findable.listed.shadowed_by.directory
@@ -337,6 +357,7 @@ def _report_json(wanted: _Wanted, findable: _Findable, cost: Cost) -> Mapping[st
         "files": list(_paths(wanted)),
         "served": listed is not None and listed.served and listed.shadowed_by is None,
         "serve_with": findable.serve_with or None,
+        "problem": findable.problem or None,
         "shadowed_by": None if listed is None or listed.shadowed_by is None else listed.shadowed_by.directory,
         "namesakes": [one.skill.directory for one in findable.namesakes],
         "rank": None if own is None else own.rank,
