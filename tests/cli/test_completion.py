@@ -26,6 +26,7 @@ LINES = {
     "skillhub search --source ": ["builtin", "hub", "project", "user"],
     "skillhub eval ": ["from-log", "run"],
     "skillhub help ser": ["serve"],
+    "skillhub connect cursor vsc": ["vscode", "vscode-insiders"],
     "skillhub new x --from-template pdf": ["pdf-invoice-extractor"],
     "skillhub validate kep": ["kept"],
     "skillhub --skills-dir kept show ": [AWKWARD],

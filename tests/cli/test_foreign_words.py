@@ -12,7 +12,6 @@ from skillhub_mcp.cli.foreign_words import WORDS, advice
 from skillhub_mcp.cli.main import make_parser
 
 COMMANDS = make_parser().subcommands
-COMING = {"connect", "disconnect"}
 
 
 def test_no_word_is_a_command_itself() -> None:
@@ -26,8 +25,8 @@ def test_every_word_is_answered_with_commands_that_exist(word: str) -> None:
     named = re.findall(r"(?:^|`)skillhub ([\w-]+)(?: (add|remove))?", told.hint)
     assert named or "git pull" in told.hint
     for command, action in named:
-        assert command in {*COMMANDS, *COMING}
-        assert not action or command in COMING or action in COMMANDS[command].subcommands
+        assert command in COMMANDS
+        assert not action or action in COMMANDS[command].subcommands
 
 
 @pytest.mark.parametrize(

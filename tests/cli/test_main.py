@@ -52,7 +52,8 @@ def test_without_a_command_a_terminal_gets_the_help_that_fits_a_screen(
     assert (done.code, done.err) == (0, "")
     assert done == skillhub("help", COLUMNS="80")
     lines = done.out.splitlines()
-    assert len(lines) <= 40
+    # The smallest terminals have 24 lines, and the prompt takes one.
+    assert len(lines) <= 23
     assert max(map(len, lines)) <= 80
 
 

@@ -15,6 +15,7 @@ import shtab
 from skillhub_mcp.authoring.examples import examples
 from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.completion_words import COMMAND, ROOTS, SKILLS
+from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.skills.roots import Places
 from skillhub_mcp.skills.rules import RULES
@@ -114,6 +115,7 @@ def _say_what_words_are(command: str, action: argparse.Action, fixed: Mapping[tu
 
 def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:
     """Return the words that change only with the program, by the command and the argument's name."""
+    clients = [client.name for client in CLIENTS]
     return {
         ("", "roots"): get_args(Places),
         ("", "log_level"): _LEVELS,
@@ -121,6 +123,8 @@ def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[st
         ("new", "from_template"): [example.name for example in examples()],
         ("validate", "select"): tuple(RULES),
         ("validate", "ignore"): tuple(RULES),
+        ("connect", "clients"): clients,
+        ("disconnect", "clients"): clients,
         ("eval run", "baseline"): [name for name in BASELINES if " " not in name],
     }
 

@@ -20,7 +20,6 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "overlaps",
         group=Group.WRITE,
-        everyday=True,
         help="list skills that compete for the same queries",
         description="Search for each skill by its own description, and list the others that score nearly as high.",
     )

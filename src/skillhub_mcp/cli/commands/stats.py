@@ -26,7 +26,6 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "stats",
         group=Group.MEASURE,
-        everyday=True,
         help="print which skills are used, and failed searches",
         description="Summarize the usage log that SKILLHUB_USAGE_LOG names. Usage is logged only if that is set, and "
         "the log never leaves this machine.",
