@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -51,6 +52,12 @@ def named_clients(args: argparse.Namespace) -> tuple[Client, ...]:
         raise InvalidArgument("--all", "cannot be used with names of clients", hint="remove one of the two")
     found = [client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name]
     return tuple({client.name: client for client in found}.values())
+
+
+def registrar_of(client: Client) -> str | None:
+    """Return the path of the client's own program that registers servers, where this process can run it."""
+    # On Windows no run can be ended with all that it started: the command is printed there.
+    return shutil.which(client.registrar) if client.registrar and os.name == "posix" else None
 
 
 def server_of_options(args: argparse.Namespace, scope: ClientScope) -> Server:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from skillhub_mcp.cli.client_options import (
     machine_of,
     named_clients,
     refuse_settings,
+    registrar_of,
     server_of_options,
 )
 from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, is_passing
@@ -47,8 +47,7 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     outcomes: list[ClientOutcome] = []
     for client in clients:
         try:
-            registrar = shutil.which(client.registrar) if client.registrar else None
-            plans.append(connections.plan(client, scope, server, name=name, registrar=registrar))
+            plans.append(connections.plan(client, scope, server, name=name, registrar=registrar_of(client)))
         except ClientFileRefused as error:
             outcomes.append(refused(client, scope, error, file_with(client, name, entry_of(client, server, name=name))))
         except InvalidArgument as error:
@@ -56,6 +55,8 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 raise
             outcomes.append(refused(client, scope, error))
     outcomes = [*settle(plans, connections, machine, args), *outcomes]
+    if not args.json:
+        _warn_of_directories(outcomes)
     if not args.dry_run:
         outcomes = _started(outcomes, machine)
     report(outcomes, machine, as_json=args.json, facts={"dry_run": args.dry_run})
@@ -124,10 +125,16 @@ def _warn_of_command(server: Server, scope: ClientScope) -> None:
     on_path = command_on_path() if scope is ClientScope.PROJECT else None
     if on_path is not None and on_path.owner is CommandOwner.OTHER_PROGRAM:
         print_note(f"warning: {on_path.path}, which the project's file will start here, is another program")
-    if "SKILLS_DIR" in server.environment:
-        print_note(
-            "warning: with SKILLS_DIR the project's skills and your own are not served, but that directory alone"
-        )
+
+
+def _warn_of_directories(outcomes: Sequence[ClientOutcome]) -> None:
+    for outcome in outcomes:
+        if isinstance(outcome.server, StdioServer) and "SKILLS_DIR" in outcome.server.environment:
+            print_note(
+                f"warning: the entry for {outcome.client.title} has SKILLS_DIR: it serves that directory alone, and "
+                "neither the project's skills nor your own\n"
+                "  `skillhub roots add DIR` has a directory searched beside the others"
+            )
 
 
 def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[ClientOutcome]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from collections.abc import Mapping
 
 from skillhub_mcp.cli.client_changes import ClientOutcome, refused, report, settle
@@ -12,6 +11,7 @@ from skillhub_mcp.cli.client_options import (
     machine_of,
     named_clients,
     refuse_settings,
+    registrar_of,
 )
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK
 from skillhub_mcp.clients.connections import Connections, Plan
@@ -31,12 +31,11 @@ def disconnect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     plans: list[Plan] = []
     outcomes: list[ClientOutcome] = []
     for client in clients:
-        registrar = shutil.which(client.registrar) if client.registrar else None
         try:
             plans.append(
                 connections.plan_restoration(client, scope)
                 if args.restore
-                else connections.plan_removal(client, scope, name=name, registrar=registrar)
+                else connections.plan_removal(client, scope, name=name, registrar=registrar_of(client))
             )
         except ClientFileRefused as error:
             outcomes.append(refused(client, scope, error))

@@ -9,6 +9,8 @@ from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, Server, 
 
 COMMANDS = ("skillhub-mcp", "skillhub")
 
+# What our examples once had for SKILLS_DIR: the directory that is searched in any case, and then no other.
+_FORMER_DIRECTORY = "~/.skillhub/skills"
 _MODULE = "skillhub_mcp"
 # Programs that fetch another one by its name: without a place to take it from, that is the package index's namesake.
 _FETCHERS = ("uvx", "uv", "pipx")
@@ -47,11 +49,11 @@ def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
     shapes = [client.stdio.fixed, *([client.http.fixed] if client.http is not None else [])]
     fixed = {name for shape in shapes for name in shape}
     chosen = {name: old[name] for name in fixed - {"type"} if name in old and name in new}
-    stdio, environment = client.stdio, client.stdio.environment
+    stdio = client.stdio
     written = {
         stdio.command,
         stdio.arguments,
-        environment,
+        stdio.environment,
         "headers",
         "type",
         "name",
@@ -60,13 +62,24 @@ def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
         *([client.http.url] if client.http is not None else []),
     }
     added = {name: value for name, value in old.items() if name not in written | set(new)}
-    ours = {**new, **chosen}
-    old_environment = old.get(environment)
-    if stdio.command in new and isinstance(old_environment, dict) and old_environment:
-        given = new.get(environment)
-        ours[environment] = {**old_environment, **(given if isinstance(given, dict) else {})}
-    names = old.get(client.variables.names_member) if client.variables.names_member else None
-    if stdio.command in new and isinstance(names, list) and names:
-        given = new.get(client.variables.names_member)
-        ours[client.variables.names_member] = list(dict.fromkeys([*names, *(given if isinstance(given, list) else [])]))
-    return {**ours, **added}
+    kept = _kept_environment(client, old, new) if stdio.command in new else {}
+    return {**new, **chosen, **kept, **added}
+
+
+def _kept_environment(client: Client, old: ClientEntry, new: ClientEntry) -> ClientEntry:
+    """Return the members of an entry that have the environment: what the old one had, and what the new one gives."""
+    kept: ClientEntry = {}
+    values, given = (_members(entry.get(client.stdio.environment)) for entry in (old, new))
+    if values.get("SKILLS_DIR") == _FORMER_DIRECTORY:
+        del values["SKILLS_DIR"]
+    if values or given:
+        kept[client.stdio.environment] = {**values, **given}
+    listing = client.variables.names_member
+    names, more = ((entry.get(listing) if listing else None) for entry in (old, new))
+    if isinstance(names, list) and names:
+        kept[listing] = list(dict.fromkeys([*names, *(more if isinstance(more, list) else [])]))
+    return kept
+
+
+def _members(value: EntryValue) -> ClientEntry:
+    return dict(value) if isinstance(value, dict) else {}
