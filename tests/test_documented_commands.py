@@ -32,6 +32,7 @@ _FENCE = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```", re.MULTILIN
 _INLINE = re.compile(r"`(skillhub(?:-mcp)? [^`\n]+)`")
 _ASSIGNED = re.compile(r"^(?:[A-Z_]+=\S+\s+|env\s+)*")
 _PROGRAM = re.compile(r"^(?:\S*/)?skillhub(?:-mcp)?(?=\s|$)")
+_REDIRECTED = re.compile(r"\s\d?>>?\s*\S+")
 _SHELL = {"", "sh", "bash", "console", "text", "shell"}
 
 
@@ -42,7 +43,7 @@ def typed(text: str) -> Iterator[str]:
             bare = _ASSIGNED.sub("", command.strip())
             program = _PROGRAM.match(bare)
             if program:
-                yield bare[program.end() :].strip()
+                yield _REDIRECTED.sub("", bare[program.end() :]).strip()
 
 
 def blocks(document: str) -> Iterator[str]:
@@ -117,6 +118,7 @@ def test_a_command_that_the_program_does_not_take_is_found(line: str) -> None:
         "skillhub registry refresh [PATH …]",
         "SKILLHUB_METRICS=1 skillhub --transport http",
         "$ skillhub search 'a task' --limit 3 | head",
+        "skillhub catalogue 2> errors >> ~/list.txt",
         'skillhub demo "a task" --skills-dir ~/skills   # it\'s yours',
     ],
 )
