@@ -14,12 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.log_format import log_to_stderr
+from skillhub_mcp.cli.next_steps import NextStep, as_typed, next_steps
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
@@ -96,11 +97,51 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
         settings, _ = read_settings(environment)
         journey = asyncio.run(_walk(task, settings.skills.dirs, environment))
+    steps = _steps_here(options)
     if args.json:
-        print_json({**asdict(journey), "tokens": journey.tokens})
+        print_json({**asdict(journey), "tokens": journey.tokens, "next": [asdict(step) for step in steps]})
     else:
         print_text(_journey_text(journey))
+        print_text("\nNext, on this machine:")
+        width = max(len(step.command) for step in steps)
+        print_text("\n".join(f"  {step.command:<{width}}   # {step.what}" for step in steps))
     return EXIT_OK if any(step.call.startswith("load_skill") for step in journey.steps) else EXIT_FAILED
+
+
+def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
+    """Return what to type next, as it works in this shell. Raises InvalidSetting."""
+    from skillhub_mcp.bootstrap import surroundings_of
+    from skillhub_mcp.chosen_roots import roots_of
+
+    own = {name: value for name, value in options.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
+    settings, _ = read_settings(os.environ, own)
+    counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
+    steps = next_steps(sum(counts.values()), elsewhere, _clients_to_connect(own))
+    return [replace(step, command=as_typed(step.command, program=sys.argv[0])) for step in steps]
+
+
+def _clients_to_connect(options: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the name and the title of each client that is installed here and not connected."""
+    from skillhub_mcp.cli.client_options import machine_of
+    from skillhub_mcp.clients.connections import Connections
+    from skillhub_mcp.clients.installed import signs_of
+    from skillhub_mcp.clients.model import ClientScope
+    from skillhub_mcp.clients.table import CLIENTS
+    from skillhub_mcp.errors import ClientFileRefused
+
+    machine = machine_of(options)
+    connections = Connections(machine)
+    found = []
+    for client in CLIENTS:
+        if signs_of(client, machine):
+            try:
+                connected = any(one.is_ours for one in connections.found(client, ClientScope.USER))
+            except ClientFileRefused:
+                # `skillhub connect` says what is the matter with its file.
+                connected = False
+            if not connected:
+                found.append((client.name, client.title))
+    return found
 
 
 async def _walk(task: str, directories: Sequence[str], environment: dict[str, str]) -> Journey:
