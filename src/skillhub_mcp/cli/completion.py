@@ -120,8 +120,6 @@ def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[st
         ("", "roots"): get_args(Places),
         ("", "log_level"): _LEVELS,
         ("help", "words"): commands,
-        ("connect", "clients"): [client.name for client in CLIENTS],
-        ("disconnect", "clients"): [client.name for client in CLIENTS],
         ("new", "from_template"): [example.name for example in examples()],
         ("validate", "select"): tuple(RULES),
         ("validate", "ignore"): tuple(RULES),
