@@ -119,6 +119,18 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(skillhub: Skillhub, 
     assert not (home / ".skillhub").exists()
 
 
+def test_a_difference_shows_no_secret_of_another_server(skillhub: Skillhub, home: Path) -> None:
+    entry = {"env": {"GITHUB_TOKEN": "abc-def", "X": "sk-proj-0123456789abcdef", "MODE": "fast"}}
+    put(home / ".cursor" / "mcp.json", json.dumps({"mcpServers": {"github": entry}}))
+    done = skillhub("connect", "cursor", "--dry-run")
+    assert '"GITHUB_TOKEN": "***", "X": "***", "MODE": "fast"' in done.out
+    assert "abc-def" not in done.out + done.err
+    put(home / ".codex" / "config.toml", '[mcp_servers.github.env]\nGITHUB_TOKEN = "abc-def"\n')
+    assert "abc-def" not in skillhub("connect", "codex", "--dry-run").out
+    arguments = ("--http", "http://127.0.0.1:8000/mcp", "--token-variable", "HUB_TOKEN")
+    assert '"Authorization": "Bearer ${env:HUB_TOKEN}"' in skillhub("connect", "cursor", "--dry-run", *arguments).out
+
+
 def test_entries_are_printed_for_every_client_without_a_choice_of_skills(skillhub: Skillhub, home: Path) -> None:
     names = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "zed", "goose", "continue", "other"]
     done = skillhub("connect", *names, "--print")
@@ -159,6 +171,7 @@ def test_a_secret_is_never_written(given: str, skillhub: Skillhub, home: Path) -
         ("KEYBOARD", "de", False),
         ("EMBEDDING_BASE_URL", "https://api.example/v1?api_key=abc", True),
         ("OPENAI_API_KEY", "x", True),
+        ("X-API-Key", "x", True),
         ("MY_SECRET", "x", True),
         ("X", "sk-proj-0123456789abcdef", True),
         ("X", "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.sig", True),

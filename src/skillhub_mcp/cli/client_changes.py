@@ -10,8 +10,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from skillhub_mcp.cli.output import print_json, print_note, print_text
+from skillhub_mcp.cli.colours import Colour, painter
+from skillhub_mcp.cli.output import plural, print_json, print_text
 from skillhub_mcp.clients.connections import (
     ChangeKind,
     Connections,
@@ -24,11 +26,13 @@ from skillhub_mcp.clients.connections import (
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, Server
 from skillhub_mcp.clients.probe import Probed
+from skillhub_mcp.clients.secrets import masked
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
 from skillhub_mcp.execution.runner import RunLimits, run_command
 
 _REGISTRAR_LIMITS = RunLimits(timeout_seconds=60.0, max_output_bytes=100_000)
 
+_COLOURS = (("+", Colour.GREEN), ("-", Colour.RED), ("@@", Colour.CYAN))
 _DONE = {
     ChangeKind.CONNECT: "connected",
     ChangeKind.UPDATE: "updated",
@@ -98,9 +102,8 @@ def settle(
     plans = _each_file_once(plans)
     changes = [plan for plan in plans if isinstance(plan, FileChange | Registration)]
     if changes and not args.json:
-        show = print_text if args.dry_run else print_note
         for change in changes:
-            show(difference(change, machine))
+            _show(difference(change, machine), sys.stdout if args.dry_run else sys.stderr)
     if args.dry_run:
         return [_outcome(plan, "planned") for plan in plans]
     wanted = not changes or args.yes or _confirmed(len(changes), as_json=args.json)
@@ -108,7 +111,7 @@ def settle(
 
 
 def difference(change: FileChange | Registration, machine: Machine) -> str:
-    """Return a change as a unified difference, or as the commands that it runs."""
+    """Return a change as a unified difference, or as the commands that it runs; without secrets of other servers."""
     if isinstance(change, Registration):
         return "\n".join(f"runs: {shlex.join(command)}" for command in change.commands)
     old, new = change.file.content, change.after
@@ -116,9 +119,8 @@ def difference(change: FileChange | Registration, machine: Machine) -> str:
     lines = difflib.unified_diff(
         _lines(old), _lines(new), "/dev/null" if old is None else path, "/dev/null" if new is None else path
     )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines).rstrip(
-        "\n"
-    )
+    marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return masked("".join(marked).rstrip("\n"))
 
 
 def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool, facts: dict[str, object]) -> None:
@@ -126,9 +128,16 @@ def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool
     if as_json:
         print_json({**facts, "clients": [outcome.as_json() for outcome in outcomes]})
         return
+    answers = {outcome.probed for outcome in outcomes if outcome.probed is not None}
+    # Of several clients that start the same server, one line says that it does.
+    together = len(answers) == 1 and sum(outcome.probed is not None for outcome in outcomes) > 1
     for outcome in outcomes:
         for line in _lines_of(outcome, machine):
             print_text(line)
+        if outcome.probed is not None and not together:
+            print_text(f"  {_answer(outcome.probed)}")
+    if together:
+        print_text(_answer(answers.pop()))
 
 
 def shown(path: str, machine: Machine) -> str:
@@ -203,10 +212,11 @@ def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
 def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
     title, path = outcome.client.title, shown(outcome.path, machine)
     where = f" ({path})" if path else ""
+    following = f" Next: {outcome.client.then}." if outcome.client.then else ""
     state = "connected already" if outcome.server else "not connected"
     sentences = {
-        "connected": f"{title}: connected{where}. Next: {outcome.client.then}.",
-        "updated": f"{title}: updated{where}. Next: {outcome.client.then}.",
+        "connected": f"{title}: connected{where}.{following}",
+        "updated": f"{title}: updated{where}.{following}",
         "disconnected": f"{title}: disconnected{where}.",
         "restored": f"{title}: restored{where}.",
         "unchanged": f"{title}: {state}, nothing was changed{where}.",
@@ -222,11 +232,17 @@ def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
         if outcome.outcome == "refused":
             lines.append("  To connect it yourself, put this there:")
         lines += ["", outcome.text.rstrip("\n"), ""]
-    if outcome.probed is not None:
-        answer = outcome.probed
-        lines.append(
-            f"  It starts: SkillHub {answer.version} answers with {len(answer.tools)} tools."
-            if answer.answers
-            else f"  It does not start: {answer.failure}"
-        )
     return lines
+
+
+def _answer(probed: Probed) -> str:
+    if not probed.answers:
+        return f"It does not start: {probed.failure}"
+    return f"It starts: SkillHub {probed.version} answers with {plural(len(probed.tools), 'tool')}."
+
+
+def _show(text: str, stream: IO[str]) -> None:
+    """Print a difference, in colours on a terminal."""
+    paint = painter(stream, os.environ)
+    for line in text.splitlines():
+        print(paint(line, *(colour for sign, colour in _COLOURS if line.startswith(sign))), file=stream)

@@ -107,7 +107,8 @@ class Client:
     else the first; none where the client has no file of that scope that is ours to write. `signs` are files and
     directories that show that it is installed, `programs` its commands. `registrar` is the client's own program that
     registers servers for the user, where its file is not ours to write; `registry_files` are then what that program
-    writes, for reading. `where` says where a person pastes a printed entry. `then` is what makes the client read it.
+    writes, for reading. `where` says where a person pastes a printed entry. `then` is what makes the client read it,
+    empty where it does so at once.
     Entries are members under their names, or, with `entries_are_listed`, items of a list; `entry_has_name` where the
     entry says its name itself. With `in_terminal` the client is started in a shell, and finds what that finds.
     """

@@ -6,7 +6,8 @@ import re
 from urllib.parse import parse_qsl, urlsplit
 
 _NAMES = re.compile(
-    r"(?:^|_)(?:API_?KEYS?|KEY|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)$", re.IGNORECASE
+    r"(?:^|[_-])(?:API[_-]?KEYS?|KEY|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|AUTHORIZATION)$",
+    re.IGNORECASE,
 )
 # The beginnings that providers give their keys so that they are recognised, and JSON web tokens.
 _VALUES = re.compile(
@@ -14,12 +15,28 @@ _VALUES = re.compile(
     r"|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
 )
 
+# In a value that names a variable and has none of its own.
+_REFERENCE = re.compile(r"\$\w|\$?\{")
+# A member of JSON or TOML with a text: what leads to its value, its name, the value, and the quote behind it.
+_MEMBER = re.compile(r'("?([A-Za-z_][\w-]*)"?\s*[:=]\s*")((?:[^"\\\r\n]|\\.)*)(")')
+
 
 def looks_secret(name: str, value: str) -> bool:
     """Whether a variable's name or value says that it is a secret. An empty value is none."""
     if not value:
         return False
     return _NAMES.search(name) is not None or _VALUES.search(value) is not None or has_credentials(value)
+
+
+def masked(text: str) -> str:
+    """Return a text to show with what looks like a secret in it replaced, such as another server's token."""
+
+    def hidden(found: re.Match[str]) -> str:
+        begin, name, value, end = found.groups()
+        secret = looks_secret(name, value) and not _REFERENCE.search(value)
+        return f"{begin}***{end}" if secret else found[0]
+
+    return _VALUES.sub("***", _MEMBER.sub(hidden, text))
 
 
 def has_credentials(url: str) -> bool:

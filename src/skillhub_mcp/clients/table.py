@@ -256,7 +256,7 @@ CLIENTS: tuple[Client, ...] = (
         stdio=StdioShape(),
         http=HttpShape(),
         variables=NO_VARIABLES,
-        then="nothing: it reads the file at once",
+        then="",
     ),
     Client(
         name="opencode",
@@ -302,7 +302,7 @@ CLIENTS: tuple[Client, ...] = (
         stdio=StdioShape(),
         http=HttpShape(),
         variables=SHELL,
-        then="nothing: it reads the file at once",
+        then="",
     ),
     Client(
         name="droid",
