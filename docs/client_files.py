@@ -2,7 +2,7 @@
 
 Nothing here names a directory of skills: a server without SKILLS_DIR serves the project's skills and the person's own.
 The command is the bare one, which is right where the client has the shell's
-PATH.
+PATH; `skillhub connect` writes the absolute one for the others.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
     }.items():
         (home / path).parent.mkdir(parents=True)
         (home / path).write_text(json.dumps(content), encoding="utf-8")
+    (home / ".codeium" / "windsurf").mkdir(parents=True)
     told = skillhub("doctor", "--json", HOME=str(home), PATH="").json
+    assert len(told["problems"]) == 1, told
     (problem,) = told["problems"]
     assert (problem["check"], problem["about"]) == ("clients", str(home / ".lmstudio" / "mcp.json"))
     assert problem["what"] == "LM Studio's entry 'skillhub' does not answer: /gone/skillhub-mcp does not exist"
@@ -38,3 +40,5 @@ def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
     assert (cursor["client"], cursor["answers"], cursor["version"]) == ("cursor", True, version())
     assert "search_skills" in cursor["tools"]
     assert (studio["client"], studio["answers"]) == ("lm-studio", False)
+    notes = {note["what"]: note["mend"] for note in told["notes"] if note["check"] == "clients"}
+    assert notes == {"Windsurf is installed here and not connected": "skillhub connect windsurf"}

@@ -3,6 +3,7 @@
 arguments          options that several commands share, and usage errors
 checks/            the checks of `doctor`, one module each
 client_changes     changes of clients' files shown, asked about, carried out and reported
+client_link        the link that has a client offer to add the server
 client_options     what the options of `connect` and `disconnect` mean
 client_parser      the options that `connect` and `disconnect` share
 colours            colours on a terminal

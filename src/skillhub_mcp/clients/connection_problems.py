@@ -71,6 +71,11 @@ def file_findings(file: RegisteredFile) -> Findings:
     )
 
 
+def unconnected(client: Client, sign: str) -> Problem:
+    """Return that a client is installed here, as `sign` shows, and is not connected."""
+    return Problem(sign, f"{client.title} is installed here and not connected", _connect(client, ClientScope.USER))
+
+
 def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) -> Findings:
     """Return what is wrong with one connection.
 

@@ -6,19 +6,22 @@ import os
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.clients.connection_problems import Tried, connection_findings, file_findings, repeated
+from skillhub_mcp.clients.connection_problems import Tried, connection_findings, file_findings, repeated, unconnected
 from skillhub_mcp.clients.connections import Connection
+from skillhub_mcp.clients.installed import signs_of
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import ClientScope, HttpServer, StdioServer
 from skillhub_mcp.clients.probe import desktop_environment, probe
-from skillhub_mcp.clients.registered import registered_files
+from skillhub_mcp.clients.registered import RegisteredFile, registered_files
+from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.clients.trust import why_not_started
+from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.version import version
 
 _SECONDS = 20.0
@@ -41,11 +44,19 @@ def check_clients(installation: Installation) -> CheckResult:
     return CheckResult(
         problems=tuple(problem for one in findings for problem in one.problems),
         warnings=(*(problem for one in findings for problem in one.warnings), *repeated(tried)),
-        notes=tuple(problem for one in findings for problem in one.notes),
+        notes=(*(problem for one in findings for problem in one.notes), *_unconnected(files, machine)),
         state=f"{plural(len(clients), 'client')} connected" if clients else "",
         details=tuple(map(_detail, tried)),
         facts={"connections": [_fact(one) for one in tried]},
     )
+
+
+def _unconnected(files: Sequence[RegisteredFile], machine: Machine) -> Iterator[Problem]:
+    told = {file.client.name for file in files}
+    for client in CLIENTS:
+        signs = () if client.name in told else signs_of(client, machine)
+        if signs:
+            yield unconnected(client, signs[0])
 
 
 def _try_all(connections: Sequence[Connection], machine: Machine) -> list[Tried]:
@@ -72,7 +83,10 @@ def _try(connection: Connection, machine: Machine) -> Tried:
         return Tried(connection, untried=reason)
     # What is reached at an address needs no command; its token is where the user keeps it.
     as_in_shell = connection.client.in_terminal or isinstance(server, HttpServer)
-    environment = dict(machine.environment) if as_in_shell else desktop_environment(machine)
+    environment = dict(machine.environment)
+    if not as_in_shell and isinstance(server, StdioServer):
+        named = {name: environment[name] for name in server.variables if name in environment}
+        environment = desktop_environment(machine) | named
     by_shell_only = False
     if isinstance(server, StdioServer):
         shell = machine.environment.get("PATH", "")

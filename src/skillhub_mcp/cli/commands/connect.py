@@ -9,6 +9,9 @@ from typing import Any
 from skillhub_mcp.cli.arguments import Group
 from skillhub_mcp.cli.client_parser import add_client_options
 
+# As in `clients/links.py`, which is loaded when one is asked for.
+LINKED = ("cursor", "lm-studio", "vscode", "vscode-insiders")
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
@@ -22,6 +25,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the clients: installed, connected, and where")
     parser.add_argument("--print", dest="printing", action="store_true", help="print the entry, and change nothing")
+    parser.add_argument("--link", choices=LINKED, help="print the link that adds it to this client with one click")
     parser.add_argument("--http", metavar="URL", help="use the server that is running at this address")
     parser.add_argument(
         "--token-variable", metavar="NAME", help="with --http: the environment variable that holds the token"
@@ -38,6 +42,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Connect the clients. Fails where a file was left alone, or its server does not answer. Raises InvalidArgument."""
+    if args.link is not None:
+        from skillhub_mcp.cli.client_link import print_link
+
+        return print_link(args, options)
     from skillhub_mcp.cli.connecting import connect
 
     return connect(args, options)
