@@ -15,7 +15,9 @@ from skillhub_mcp.skills.survey import UnsearchedPlace
 
 def elsewhere(owner: str, skills: int, *, command: str = "", source: Source = Source.HUB) -> UnsearchedPlace:
     reason = PlaceReason("why", command=command or f"skillhub roots add ~/{owner}")
-    return UnsearchedPlace(SkillPlace(f"/home/me/{owner}", source, owner=owner), f"~/{owner}", skills, False, reason)
+    place = SkillPlace(f"/home/me/{owner}", source, owner=owner)
+    directories = tuple(f"{place.path}/{number}" for number in range(skills))
+    return UnsearchedPlace(place, f"~/{owner}", directories, False, reason)
 
 
 EXAMPLES = elsewhere("", 14, command="skillhub roots add builtin", source=Source.BUILTIN)

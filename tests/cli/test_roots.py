@@ -240,3 +240,19 @@ def test_doctor_warns_of_what_is_not_searched_and_still_succeeds(
     warning = next(one for one in done.json["warnings"] if one["about"] == "1 skill in ~/.gemini/skills")
     assert warning["mend"] == "`skillhub roots add ~/.gemini/skills` serves it"
     assert not [one for one in done.json["problems"] if "gemini" in one["about"]]
+
+
+def test_why_says_of_a_skill_in_a_place_that_is_not_searched_what_serves_it(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    theirs = write_skill("theirs", root=home / ".cursor" / "skills")
+    for asked in ("Theirs", theirs):
+        done = skillhub("why", asked, SKILLS_DIR="")
+        assert done.code == 1
+        first = done.out.splitlines()[1]
+        assert first == (
+            f"  {theirs}: is not searched: the directory belongs to Cursor and is not among the roots; "
+            "`skillhub roots add ~/.cursor/skills` serves it"
+        )
+    outside = write_skill("outside", root=home / "some where")
+    assert f"`skillhub roots add '{home}/some where'` has its directory searched" in skillhub("why", outside).out

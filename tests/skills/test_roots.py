@@ -200,3 +200,39 @@ def test_skills_above_the_nearest_marker_are_not_found(
     walk = walk_roots(agent_context_roots(project, home=str(home)))
     assert [found.name for found in walk.found] == ["of-the-repo"]
     assert walk.problems == ()
+
+
+def test_recorded_directories_follow_those_of_the_hub_and_of_the_project_and_only_the_former_must_exist(
+    tmp_path: Path,
+) -> None:
+    code, home = str(tmp_path / "code"), str(tmp_path / "home")
+
+    def chosen(*places: str) -> list[tuple[str, str, bool, bool]]:
+        roots = choose_roots(
+            places,
+            project=Project(code, code, (code,)),
+            home=home,
+            hub=["/hub"],
+            hub_given=False,
+            builtin="/builtin",
+            recorded=["/team", f"{home}/.agents/skills"],
+            recorded_in_project=[f"{code}/vendor"],
+        )
+        return [
+            (root.path.removeprefix(str(tmp_path)), root.source.value, root.recorded, root.optional) for root in roots
+        ]
+
+    assert chosen("project", "user", "hub") == [
+        ("/code/.agents/skills", "project", False, True),
+        ("/code/.agent/skills", "project", False, True),
+        ("/code/vendor", "project", True, True),
+        # It is the user's by default, and needs no record.
+        ("/home/.agents/skills", "user", False, True),
+        ("/home/.agent/skills", "user", False, True),
+        ("/hub", "hub", False, True),
+        ("/team", "hub", True, False),
+    ]
+    assert chosen("user") == [
+        ("/home/.agents/skills", "user", False, True),
+        ("/home/.agent/skills", "user", False, True),
+    ]

@@ -14,6 +14,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import is_at_or_below
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.names import fold_name, safe_alias
+from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
@@ -237,7 +238,8 @@ def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> C
     if not path.is_directory or not path.has_skill_file:
         return Cause("has no SKILL.md" if path.is_directory else "is no directory", path.path)
     if not any(contains(root.path) for root in roots):
-        mend = f"put it below {roots[0].given}, or add its directory to SKILLS_DIR" if roots else "set SKILLS_DIR"
+        add = f"`skillhub roots add {shell_path(os.path.dirname(path.path), home='')}` has its directory searched"
+        mend = f"put it below {roots[0].given}, or {add}" if roots else add
         return Cause("is below no directory that is searched", path.path, mend=mend)
     around = next((skill.directory for skill in snapshot.everything if contains(skill.directory)), None)
     if around is not None:

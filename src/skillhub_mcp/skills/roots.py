@@ -122,7 +122,8 @@ def choose_roots(
     """Return the roots for `places`, in order of priority: those nearest to the working directory first.
 
     The directories `hub` have to exist if they were given by a person (`hub_given`). Those that were `recorded` belong
-    to the hub, after its own, and those `recorded_in_project` to the project.
+    to the hub, after its own, and have to exist. Those `recorded_in_project` belong to the project, where directories
+    come and go with branches.
     """
     found = distinct_roots(
         _labelled(
@@ -136,7 +137,7 @@ def choose_roots(
         hub_given=hub_given,
     )
     return tuple(
-        replace(root, recorded=True, optional=False)
+        replace(root, recorded=True, optional=root.source is Source.PROJECT)
         if root.source in (Source.HUB, Source.PROJECT) and root.given in (*recorded, *recorded_in_project)
         else root
         for root in found

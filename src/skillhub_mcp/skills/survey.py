@@ -22,16 +22,21 @@ MAX_DIRECTORIES = 500
 class UnsearchedPlace:
     """A place that is there and not searched. `shown` is its path as people type it.
 
-    `skills` are those that no root has; there are more where the place is larger than what was looked into
-    (`at_least`). `problem` says why it cannot be read, if it cannot.
+    `directories` are those of its skills that no root has; there are more where the place is larger than what was
+    looked into (`at_least`). `problem` says why it cannot be read, if it cannot.
     """
 
     place: SkillPlace
     shown: str
-    skills: int
+    directories: tuple[str, ...]
     at_least: bool
     reason: PlaceReason
     problem: str = ""
+
+    @property
+    def skills(self) -> int:
+        """The number of its skills that no root has."""
+        return len(self.directories)
 
     @property
     def count(self) -> str:
@@ -89,13 +94,16 @@ class Surroundings:
         self, others: Sequence[tuple[SkillPlace, SkillRoot]], walk: Walk, known: Collection[str]
     ) -> tuple[UnsearchedPlace, ...]:
         roots, reported = {root.path: root for root in walk.roots}, []
-        counts = Counter(one.root for one in walk.found if roots[one.root].resolved(one.directory) not in known)
+        found: dict[str, list[str]] = {path: [] for path in roots}
+        for one in walk.found:
+            if roots[one.root].resolved(one.directory) not in known:
+                found[one.root].append(one.directory)
         problems = {problem.path: problem.reason for problem in walk.problems}
         for place, root in others:
             shown, is_cut = self.shown(place.path), root.path in walk.cut
             reason = why_not(place, self.choice, shown=shown)
             problem = "" if is_cut else problems.get(root.path, "")
-            reported.append(UnsearchedPlace(place, shown, counts[root.path], is_cut, reason, problem))
+            reported.append(UnsearchedPlace(place, shown, tuple(found[root.path]), is_cut, reason, problem))
         return tuple(reported)
 
 

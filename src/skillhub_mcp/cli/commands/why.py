@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.bootstrap import rule_files
+from skillhub_mcp.bootstrap import rule_files, unsearched_places
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
@@ -16,9 +17,11 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import fold_name
 
 if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.why import AskedPath, Deciding
+    from skillhub_mcp.disclosure.why import AskedPath, Cause, Deciding
+    from skillhub_mcp.skills.survey import UnsearchedPlace
 
 
 def add_parser(subparsers: Any) -> None:
@@ -53,6 +56,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         snapshot, policy = hub.snapshot_and_policy()
         path = None if snapshot.find(name) is not None else _asked_path(name)
         explanation = explain(name, snapshot, policy, _deciding(settings), path=path)
+        if not explanation.accounts:
+            elsewhere = _elsewhere(name, path, unsearched_places(settings, snapshot))
+            explanation = replace(explanation, unknown=(*elsewhere, *explanation.unknown))
         searched = explanation.accounts[0] if explanation.accounts else None
         if args.task is not None and searched is not None and searched.verdict is Verdict.SERVED:
             standing = hub.standing(decode_argument(args.task), hub.find(searched.handle))
@@ -61,6 +67,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         print_text(explanation_text(explanation, standing, searching=args.task is not None))
     return EXIT_OK if explanation.accounts else EXIT_FAILED
+
+
+def _elsewhere(name: str, path: AskedPath | None, places: Sequence[UnsearchedPlace]) -> Iterator[Cause]:
+    """Yield the skill folders of that name, or the one at that path, that are in places that are not searched."""
+    from skillhub_mcp.disclosure.why import Cause
+
+    for place in places:
+        for directory in place.directories:
+            is_asked = fold_name(os.path.basename(directory)) == fold_name(name)
+            if is_asked if path is None else os.path.realpath(directory) == path.real:
+                yield Cause(f"is not searched: {place.reason.why}", directory, mend=place.reason.advice(place.skills))
 
 
 def _deciding(settings: Settings) -> Deciding:
