@@ -367,6 +367,21 @@ def test_a_projects_file_is_below_its_root(machine: Machine, connections: Connec
         connections.plan(client_named("windsurf"), PROJECT, SERVER, registrar=None)
 
 
+def test_a_projects_link_leads_nowhere_else(tmp_path: Path, machine: Machine, connections: Connections) -> None:
+    elsewhere, inside = tmp_path / "mine.json", Path(machine.project, "shared.json")
+    path = path_of(CURSOR, machine, PROJECT)
+    before = put(elsewhere, "{}")
+    path.parent.mkdir()
+    path.symlink_to(elsewhere)
+    with pytest.raises(ClientFileRefused, match="outside the project"):
+        connections.plan(CURSOR, PROJECT, SERVER, registrar=None)
+    assert elsewhere.read_bytes() == before
+    path.unlink()
+    path.symlink_to(inside)
+    connect(connections, scope=PROJECT)
+    assert b"skillhub" in inside.read_bytes()
+
+
 def test_claude_code_registers_by_its_own_program(machine: Machine, connections: Connections) -> None:
     claude = client_named("claude-code")
     state = Path(machine.home, ".claude.json")

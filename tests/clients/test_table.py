@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,6 +236,12 @@ def test_a_whole_file_parses_and_holds_the_entry_alone(client: Client) -> None:
             content = content[key]
         entry = entry_of(client, server, name="my hub")
         assert content == ([entry] if client.entries_are_listed else {"my hub": entry})
+
+
+def test_the_guide_names_every_client() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "connect.md"
+    text = guide.read_text(encoding="utf-8")
+    assert [client.name for client in CLIENTS if f"`{client.name}`" not in text] == []
 
 
 def test_an_entry_of_ours_never_chooses_the_skills() -> None:

@@ -116,6 +116,8 @@ def difference(change: FileChange | Registration, machine: Machine) -> str:
         return "\n".join(f"runs: {shlex.join(command)}" for command in change.commands)
     old, new = change.file.content, change.after
     path = shown(change.file.path, machine)
+    if os.path.islink(change.file.path):
+        path += f" -> {shown(change.file.place, machine)}"
     lines = difflib.unified_diff(
         _lines(old), _lines(new), "/dev/null" if old is None else path, "/dev/null" if new is None else path
     )

@@ -162,7 +162,7 @@ class Connections:
         if path is None:
             has = "the user's" if scope is ClientScope.PROJECT else "a project's"
             raise InvalidArgument("--scope", f"{scope.value} is none of {client.title}: it has {has} file only")
-        file = read_client_file(path)
+        file = self._read(path, scope)
         entries = self._entries(client, file)
         kind = ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT
         if name in entries:
@@ -183,7 +183,7 @@ class Connections:
         path = self.path_of(client, scope)
         if path is None:
             return Settled(client, scope, name, client.where)
-        file = read_client_file(path)
+        file = self._read(path, scope)
         entries = self._entries(client, file)
         if name not in entries:
             return Settled(client, scope, name, path)
@@ -208,7 +208,7 @@ class Connections:
         path = self.path_of(client, scope) if client.files(scope, self._machine) else None
         if path is None:
             return Settled(client, scope, "", client.where)
-        file = read_client_file(path)
+        file = self._read(path, scope)
         backup = self._backups.newest(file.place)
         if backup is None:
             raise ClientFileRefused(path, "there is no copy of it")
@@ -235,6 +235,14 @@ class Connections:
         else:
             directories = write_client_file(file, change.after)
         self._note(change, directories)
+
+    def _read(self, path: str, scope: ClientScope) -> FileAsRead:
+        """Return a file that may be changed. Raises ClientFileRefused, also for a project's link that leaves it."""
+        file = read_client_file(path)
+        project = os.path.join(os.path.realpath(self._machine.project), "")
+        if scope is ClientScope.PROJECT and not file.place.startswith(project):
+            raise ClientFileRefused(path, f"it is a link to {file.place}, which is outside the project")
+        return file
 
     def _note(self, change: FileChange, directories: Sequence[str]) -> None:
         """Keep the receipt of a change, or remove the one of an entry that is gone. Raises ClientFileRefused."""
