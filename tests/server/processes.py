@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,10 +33,10 @@ class Process:
 
 
 @contextmanager
-def serving(environment: Mapping[str, str], *arguments: str) -> Iterator[Process]:
-    """A server process; it is killed in the end, if it is still there."""
+def serving(environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[Process]:
+    """A server process that `command` starts; it is killed in the end, if it is still there."""
     process = subprocess.Popen(
-        [*COMMAND, "--transport", "http", "--port", "0", *arguments],
+        [*command, "--transport", "http", "--port", "0", *arguments],
         env=dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
