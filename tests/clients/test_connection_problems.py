@@ -49,9 +49,15 @@ def test_a_connection_that_answers_as_this_version_is_well() -> None:
 
 def test_a_server_that_does_not_answer_is_a_problem_that_connecting_again_mends() -> None:
     silent = Probed(failure="/opt/skillhub-mcp does not exist")
-    problem = the_problem(found(Tried(connection(client="vscode", scope=ClientScope.PROJECT, name="hub"), silent)))
+    problem = the_problem(found(Tried(connection(client="vscode", name="hub"), silent)))
     assert problem.what == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
-    assert problem.mend == "skillhub connect vscode --scope project --name hub"
+    assert problem.mend == "skillhub connect vscode --name hub"
+
+
+def test_a_projects_command_that_is_on_nobodys_path_is_not_mended_by_writing_it_again() -> None:
+    silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
+    problem = the_problem(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
+    assert problem.mend == "put skillhub-mcp on PATH, or skillhub disconnect cursor --scope project"
 
 
 def test_an_address_that_does_not_answer_is_mended_where_its_server_runs() -> None:
@@ -107,6 +113,16 @@ def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     assert warning.mend == "take SKILLS_DIR out of the entry"
     (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
     assert f"skillhub roots add {tmp_path} serves that too" in warning.mend
+
+
+def test_an_entry_as_our_examples_once_had_it_is_mended_by_connecting_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".skillhub" / "skills").mkdir(parents=True)
+    server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": "~/.skillhub/skills"})
+    (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
+    assert warning.mend == "skillhub connect cursor"
 
 
 def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> None:

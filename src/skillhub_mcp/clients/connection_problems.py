@@ -10,7 +10,7 @@ from itertools import combinations
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.entries import DEFAULT_NAME
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, StdioServer
-from skillhub_mcp.clients.ownership import fetches_namesake
+from skillhub_mcp.clients.ownership import COMMANDS, FORMER_DIRECTORY, fetches_namesake
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import RegisteredFile
 from skillhub_mcp.skills.problems import Problem
@@ -103,7 +103,7 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     if tried.probed.server_name != SERVER_NAME:
         who = f"{tried.probed.server_name} {tried.probed.version}".strip()
         return _problem(connection, f"{entry} starts another program: {who}", f"take the entry out, then {command}")
-    found = (_of_place(tried, command), _of_version(tried, version, command), _of_directories(tried, roots))
+    found = (_of_place(tried, command), _of_version(tried, version, command), _of_directories(tried, roots, command))
     return Findings(
         tuple(problem for one in found for problem in one.problems),
         tuple(problem for one in found for problem in one.warnings),
@@ -150,7 +150,7 @@ def _of_version(tried: Tried, version: str, command: str) -> Findings:
     return Findings(warnings=(Problem(connection.path, what, mend),))
 
 
-def _of_directories(tried: Tried, roots: Mapping[str, int]) -> Findings:
+def _of_directories(tried: Tried, roots: Mapping[str, int], command: str) -> Findings:
     connection = tried.connection
     server = connection.server
     named = server.environment.get("SKILLS_DIR", "") if isinstance(server, StdioServer) else ""
@@ -168,7 +168,8 @@ def _of_directories(tried: Tried, roots: Mapping[str, int]) -> Findings:
     what = f"{about}, and so {connection.client.title} sees none of the skills elsewhere: {', '.join(hidden)}"
     unknown = sorted(searched - set(places))
     added = f"; skillhub roots add {unknown[0]} serves that too" if unknown else ""
-    return Findings(warnings=(Problem(connection.path, what, f"take SKILLS_DIR out of the entry{added}"),))
+    mend = command if named == FORMER_DIRECTORY else f"take SKILLS_DIR out of the entry{added}"
+    return Findings(warnings=(Problem(connection.path, what, mend),))
 
 
 def _mend_of_silence(tried: Tried, command: str) -> str:
@@ -176,6 +177,9 @@ def _mend_of_silence(tried: Tried, command: str) -> str:
     if isinstance(server, HttpServer):
         token = f", and set {server.token_variable} where the client starts" if server.token_variable else ""
         return f"start the server at that address, or correct the address{token}"
+    if tried.connection.scope is ClientScope.PROJECT:
+        # Connecting again would write the same bare command.
+        return f"put {COMMANDS[0]} on PATH, or {_disconnect(tried.connection)}"
     return command
 
 

@@ -10,7 +10,7 @@ from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, Server, 
 COMMANDS = ("skillhub-mcp", "skillhub")
 
 # What our examples once had for SKILLS_DIR: the directory that is searched in any case, and then no other.
-_FORMER_DIRECTORY = "~/.skillhub/skills"
+FORMER_DIRECTORY = "~/.skillhub/skills"
 _MODULE = "skillhub_mcp"
 # Programs that fetch another one by its name: without a place to take it from, that is the package index's namesake.
 _FETCHERS = ("uvx", "uv", "pipx")
@@ -70,7 +70,7 @@ def _kept_environment(client: Client, old: ClientEntry, new: ClientEntry) -> Cli
     """Return the members of an entry that have the environment: what the old one had, and what the new one gives."""
     kept: ClientEntry = {}
     values, given = (_members(entry.get(client.stdio.environment)) for entry in (old, new))
-    if values.get("SKILLS_DIR") == _FORMER_DIRECTORY:
+    if values.get("SKILLS_DIR") == FORMER_DIRECTORY:
         del values["SKILLS_DIR"]
     if values or given:
         kept[client.stdio.environment] = {**values, **given}
