@@ -9,15 +9,12 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from skillhub_mcp.bootstrap import make_hub
-from skillhub_mcp.cli.picker import Picker, PickerActions
-from skillhub_mcp.cli.picker_rows import PickerRow, picker_rows
+from skillhub_mcp.cli.picker import Picker
+from skillhub_mcp.cli.picker_skills import HubSkills
 from skillhub_mcp.policy.files import change_choices
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.documents import read_document
 
 PROJECT = Path(__file__).parents[1]
 PICTURE = PROJECT / "docs" / "pictures" / "pick.svg"
@@ -31,18 +28,10 @@ async def draw(directory: str) -> str:
         {}, {"SKILLS_DIR": "skills", "DB_PATH": os.path.join(directory, "db"), "SKILLHUB_CHOICES": choices}
     )
     change_choices(choices, lambda one: one.switched("log-triage", on=False))
-    hub = make_hub(settings, background=False)
-
-    def preview(row: PickerRow) -> str:
-        return f"{row.name}\n\n{row.description}\n\n{read_document(hub.find(row.directory)).instructions}"
-
-    def toggle(_: PickerRow, __: bool) -> Sequence[PickerRow]:
-        return picker_rows(hub.listed())
-
-    app = Picker(picker_rows(hub.listed()), PickerActions(preview, toggle))
+    app = Picker(HubSkills(settings))
     async with app.run_test(size=(118, 24)) as pilot:
-        await pilot.press(*"csv")
-        await pilot.press(*["backspace"] * 3)
+        while not app.settled:
+            await pilot.pause(0.05)
         for _ in range(3):
             await pilot.press("down")
         await pilot.pause()

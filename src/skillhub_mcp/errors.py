@@ -26,6 +26,7 @@
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
     ├── ClientFileRefused       CLIENT_FILE_REFUSED    a client's file was left as it is
+    ├── TerminalUnavailable     TERMINAL_UNAVAILABLE   a command needs a terminal, and there is none
     ├── IndexUnavailable        INDEX_UNAVAILABLE      no index can answer searches, or not yet
     ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
     └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
@@ -488,6 +489,18 @@ class ClientFileRefused(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"path": self.path, "reason": self.reason}
+
+
+class TerminalUnavailable(SkillHubError):
+    """A command draws on a terminal, and the process has none."""
+
+    code = "TERMINAL_UNAVAILABLE"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"There is no terminal to pick a skill on ({reason})",
+            hint="skillhub pick --list WORDS prints the skills that fit, and skillhub search TASK those for a task",
+        )
 
 
 class IndexUnavailable(SkillHubError):

@@ -101,7 +101,7 @@ def test_a_slip_in_a_name_switches_nothing(skillhub: Skillhub, two: None) -> Non
 def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
     broken = tmp_path / "choices.json"
     broken.write_text('{"format": 1, "user": {"alpha": fal', encoding="utf-8")
-    for arguments in (["disable", "beta"], ["show", "beta"], ["search", "beta"], ["list"], ["pick"]):
+    for arguments in (["disable", "beta"], ["show", "beta"], ["search", "beta"], ["list"], ["pick", "--list"]):
         done = skillhub(*arguments, SKILLHUB_CHOICES=str(broken))
         assert done.code == 2, arguments
         assert done.err.startswith("error: Your choices.json cannot be used: line 1 is not JSON")

@@ -83,13 +83,13 @@ def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skill
 
 def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, skills_dir: Path) -> None:
     skills_dir.mkdir(exist_ok=True)
-    for command in (["list"], ["search", "x"], ["pick"]):
+    for command in (["list"], ["search", "x"], ["pick", "--list"]):
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
         assert done.out == f"No skills:\n  {skills_dir}\n      has no skill; put a folder with a SKILL.md there\n"
 
 
-@pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick"], ["search"]])
+@pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick", "--list"], ["search"]])
 def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_failure(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, command: list[str]
 ) -> None:

@@ -65,7 +65,7 @@ PRINTING = [
     ["list"],
     ["read", "one", "SKILL.md"],
     ["read", "one", "big.txt"],
-    ["pick"],
+    ["pick", "--list"],
     ["permissions", "show"],
     ["catalogue"],
     ["registry", "report"],

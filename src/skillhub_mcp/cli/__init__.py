@@ -6,11 +6,13 @@ client_changes     changes of clients' files shown, asked about, carried out and
 client_link        the link that has a client offer to add the server
 client_options     what the options of `connect` and `disconnect` mean
 client_parser      the options that `connect` and `disconnect` share
+clipboard          copying to the clipboard
 colours            colours on a terminal
 completion         the scripts by which shells complete the command line
 completion_words   the names of skills and of recorded roots, for those scripts
 connecting         the work of `connect`
 disconnecting      the work of `disconnect`
+editor             the editor of the person
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` as text
 foreign_words      what to type instead of a word that people know from other tools
@@ -21,9 +23,12 @@ main               the entry point: runs the command and turns failures into mes
 next_steps         the two commands to type next on this machine
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr; skill text made safe for a terminal
+own_terminal       the terminal that a person sits at, whatever stdin and stdout are
 pager              long output through the person's pager, on a terminal
 picker             the picker on a terminal (Textual)
-picker_rows        the rows of the picker, filtered by text and scope
+picker_keys        the keys of the picker
+picker_rows        the rows of the picker: which fit what was typed, in which order
+picker_skills      the skills of the picker, read and searched in a thread of their own
 progress_line      the progress of long work on stderr, on a terminal
 screen             the size of the terminal
 table              lists in columns

@@ -1,44 +1,125 @@
-"""The skill picker on a terminal: search as you type, preview a skill, disable and enable it, choose one.
+"""The skill picker on a terminal: search as you type, preview, edit, copy, disable and enable a skill, take one.
 
 Built on Textual, because a test can drive it and take a screenshot without a terminal. It is a view only: `picker_rows`
-selects the rows, and previews and changes are callbacks.
+selects and orders the rows, and a `PickerSkills` has them. That one reads and searches in a thread, so the screen is
+there before the skills are and no key waits for a search. What Enter takes is what the rows show for what was typed:
+pressed earlier, it waits for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import os
+import queue
+import shutil
+import signal
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import Enum
+from functools import partial
+from typing import ClassVar, Protocol
 
 from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.events import Resize
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import DataTable, Input, Static
 
+from skillhub_mcp.cli.clipboard import copy_command, copying_sequence, run_copy_command
+from skillhub_mcp.cli.editor import editor_command, run_editor
 from skillhub_mcp.cli.output import printable
-from skillhub_mcp.cli.picker_rows import NO_MATCH, PickerRow, PickerScope, count_text, filter_rows, next_scope
+from skillhub_mcp.cli.picker_keys import KEYS, footer
+from skillhub_mcp.cli.picker_rows import (
+    NO_MATCH,
+    NOT_SEARCHED,
+    PickerRow,
+    PickerScope,
+    SearchedFor,
+    count_text,
+    fitting_rows,
+    next_scope,
+    warning_about,
+)
 from skillhub_mcp.errors import SkillHubError
 
 # Enough to scroll through; typing narrows the rest.
-_MOST_SHOWN = 500
+_MOST_SHOWN = 200
 _STATES = {"on": "●", "off": "○", "denied": "✕"}
+# After the last key, so that no search begins for a half-typed word.
+_DEBOUNCE_SECONDS = 0.05
+# A search that takes longer is not waited for: names and descriptions are matched until its answer is there.
+_PATIENCE_SECONDS = 1.0
+_PREVIEW_COLUMNS = 80
+
+
+class PickerSkills(Protocol):
+    """The skills behind a picker. `read`, `reread` and `search` are called in one thread, the others in another."""
+
+    def read(self) -> Sequence[PickerRow]:
+        """Return the skills."""
+
+    def reread(self) -> Sequence[PickerRow]:
+        """Return the skills, of which files may have changed."""
+
+    def search(self, typed: str) -> SearchedFor:
+        """Return what the hub's search finds. Raises SkillHubError."""
+
+    def preview(self, row: PickerRow) -> str:
+        """Return a skill's text."""
+
+    def file(self, row: PickerRow) -> str:
+        """Return the path of its SKILL.md."""
+
+    def toggle(self, row: PickerRow, *, here_only: bool) -> Sequence[PickerRow]:
+        """Switch a skill off or on, perhaps in this project only, and return all. Raises SkillHubError."""
+
+
+class _Read(Message):
+    def __init__(self, rows: Sequence[PickerRow]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+class _Found(Message):
+    def __init__(self, answer: _Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class _Failed(Message):
+    def __init__(self, error: Exception, *, searching: bool) -> None:
+        super().__init__()
+        self.error = error
+        self.searching = searching
 
 
 @dataclass(frozen=True, slots=True)
-class PickerActions:
-    """The picker's callbacks: `preview` returns a skill's text; `toggle` disables or enables it and returns all rows.
+class _Answer:
+    """What was found for a text."""
 
-    The second argument of `toggle` is whether the change applies to this project only.
+    typed: str
+    found: SearchedFor
+
+
+class _Searching(Enum):
+    """Whether rows wait for the hub's search."""
+
+    STARTING = "starting"
+    READY = "ready"
+    SLOW = "slow"
+    FAILED = "failed"
+
+
+class Picker(App[PickerRow], inherit_bindings=False):
+    """The app; it returns the chosen skill, or None. After its end, `failure` is what ended it.
+
+    It `has_none` where there was no skill to take.
     """
-
-    preview: Callable[[PickerRow], str]
-    toggle: Callable[[PickerRow, bool], Sequence[PickerRow]]
-
-
-class Picker(App[str]):
-    """The app; it returns the handle of the chosen skill, or None."""
 
     TITLE = "SkillHub"
     ENABLE_COMMAND_PALETTE = False
@@ -46,87 +127,240 @@ class Picker(App[str]):
     #skills { width: 3fr; }
     #preview { width: 2fr; border-left: solid $panel; padding: 0 1; }
     #status { height: 1; color: $text-muted; padding: 0 1; }
+    #keys { height: auto; background: $panel; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Choose", priority=True),
-        Binding("ctrl+t,f3", "toggle_skill(False)", "On/off", priority=True),
-        Binding("ctrl+p,f4", "toggle_skill(True)", "On/off here", priority=True),
-        Binding("ctrl+s,f2", "scope", "Scope", priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("pagedown", "move(10)", "Page down", show=False, priority=True),
-        Binding("pageup", "move(-10)", "Page up", show=False, priority=True),
-        Binding("escape", "leave", "Leave", priority=True),
+        Binding(key.names, key.action, key.label, priority=True, show=False) for key in KEYS
     ]
 
-    def __init__(
-        self, rows: Sequence[PickerRow], actions: PickerActions, *, typed: str = "", scope: PickerScope = "all"
-    ) -> None:
+    def __init__(self, skills: PickerSkills, *, typed: str = "", scope: PickerScope = "all") -> None:
         super().__init__()
-        self._rows = rows
-        self._actions = actions
+        self.failure: Exception | None = None
+        self.has_none = False
+        self._skills = skills
         self._typed = typed
         self._scope: PickerScope = scope
+        self._rows: Sequence[PickerRow] | None = None
         self._shown: list[PickerRow] = []
+        self._answer = _Answer("", NOT_SEARCHED)
+        self._searching = _Searching.STARTING
+        self._takes_when_settled = False
+        self._warned_about = ""
+        self._debounce: Timer | None = None
+        # Texts to search for; None for a file that may have changed.
+        self._asked: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the rows are those for what is typed."""
+        if self._rows is None:
+            return False
+        waits = self._searching in (_Searching.STARTING, _Searching.READY)
+        return not (waits and self._typed.strip()) or self._answer.typed == self._typed
 
     def compose(self) -> ComposeResult:
-        yield Input(value=self._typed, placeholder="Type to search names, descriptions and paths", id="typed")
+        yield Input(
+            value=self._typed,
+            placeholder="Type a task, or a part of a name, description or path",
+            id="typed",
+            select_on_focus=False,
+        )
         with Horizontal():
             yield DataTable(id="skills", cursor_type="row", zebra_stripes=True)
-            with VerticalScroll(id="preview"):
+            with VerticalScroll(id="preview", can_focus=False):
                 yield Static(id="text", markup=False)
-        yield Static(id="status", markup=False)
-        yield Footer()
+        yield Static("Reading skills …", id="status", markup=False)
+        yield Static(footer(), id="keys", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(DataTable).add_columns("", "skill", "source", "scope", "description")
-        self.query_one(Input).focus()
+        table = self.query_one(DataTable)
+        # Every key is typed into the one field.
+        table.can_focus = False
+        table.add_columns("", "skill", "source", "scope", "description")
+        typed = self.query_one("#typed", Input)
+        typed.focus()
+        typed.cursor_position = len(self._typed)
+        if os.name != "nt" and threading.current_thread() is threading.main_thread():
+            for ending in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(ending, self.action_leave)
+        threading.Thread(target=self._work, name="skillhub-picker", daemon=True).start()
+
+    def on_resize(self, event: Resize) -> None:
+        """Leave the preview out where there is no room for it."""
+        self.query_one("#preview").display = event.size.width >= _PREVIEW_COLUMNS
+
+    # What the thread does, and what comes of it
+
+    def _work(self) -> None:
+        try:
+            self.post_message(_Read(self._skills.read()))
+            while True:
+                self._answer_next(self._asked.get())
+        except Exception as error:  # noqa: BLE001 - the top of a thread: the command reports it when the screen is gone
+            self.post_message(_Failed(error, searching=False))
+
+    def _answer_next(self, asked: str | None) -> None:
+        if asked is None:
+            self.post_message(_Read(self._skills.reread()))
+        elif self._asked.empty():
+            # What was typed meanwhile is searched for instead.
+            try:
+                self.post_message(_Found(_Answer(asked, self._skills.search(asked))))
+            except SkillHubError as error:
+                self.post_message(_Failed(error, searching=True))
+
+    @on(_Read)
+    def take_rows(self, message: _Read) -> None:
+        first = self._rows is None
+        self._rows = message.rows
+        if first and not message.rows:
+            self.has_none = True
+            self.exit(None)
+            return
+        self._show(keep=self._current())
+        if first:
+            self._ask()
+            self._settle()
+
+    @on(_Found)
+    def take_answer(self, message: _Found) -> None:
+        self._searching = _Searching.READY
+        if message.answer.typed == self._typed:
+            self._answer = message.answer
+            self._show()
+            self._settle()
+
+    @on(_Failed)
+    def take_failure(self, message: _Failed) -> None:
+        if not message.searching:
+            self.failure = message.error
+            self.exit(None)
+            return
+        self._searching = _Searching.FAILED
         self._show()
+        self._settle()
+
+    def _ask(self) -> None:
+        """Have the hub search for what is typed, and wait for it for some time only."""
+        if self._typed.strip() and self._searching is not _Searching.FAILED:
+            self._asked.put(self._typed)
+            self.set_timer(_PATIENCE_SECONDS, partial(self._lose_patience, self._typed))
+
+    def _lose_patience(self, typed: str) -> None:
+        if typed == self._typed and not self.settled and self._rows is not None:
+            self._searching = _Searching.SLOW
+            self._show()
+            self._settle()
+
+    def _settle(self) -> None:
+        """Take the skill that Enter was pressed for, if that waited for these rows."""
+        if self._takes_when_settled and self.settled:
+            self._takes_when_settled = False
+            self.action_choose()
+
+    # What keys do
 
     @on(Input.Changed)
     def filter(self, event: Input.Changed) -> None:
+        if event.value == self._typed:
+            return
         self._typed = event.value
-        self._show()
+        self._warned_about = ""
+        if self._rows is None:
+            return
+        if self._searching is not _Searching.READY or not self._typed.strip():
+            self._show()
+        if self._debounce is not None:
+            self._debounce.stop()
+        self._debounce = self.set_timer(_DEBOUNCE_SECONDS, self._ask)
 
     @on(DataTable.RowHighlighted)
     def show_preview(self) -> None:
         row = self._current()
-        self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._actions.preview(row)))
+        self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._skills.preview(row)))
 
     @on(DataTable.RowSelected)
     def action_choose(self) -> None:
+        """Take the skill under the cursor; one that agents do not get, after saying so."""
+        if not self.settled:
+            self._takes_when_settled = True
+            return
         row = self._current()
-        if row is not None:
-            self.exit(row.handle)
+        if row is None:
+            return
+        warning = warning_about(row)
+        if warning and self._warned_about != row.directory:
+            self._warned_about = row.directory
+            self._say(f"{warning}. Enter takes it all the same")
+            return
+        self.exit(row)
+
+    def action_leave(self) -> None:
+        self.exit(None)
+
+    def action_move(self, rows: int) -> None:
+        table = self.query_one(DataTable)
+        table.move_cursor(row=max(0, min(table.cursor_row + rows, table.row_count - 1)))
+        self._warned_about = ""
+        self._tell_counts()
 
     def action_scope(self) -> None:
         self._scope = next_scope(self._scope)
         self._show()
+
+    def action_edit(self) -> None:
+        row = self._current()
+        if row is None:
+            return
+        try:
+            command = editor_command(os.environ, lambda name: shutil.which(name) is not None)
+        except ValueError as error:
+            self._say(f"VISUAL or EDITOR is no command line: {error}")
+            return
+        if not command:
+            self._say("There is no editor: set EDITOR")
+            return
+        with self.suspend():
+            failure = run_editor(command, self._skills.file(row))
+        self.refresh(layout=True)
+        self._say(printable(failure) or f"{row.name} was opened in {command[0]}")
+        self._asked.put(None)
+
+    def action_copy(self) -> None:
+        row = self._current()
+        if row is None:
+            return
+        command = copy_command(os.environ, lambda name: shutil.which(name) is not None)
+        if command and run_copy_command(command, row.handle):
+            self._say(f"{row.handle} was copied with {command[0]}")
+            return
+        if self._driver is not None:
+            self._driver.write(copying_sequence(row.handle))
+        self._say(f"{row.handle} was handed to the terminal to copy")
 
     def action_toggle_skill(self, here_only: bool) -> None:
         row = self._current()
         if row is None:
             return
         try:
-            self._rows = self._actions.toggle(row, here_only)
+            self._rows = self._skills.toggle(row, here_only=here_only)
         except SkillHubError as error:
-            self.notify(error.message, severity="error", markup=False)
+            self._say(error.message)
+            return
         self._show(keep=row)
 
-    def action_move(self, rows: int) -> None:
-        table = self.query_one(DataTable)
-        table.move_cursor(row=max(0, min(table.cursor_row + rows, table.row_count - 1)))
-
-    def action_leave(self) -> None:
-        self.exit(None)
+    # The screen
 
     def _current(self) -> PickerRow | None:
         at = self.query_one(DataTable).cursor_row
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
+    def _fitting(self) -> list[PickerRow]:
+        found = self._answer.found if self._answer.typed == self._typed else NOT_SEARCHED
+        return fitting_rows(self._rows or (), self._typed, self._scope, found)
+
     def _show(self, *, keep: PickerRow | None = None) -> None:
-        fitting = filter_rows(self._rows, self._typed, self._scope)
-        self._shown = fitting[:_MOST_SHOWN]
+        self._shown = self._fitting()[:_MOST_SHOWN]
         table = self.query_one(DataTable)
         table.clear()
         for row in self._shown:
@@ -136,7 +370,20 @@ class Picker(App[str]):
         if keep is not None:
             at = next((n for n, row in enumerate(self._shown) if row.directory == keep.directory), 0)
             table.move_cursor(row=at)
+        self._tell_counts()
+        self.show_preview()
+
+    def _tell_counts(self) -> None:
+        if self._rows is None:
+            return
+        fitting = self._fitting()
         more = len(fitting) - len(self._shown)
         rest = f"; {more:,} not shown" if more else ""
-        self.query_one("#status", Static).update(f"{count_text(fitting, self._rows)}{rest} · scope: {self._scope}")
-        self.show_preview()
+        how = {
+            _Searching.SLOW: " · the index is being built: words as typed only",
+            _Searching.FAILED: " · no index can be searched: words as typed only",
+        }.get(self._searching, "")
+        self._say(f"{count_text(fitting, self._rows)}{rest} · scope: {self._scope}{how}")
+
+    def _say(self, text: str) -> None:
+        self.query_one("#status", Static).update(printable(text))

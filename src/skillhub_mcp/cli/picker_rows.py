@@ -1,12 +1,13 @@
-"""The rows of the skill picker, filtered by text and scope. Pure functions."""
+"""The rows of the skill picker: which fit what was typed, and in which order. Pure functions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillhub_mcp.hub import ListedSkill
+from skillhub_mcp.hub import ListedSkill, SearchAnswer
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import Source
 
@@ -15,10 +16,12 @@ PickerScope = Literal["all", "repo", "user"]
 SCOPES: tuple[PickerScope, ...] = ("all", "repo", "user")
 NO_MATCH = "(no match)"
 
+_WORD = re.compile(r"[^\W_]+")
+
 
 @dataclass(frozen=True, slots=True)
 class PickerRow:
-    """One skill in the picker. `state` is on, off or denied; `text` is the folded text that is searched."""
+    """One skill in the picker. `state` is on, off or denied; `text` is the folded text that is looked through."""
 
     name: str
     handle: str
@@ -28,6 +31,25 @@ class PickerRow:
     scope: PickerScope
     state: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedFor:
+    """What the hub's own search found for a text: directories, best first. Near misses are found where nothing fits."""
+
+    directories: tuple[str, ...] = ()
+    near_misses: tuple[str, ...] = ()
+
+
+NOT_SEARCHED = SearchedFor()
+
+
+def searched_for(answer: SearchAnswer) -> SearchedFor:
+    """Return what an answer found. A list by name, which a query without a word gets, found nothing."""
+    if answer.facets is not None:
+        return NOT_SEARCHED
+    found = tuple(hit.skill.directory for hit in answer.hits)
+    return SearchedFor(found) if answer.confident else SearchedFor(near_misses=found)
 
 
 def picker_rows(listed: Iterable[ListedSkill]) -> list[PickerRow]:
@@ -47,15 +69,35 @@ def picker_rows(listed: Iterable[ListedSkill]) -> list[PickerRow]:
     ]
 
 
-def filter_rows(rows: Sequence[PickerRow], typed: str, scope: PickerScope) -> list[PickerRow]:
-    """Return the rows of `scope` whose name, description or path contains every word typed.
+def fitting_rows(
+    rows: Sequence[PickerRow], typed: str, scope: PickerScope, found: SearchedFor = NOT_SEARCHED
+) -> list[PickerRow]:
+    """Return the rows of `scope` that fit what was `typed`, best first; with nothing typed, all by name.
 
-    Rows whose name starts with the first word come first.
+    First come names of which every word typed begins a word, so that a name can be typed letter by letter; then what
+    the hub's search found, in its order; then rows with every word somewhere in name, description or path. Near misses
+    are shown where there is nothing else.
     """
+    among = [row for row in rows if scope in ("all", row.scope)]
     words = fold_name(typed).split()
-    kept = [row for row in rows if scope in ("all", row.scope) and all(word in row.text for word in words)]
-    first = words[0] if words else ""
-    return sorted(kept, key=lambda row: (not fold_name(row.name).startswith(first), row.name, row.directory))
+    if not words:
+        return sorted(among, key=lambda row: (row.name, row.directory))
+    places = {directory: place for place, directory in enumerate(found.directories)}
+    ranked = []
+    for row in among:
+        name = fold_name(row.name)
+        place = places.get(row.directory, len(places))
+        if _begins(words, name):
+            ranked.append(((0, name != fold_name(typed).strip(), not name.startswith(words[0]), place), row))
+        elif row.directory in places:
+            ranked.append(((1, False, False, place), row))
+        elif all(word in row.text for word in words):
+            ranked.append(((2, False, False, place), row))
+    if ranked:
+        ranked.sort(key=lambda one: (one[0], one[1].name, one[1].directory))
+        return [row for _, row in ranked]
+    by_directory = {row.directory: row for row in among}
+    return [by_directory[directory] for directory in found.near_misses if directory in by_directory]
 
 
 def next_scope(scope: PickerScope) -> PickerScope:
@@ -64,6 +106,20 @@ def next_scope(scope: PickerScope) -> PickerScope:
 
 
 def count_text(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> str:
-    """Return the number of rows shown, of all rows, and of those shown that are off."""
-    off = sum(row.state != "on" for row in shown)
-    return f"{len(shown):,} of {len(rows):,} skills" + (f", {off:,} off" if off else "")
+    """Return the number of rows shown, of all rows, and of those shown that are off or denied."""
+    states = [(state, sum(row.state == state for row in shown)) for state in ("off", "denied")]
+    others = "".join(f", {count:,} {state}" for state, count in states if count)
+    return f"{len(shown):,} of {len(rows):,} skills{others}"
+
+
+def warning_about(row: PickerRow) -> str:
+    """Return what a person who takes a skill should know: that agents do not get it. Empty for one that is on."""
+    return {
+        "off": f"{row.name} is off: agents neither find nor load it; skillhub enable {row.handle}",
+        "denied": f"{row.name} is denied by a rule: agents neither find nor load it; skillhub why {row.handle}",
+    }.get(row.state, "")
+
+
+def _begins(words: Sequence[str], name: str) -> bool:
+    parts = _WORD.findall(name)
+    return all(name.startswith(word) or any(part.startswith(word) for part in parts) for word in words)

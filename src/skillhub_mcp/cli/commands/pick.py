@@ -1,20 +1,40 @@
-"""`skillhub pick`: choose, preview, enable and disable skills on the terminal."""
+"""`skillhub pick`: search as one types, preview, edit, switch on and off, and take a skill, on the terminal."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_absence, print_json, print_text, problems_json
-from skillhub_mcp.cli.picker_rows import NO_MATCH, SCOPES, PickerRow, count_text, filter_rows, picker_rows
-from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    note_absence,
+    one_line,
+    print_absence,
+    print_json,
+    print_note,
+    print_text,
+    problems_json,
+)
+from skillhub_mcp.cli.pager import add_pager_option, paging
+from skillhub_mcp.cli.picker_rows import (
+    NO_MATCH,
+    NOT_SEARCHED,
+    SCOPES,
+    PickerRow,
+    PickerScope,
+    count_text,
+    fitting_rows,
+    picker_rows,
+    searched_for,
+    warning_about,
+)
+from skillhub_mcp.hub import MAX_LIMIT
 from skillhub_mcp.settings import Settings, read_settings
 
 
@@ -24,9 +44,10 @@ def add_parser(subparsers: Any) -> None:
         "pick",
         group=Group.FIND,
         everyday=True,
-        help="choose, enable and disable skills interactively",
-        description="Search as you type, preview, enable and disable skills, and print the one that was chosen. "
-        "Without a terminal, or with --json, list the skills instead.",
+        help="choose a skill interactively, or switch it off and on",
+        description="Search as you type, preview, edit, disable and enable skills, and print the one that was taken: "
+        'skillhub show "$(skillhub pick)". The screen is the terminal, whatever stdin and stdout are.',
+        epilog="exit codes: 0 a skill was taken, 130 none was",
     )
     parser.add_argument("typed", nargs="*", metavar="WORD", help="initial search text")
     parser.add_argument(
@@ -35,66 +56,73 @@ def add_parser(subparsers: Any) -> None:
         default="all",
         help="initial scope: repo, the project's; user, your own (default: %(default)s)",
     )
+    parser.add_argument("--list", action="store_true", help="print the skills that fit, a line each; needs no terminal")
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Open the picker, or print what it would show."""
-    settings, _ = read_settings(os.environ, options)
+    """Open the picker, or with --list or --json print what it would show. Raises TerminalUnavailable."""
     typed = decode_argument(" ".join(args.typed))
-    with open_hub(options) as hub:
+    if args.list or args.json:
+        with paging(wanted=not args.no_pager):
+            return _list(typed, args.scope, options, as_json=args.json)
+    settings, _ = read_settings(os.environ, options)
+    return _pick(settings, typed, args.scope)
+
+
+def _pick(settings: Settings, typed: str, scope: PickerScope) -> int:
+    from skillhub_mcp.cli.own_terminal import own_terminal
+
+    with own_terminal():
+        from skillhub_mcp.cli.picker import Picker
+        from skillhub_mcp.cli.picker_skills import HubSkills
+
+        skills = HubSkills(settings)
+        try:
+            app = Picker(skills, typed=typed, scope=scope)
+            chosen = app.run()
+        finally:
+            skills.hub.close()
+    if app.failure is not None:
+        raise app.failure
+    if app.has_none:
+        note_absence(skills.hub.why_nothing(for_models=False))
+        return EXIT_FAILED
+    if chosen is None:
+        return EXIT_INTERRUPTED
+    warning = warning_about(chosen)
+    if warning:
+        print_note(warning)
+    print_text(chosen.handle)
+    return EXIT_OK
+
+
+def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json: bool) -> int:
+    with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
         rows = picker_rows(hub.listed())
         if not rows:
             absence = hub.why_nothing(for_models=False)
-            if args.json:
+            if as_json:
                 print_json({"skills": [], "count": 0, "total": 0, "problems": problems_json(absence.causes)})
             else:
                 print_absence(absence)
             return EXIT_FAILED if absence.mistake else EXIT_OK
-        if not args.json and sys.stdout.isatty() and sys.stdin.isatty():
-            chosen = _pick(hub, settings, rows, typed, args.scope)
-            if chosen is not None:
-                print_text(chosen)
-            return EXIT_OK
-    shown = filter_rows(rows, typed, args.scope)
-    if args.json:
+        found = searched_for(hub.search(typed, limit=MAX_LIMIT)) if typed.strip() else NOT_SEARCHED
+    shown = fitting_rows(rows, typed, scope, found)
+    if as_json:
         print_json({"skills": [_row_json(row) for row in shown], "count": len(shown), "total": len(rows)})
         return EXIT_OK
-    for row in shown:
-        print_text(f"{row.state:<7} {row.handle}  {row.source}, {row.scope}  {one_line(row.description, width=80)}")
-    print_text(count_text(shown, rows) if shown else NO_MATCH)
+    _print_lines(shown, rows)
     return EXIT_OK
 
 
-def _pick(hub: SkillHub, settings: Settings, rows: Sequence[PickerRow], typed: str, scope: Any) -> str | None:
-    from skillhub_mcp.chosen_roots import project_of
-    from skillhub_mcp.cli.picker import Picker, PickerActions
-    from skillhub_mcp.policy.files import change_choices
-    from skillhub_mcp.skills.documents import read_document
-
-    project = project_of(settings).root
-
-    def preview(row: PickerRow) -> str:
-        head = f"{row.name}\n{row.directory}\n\n{row.description}\n\n"
-        try:
-            # A preview is allowed for disabled skills too: it does not load them.
-            return head + read_document(hub.find(row.directory)).instructions
-        except SkillHubError as error:
-            return head + error.message
-
-    def toggle(row: PickerRow, here_only: bool) -> Sequence[PickerRow]:
-        skill = hub.find(row.directory)
-        others = namesakes(hub, skill)
-        where = project if here_only else None
-        change_choices(
-            settings.policy.choices,
-            lambda choices: switched_by_path(choices, skill, others, on=row.state != "on", project=where),
-        )
-        return picker_rows(hub.listed())
-
-    return Picker(rows, PickerActions(preview, toggle), typed=typed, scope=scope).run()
+def _print_lines(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> None:
+    for row in shown:
+        print_text(f"{row.state:<7} {row.handle}  {row.source}, {row.scope}  {one_line(row.description, width=None)}")
+    print_text(count_text(shown, rows) if shown else NO_MATCH)
 
 
 def _row_json(row: PickerRow) -> dict[str, str]:
