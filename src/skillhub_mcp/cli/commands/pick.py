@@ -45,8 +45,8 @@ def add_parser(subparsers: Any) -> None:
         group=Group.FIND,
         everyday=True,
         help="choose a skill interactively, or switch it off and on",
-        description="Search as you type, preview, edit, disable and enable skills, and print the one that was taken: "
-        'skillhub show "$(skillhub pick)". The screen is the terminal, whatever stdin and stdout are.',
+        description="Search as you type, preview, edit, disable and enable skills, and print the name of the one that "
+        "was taken. The screen is the terminal, whatever stdin and stdout are, so the output can be used by a shell.",
         epilog="exit codes: 0 a skill was taken, 130 none was",
     )
     parser.add_argument("typed", nargs="*", metavar="WORD", help="initial search text")
