@@ -50,7 +50,7 @@ def test_every_word_is_answered_with_commands_that_exist(word: str) -> None:
 def test_a_word_of_another_tool_is_answered_with_what_to_type_instead(
     skillhub: Skillhub, typed: list[str], hint: str
 ) -> None:
-    done = skillhub(*typed)
+    done = skillhub(*typed, SKILLS_DIR="")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: '{typed[0]}' is not a command of 'skillhub'")
     assert hint in done.err
@@ -61,6 +61,19 @@ def test_a_directory_that_exists_is_served_from_where_it_is(tmp_path: Path, word
     told = advice(word, ["--yes", str(tmp_path)])
     assert told is not None
     assert told.hint.startswith(f"`skillhub {command} {tmp_path}`")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "place"),
+    [
+        ("/srv/our skills:/more", "'/srv/our skills'/pdf"),
+        ("~/library", "~/library/pdf"),
+        ("s3://bucket", "~/.skillhub/skills/pdf"),
+    ],
+)
+def test_skills_are_brought_to_where_they_are_looked_for(skillhub: Skillhub, chosen: str, place: str) -> None:
+    done = skillhub("add", "team/pdf", SKILLS_DIR=chosen)
+    assert done.err.endswith(f"git clone URL {place}\n")
 
 
 def test_a_word_that_nobody_knows_has_no_advice() -> None:

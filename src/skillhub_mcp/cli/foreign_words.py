@@ -8,7 +8,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-_HOME = "~/.skillhub/skills"
+from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, read_settings
+
 # `https://…`, `git@host:…` or `owner/name`, in which the last part names the repository.
 _REPOSITORY = re.compile(r"(?:[a-z+]+://|[\w.-]+@)\S+|[\w.-]+/[\w.-]+")
 _NOT_A_COMMAND = "is not a command of 'skillhub'"
@@ -26,6 +28,18 @@ def advice(word: str, rest: Sequence[str]) -> Advice | None:
     """Return what to tell somebody who typed `word` as a command, followed by `rest`; None for an unknown word."""
     told = _ADVICE.get(word.lower())
     return None if told is None else told(rest)
+
+
+def _place() -> str:
+    """Return the directory of the hub that new skills go to, as it is typed in a shell."""
+    try:
+        settings, _ = read_settings(os.environ)
+        place = os.path.abspath(os.path.expanduser(settings.skills.dirs[0]))
+    except InvalidSetting:
+        # What is wrong there is told by the commands that need it.
+        place = os.path.expanduser(DEFAULT_SKILLS_DIR)
+    home = os.path.join(os.path.expanduser("~"), "")
+    return f"~/{shlex.quote(place.removeprefix(home))}" if place.startswith(home) else shlex.quote(place)
 
 
 def _does(command: str, *, takes_rest: bool = True) -> Callable[[Sequence[str]], Advice]:
@@ -54,11 +68,11 @@ def _add(rest: Sequence[str]) -> Advice:
         source = wanted if re.match(r"[a-z+]+://|[\w.-]+@", wanted) else "URL"
         return Advice(
             "is not a command of 'skillhub': it does not fetch skills from repositories yet",
-            f"fetch them yourself, and they are served: git clone {shlex.quote(source)} {_HOME}/{shlex.quote(name)}",
+            f"fetch them yourself, and they are served: git clone {shlex.quote(source)} {_place()}/{shlex.quote(name)}",
         )
     return Advice(
         "is not a command of 'skillhub': it does not fetch skills yet",
-        f"copy a skill's directory, or `git clone` a repository of skills, into {_HOME}; `skillhub roots add DIR` "
+        f"copy a skill's directory, or `git clone` a repository of skills, into {_place()}; `skillhub roots add DIR` "
         "serves a directory where it is",
     )
 
