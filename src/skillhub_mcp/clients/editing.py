@@ -15,9 +15,7 @@ from skillhub_mcp.clients.toml_text import drop_table, parse_toml, put_table
 
 def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
     """Return every entry of a client's file by its name. Raises InvalidText for a text that cannot be used."""
-    content = parse_toml(text) if client.file_format is FileFormat.TOML else _strict(text)
-    # Strict JSON is read fast: the state of some clients has megabytes.
-    content = _parse(client, text) if content is None else content
+    content = _parse(client, text)
     for key in client.key:
         content = {} if content is None else content
         if not isinstance(content, dict):
@@ -65,7 +63,11 @@ def without_entry(client: Client, text: str, name: str) -> str:
 
 
 def _parse(client: Client, text: str) -> EntryValue:
-    return parse_toml(text) if client.file_format is FileFormat.TOML else parse_json(text)
+    if client.file_format is FileFormat.TOML:
+        return parse_toml(text)
+    # Strict JSON is read fast, as long as it is: the state of some clients has megabytes.
+    strict = _strict(text)
+    return parse_json(text) if strict is None else strict
 
 
 def _check(client: Client, old: str, new: str, expected: EntryValue) -> None:

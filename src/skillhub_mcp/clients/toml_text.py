@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.clients.json_text import InvalidText
 from skillhub_mcp.clients.model import ClientEntry, EntryValue
 from skillhub_mcp.clients.snippets import toml_table
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
 _HEADING = re.compile(r"[ \t]*\[\[?(?P<path>[^\r\n]*?)\]\]?[ \t]*(?:#[^\r\n]*)?(?:\r?\n|$)")
 # Texts and comments, in which brackets mean nothing.
@@ -29,14 +33,22 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 def parse_toml(text: str) -> dict[str, EntryValue]:
     """Return what a text says, dates as text. Raises InvalidText."""
+    return {str(key): _plain(value) for key, value in _document(text).unwrap().items()}
+
+
+@lru_cache(maxsize=2)
+def _document(text: str) -> TOMLDocument:
+    """Return a text as tomlkit reads it, which is slow: before and after a change, each once. Nobody changes it.
+
+    Raises InvalidText.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     try:
-        content = tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK)).unwrap()
+        return tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK))
     except (TOMLKitError, ValueError) as error:
         raise InvalidText(str(error)) from error
-    return {str(key): _plain(value) for key, value in content.items()}
 
 
 def put_table(text: str, path: Sequence[str], entry: ClientEntry) -> str:
@@ -76,10 +88,9 @@ def drop_table(text: str, path: Sequence[str]) -> str:
 
 def _is_inline(text: str, path: Sequence[str]) -> bool:
     """Whether the table at `path` is written in braces, so that none may follow with a heading of its own."""
-    import tomlkit
     from tomlkit.items import InlineTable
 
-    table: object = tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK))
+    table: object = _document(text)
     for name in path:
         if not isinstance(table, Mapping) or name not in table:
             return False
