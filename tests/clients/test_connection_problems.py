@@ -88,6 +88,9 @@ def test_what_starts_something_else_is_only_noted() -> None:
 def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:
     problem = the_problem(found(Tried(connection(None, client="windsurf"))))
     assert problem.what == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
+    assert problem.mend == "skillhub connect windsurf"
+    unknown = the_problem(found(Tried(connection(None, is_ours=False))))
+    assert unknown.mend == "take the entry out, then skillhub connect cursor"
 
 
 def test_another_version_is_a_warning() -> None:
@@ -141,6 +144,9 @@ def test_an_entry_under_another_clients_key_is_a_problem() -> None:
         file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
     )
     assert problem.what == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
+    assert problem.mend == "take it out there, then skillhub connect vscode"
+    both = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, (connection(client="vscode"),), misplaced)
+    assert the_problem(file_findings(both)).mend == "take it out there"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:

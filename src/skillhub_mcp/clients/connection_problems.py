@@ -64,7 +64,9 @@ def file_findings(file: RegisteredFile) -> Findings:
             Problem(
                 file.path,
                 f"has {entry.name!r} under {entry.key!r}, which {title} does not read: it reads {reads!r}",
-                f"{_connect(file.client, file.scope, entry.name)}, and take the old entry out",
+                "take it out there"
+                if file.connections
+                else f"take it out there, then {_connect(file.client, file.scope, entry.name)}",
             )
             for entry in file.misplaced
         )
@@ -86,9 +88,11 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     command = _connect(client, connection.scope, connection.name)
     entry = f"{client.title}'s entry {connection.name!r}"
     if connection.server is None:
+        # Connecting leaves an entry alone that is not known to be ours.
+        again = command if connection.is_ours else f"take the entry out, then {command}"
         words = [client.stdio.command, *([] if client.http is None else [client.http.url])]
         missing = " or ".join(repr(word) for word in words)
-        return _problem(connection, f"{entry} has no {missing} that {client.title} can use", command)
+        return _problem(connection, f"{entry} has no {missing} that {client.title} can use", again)
     if isinstance(connection.server, StdioServer) and fetches_namesake(connection.server):
         what = f"{entry} fetches SkillHub's name from the package index, where it is another program's"
         return _problem(connection, what, f"take the entry out, then {command}")
