@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import re
 import tempfile
@@ -18,6 +19,8 @@ from skillhub_mcp.settings import read_settings
 
 PROJECT = Path(__file__).parents[1]
 PICTURE = PROJECT / "docs" / "pictures" / "pick.svg"
+# The width of a character in Textual's pictures.
+_CELL = 12.2
 
 
 async def draw(directory: str) -> str:
@@ -36,7 +39,19 @@ async def draw(directory: str) -> str:
             await pilot.press("down")
         await pilot.pause()
         # Without the fonts that it would fetch: looking at a picture asks nobody for anything.
-        return re.sub(r"\s*@font-face \{.*?\}", "", app.export_screenshot(title="skillhub pick"), flags=re.DOTALL)
+        drawn = re.sub(r"\s*@font-face \{.*?\}", "", app.export_screenshot(title="skillhub pick"), flags=re.DOTALL)
+        return elsewhere(drawn, str(PROJECT / "examples" / "skills"), "/home/ann/.skillhub/skills")
+
+
+def elsewhere(drawn: str, directory: str, shown: str) -> str:
+    """Return a picture with another directory in place of this machine's, in texts that are as long as they say."""
+    told = re.compile(rf'textLength="[\d.]+"(?P<clip> clip-path="[^"]+">){re.escape(directory)}(?P<rest>[^<]*)')
+
+    def replaced(found: re.Match[str]) -> str:
+        text = shown + found["rest"]
+        return f'textLength="{round(_CELL * len(html.unescape(text)), 1)}"{found["clip"]}{text}'
+
+    return told.sub(replaced, drawn)
 
 
 if __name__ == "__main__":

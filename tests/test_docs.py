@@ -258,6 +258,8 @@ def test_a_picture_is_small_and_fetches_nothing(picture: str) -> None:
     assert len(text) < 60_000
     fetched = r"@import|@font-face|<script|<image|url\(['\"]?[^#]|(?:href|src)=\"[^#]"
     assert re.findall(fetched, text) == []
+    # Nor does it name a directory of the machine that it was made on.
+    assert re.findall(r"/(?:work|root|tmp|Users)/", text) == []
 
 
 def readme() -> str:
