@@ -9,14 +9,17 @@ import json
 import zipfile
 from collections.abc import Mapping
 from email.parser import HeaderParser
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skillhub_mcp.clients import wheel
 from skillhub_mcp.clients.archive import ArchivedFile, archive
 from skillhub_mcp.clients.bundle import Bundle, make_bundle
 from skillhub_mcp.clients.wheel import make_wheel, own_wheel
+from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.version import version
 
 PROJECT = Path(__file__).parents[2]
@@ -83,12 +86,12 @@ def test_the_wheel_has_the_programs_files_and_nothing_of_this_machine() -> None:
 
 
 def test_the_wheels_record_has_the_digest_of_every_file() -> None:
-    wheel = own_wheel()
-    files = files_of(wheel.content)
+    made = own_wheel()
+    files = files_of(made.content)
     (record,) = (name for name in files if name.endswith(".dist-info/RECORD"))
     recorded = dict(line.rsplit(",", 1)[0].split(",", 1) for line in files[record].decode().splitlines())
     assert recorded.keys() == files.keys()
-    assert wheel.file_name.startswith(record.partition(".dist-info")[0])
+    assert made.file_name.startswith(record.partition(".dist-info")[0])
     for name, content in files.items():
         if name != record:
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
@@ -114,11 +117,22 @@ def test_a_wheel_made_from_an_installed_bundle_is_the_same() -> None:
     assert make_wheel(package, {"METADATA": ArchivedFile(labelled)}, "9.9") == first
 
 
+def test_an_installation_that_does_not_list_its_files_is_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(name: str) -> Distribution:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(wheel, "distribution", unknown)
+    with pytest.raises(SkillHubError, match="tells what belongs to it"):
+        own_wheel()
+
+
 def test_the_bundles_project_takes_the_wheel_from_the_bundle(bundle: Bundle) -> None:
     tomllib = pytest.importorskip("tomllib", reason="TOML is read by Python from 3.11 on")
     files = files_of(bundle.content)
     project = tomllib.loads(files["pyproject.toml"].decode())
-    wheel = own_wheel()
+    made = own_wheel()
     assert project["project"]["version"] == version()
-    assert project["project"]["dependencies"] == [f"skillhub-mcp=={wheel.own_version}"]
-    assert files[project["tool"]["uv"]["sources"]["skillhub-mcp"]["path"]] == wheel.content
+    assert project["project"]["dependencies"] == [f"skillhub-mcp=={made.own_version}"]
+    assert files[project["tool"]["uv"]["sources"]["skillhub-mcp"]["path"]] == made.content
