@@ -86,7 +86,8 @@ def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, 
     for command in (["list"], ["search", "x"], ["pick", "--list"]):
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
-        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill; put a folder with a SKILL.md there\n"
+        mend = "put a folder with a SKILL.md there, as `skillhub new NAME` does"
+        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill; {mend}\n"
 
 
 @pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick", "--list"], ["search"]])

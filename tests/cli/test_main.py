@@ -165,7 +165,8 @@ def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: 
         "message": "No skill is named 'nobody'",
         "skill_name": "nobody",
         "near": [],
-        "hint": f"available skills: (none). {skills_dir} has no skill; put a folder with a SKILL.md there",
+        "hint": f"available skills: (none). {skills_dir} has no skill; "
+        "put a folder with a SKILL.md there, as `skillhub new NAME` does",
     }
 
 

@@ -19,6 +19,7 @@ from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
 
 _LISTED = 12
+_FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub new NAME` does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,7 @@ def nothing_there(report: ScanReport) -> tuple[Problem, ...]:
     named = [root for root in report.roots if root.source is Source.HUB] or list(report.roots)
     if not named:
         return (Problem("SKILLHUB_ROOTS", "names no directory", "name one"),)
-    return tuple(
-        Problem(root.given, "has no skill", "put a folder with a SKILL.md there", remote="This hub") for root in named
-    )
+    return tuple(Problem(root.given, "has no skill", _FIRST_SKILL, remote="This hub") for root in named)
 
 
 def _skills(count: int) -> str:

@@ -388,13 +388,19 @@ def _unusable_root(root: SkillRoot) -> WalkProblem | None:
         if root.optional and not os.path.lexists(os.path.expanduser(root.given)):
             return None
         other = "correct SKILLS_DIR" if root.source is Source.HUB else "remove the link that names it"
-        other = f"run `skillhub roots remove {root.path}`" if root.recorded else other
+        other = _forget(root) if root.recorded else other
         return _problem(root.path, "does not exist", f"create it, or {other}")
     if stat.S_ISDIR(status.st_mode):
         return None
     other = "name a directory in SKILLS_DIR" if root.source is Source.HUB else "put a directory there, or nothing"
-    other = f"run `skillhub roots remove {root.path}`" if root.recorded else other
+    other = _forget(root) if root.recorded else other
     return _problem(root.path, "is a file, not a directory", other)
+
+
+def _forget(root: SkillRoot) -> str:
+    from skillhub_mcp.skills.places import shell_path
+
+    return f"run `skillhub roots remove {shell_path(root.path, home='')}`"
 
 
 def _problem(path: str, reason: str | OSError, mend: str | None = None) -> WalkProblem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.roots import SkillRoot, Source, in_each_directory
@@ -111,7 +111,12 @@ def known_places(
     """Return every place, each path once: the project's, the user's, the default `hub` directory and what was
     `recorded`, then the clients' in the project and in the home directory, then the examples.
     """
-    in_project = [*in_each_directory(project, os.path.join(".agents", "skills"), home), *recorded_in_project]
+    root = replace(project, chain=(project.root,))
+    in_project = [
+        *in_each_directory(project, os.path.join(".agents", "skills"), home),
+        *in_each_directory(root, os.path.join(".agent", "skills"), home),
+        *recorded_in_project,
+    ]
     found = [
         *(SkillPlace(path, Source.PROJECT, "project") for path in in_project),
         *(SkillPlace(os.path.join(home, name, "skills"), Source.USER, "user") for name in (".agents", ".agent")),
