@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -58,6 +61,44 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
 def test_an_address_where_nothing_listens_is_said(tmp_path: Path) -> None:
     probed = probe(HttpServer("http://127.0.0.1:9/mcp"), environment={}, cwd=str(tmp_path), seconds=10)
     assert probed.failure.startswith("it did not answer")
+
+
+@pytest.fixture
+def refusing() -> Iterator[Callable[[int], str]]:
+    """An address that answers every request with one status."""
+
+    class Refusal(BaseHTTPRequestHandler):
+        status = 500
+
+        def do_POST(self) -> None:
+            self.send_response(self.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    def answer(status: int) -> str:
+        Refusal.status = status
+        return f"http://127.0.0.1:{server.server_port}/mcp"
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusal) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield answer
+        server.shutdown()
+        thread.join()
+
+
+def test_a_refusal_over_http_says_what_is_missing(refusing: Callable[[int], str], tmp_path: Path) -> None:
+    def failure(status: int, variable: str = "", **environment: str) -> str:
+        return probe(HttpServer(refusing(status), variable), environment=environment, cwd=str(tmp_path)).failure
+
+    assert "wants a token; `--token-variable NAME`" in failure(401)
+    assert "wants a token, and HUB_TOKEN is not set here" in failure(401, "HUB_TOKEN")
+    assert "refuses the token that HUB_TOKEN has here" in failure(403, "HUB_TOKEN", HUB_TOKEN="wrong")
+    assert "the path of a SkillHub server is /mcp" in failure(404)
+    assert "answered with the HTTP status 503" in failure(503)
 
 
 def test_a_desktop_gives_a_bare_path_and_no_secret() -> None:

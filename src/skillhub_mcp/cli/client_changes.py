@@ -24,7 +24,7 @@ from skillhub_mcp.clients.connections import (
     ToPaste,
 )
 from skillhub_mcp.clients.machine import Machine
-from skillhub_mcp.clients.model import Client, ClientScope, Server
+from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.secrets import masked
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
@@ -137,9 +137,9 @@ def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool
         for line in _lines_of(outcome, machine):
             print_text(line)
         if outcome.probed is not None and not together:
-            print_text(f"  {_answer(outcome.probed)}")
+            print_text(f"  {_answer(outcome.probed, outcome.server)}")
     if together:
-        print_text(_answer(answers.pop()))
+        print_text(_answer(answers.pop(), outcomes[0].server))
 
 
 def shown(path: str, machine: Machine) -> str:
@@ -237,10 +237,14 @@ def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
     return lines
 
 
-def _answer(probed: Probed) -> str:
+def _answer(probed: Probed, server: Server | None) -> str:
+    if isinstance(server, HttpServer):
+        begin = "It is reached" if probed.answers else "It cannot be used"
+    else:
+        begin = "It starts" if probed.answers else "It does not start"
     if not probed.answers:
-        return f"It does not start: {probed.failure}"
-    return f"It starts: SkillHub {probed.version} answers with {plural(len(probed.tools), 'tool')}."
+        return f"{begin}: {probed.failure}"
+    return f"{begin}: SkillHub {probed.version} answers with {plural(len(probed.tools), 'tool')}."
 
 
 def _show(text: str, stream: IO[str]) -> None:

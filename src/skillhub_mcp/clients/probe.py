@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.clients.machine import Machine, System
@@ -72,7 +73,7 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
     A process that was started is ended. Whatever goes wrong within `seconds` is the failure of the answer.
     """
     if isinstance(server, HttpServer):
-        return asyncio.run(_answer(_http_transport(server, environment), seconds))
+        return _reach(server, environment, seconds)
     program = shutil.which(server.command, path=environment.get("PATH", ""))
     if program is None:
         absolute = os.path.isabs(server.command)
@@ -105,11 +106,45 @@ def _stdio_transport(
     )
 
 
-def _http_transport(server: HttpServer, environment: Mapping[str, str]) -> ClientTransport:
+def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -> Probed:
+    import httpx2
     from fastmcp.client.transports import StreamableHttpTransport
 
+    statuses: list[int] = []
+
+    async def note(response: httpx2.Response) -> None:
+        statuses.append(response.status_code)
+
+    def connection(
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+        **options: Any,
+    ) -> httpx2.AsyncClient:
+        hooks = {"response": [note]}
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks, **options)
+
     token = environment.get(server.token_variable, "") if server.token_variable else ""
-    return StreamableHttpTransport(server.url, headers={"Authorization": f"Bearer {token}"} if token else None)
+    headers = {"Authorization": f"Bearer {token}"} if token else None
+    probed = asyncio.run(
+        _answer(StreamableHttpTransport(server.url, headers=headers, httpx_client_factory=connection), seconds)
+    )
+    if probed.answers or not statuses or statuses[-1] < HTTPStatus.BAD_REQUEST:
+        return probed
+    return Probed(failure=_refusal(server, statuses[-1], has_token=bool(token)))
+
+
+def _refusal(server: HttpServer, status: int, *, has_token: bool) -> str:
+    """Return what an answer of the HTTP protocol means for who connects a client."""
+    if status == HTTPStatus.NOT_FOUND:
+        return f"nothing is served at {server.url}; the path of a SkillHub server is /mcp"
+    if status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return f"{server.url} answered with the HTTP status {status}"
+    if has_token:
+        return f"{server.url} refuses the token that {server.token_variable} has here"
+    if server.token_variable:
+        return f"{server.url} wants a token, and {server.token_variable} is not set here"
+    return f"{server.url} wants a token; `--token-variable NAME` names the variable that has it"
 
 
 async def _answer(transport: ClientTransport, seconds: float) -> Probed:
