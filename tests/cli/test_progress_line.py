@@ -93,3 +93,19 @@ def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> No
         progress("indexing", 1, 10)
         progress("indexing", 10, 10)
     assert stream.getvalue() == ""
+
+
+def test_an_interruption_leaves_no_line_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(progress_line, "_DELAY_SECONDS", 0.0)
+
+    def work() -> None:
+        with terminal_progress() as progress:
+            progress("indexing", 1, 10)
+            assert terminal.drawn.wait(10)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert terminal.getvalue().endswith(CLEAR)

@@ -124,6 +124,7 @@ def problems_json(problems: Sequence[Problem]) -> list[dict[str, str]]:
 
 def print_json(value: object) -> None:
     """Print `value` as indented JSON on stdout."""
+    hide_progress()
     print(_json(value, sys.stdout, indent=2))
 
 
@@ -160,6 +161,7 @@ def write_file(path: str, text: str, *, option: str = "--output") -> None:
 
 def print_painted(line: str) -> None:
     """Print on stdout a line that a Painter has made printable, with its colours."""
+    hide_progress()
     print(line)
 
 

@@ -45,6 +45,7 @@ from skillhub_mcp.cli.picker_rows import (
     next_scope,
     warning_about,
 )
+from skillhub_mcp.cli.text_width import cut
 from skillhub_mcp.errors import SkillHubError
 
 # Enough to scroll through; typing narrows the rest.
@@ -55,6 +56,8 @@ _DEBOUNCE_SECONDS = 0.05
 # A search that takes longer is not waited for: names and descriptions are matched until its answer is there.
 _PATIENCE_SECONDS = 1.0
 _PREVIEW_COLUMNS = 80
+_MOST_COLUMNS_FOR_NAMES = 32
+_ANY_WORD = "skill"
 
 
 class PickerSkills(Protocol):
@@ -183,7 +186,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
         if os.name != "nt" and threading.current_thread() is threading.main_thread():
             for ending in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(ending, self.action_leave)
-        threading.Thread(target=self._work, name="skillhub-picker", daemon=True).start()
+        # When the screen is there: reading at the same time would delay it.
+        self.call_after_refresh(threading.Thread(target=self._work, name="skillhub-picker", daemon=True).start)
 
     def on_resize(self, event: Resize) -> None:
         """Leave the preview out where there is no room for it."""
@@ -194,6 +198,9 @@ class Picker(App[PickerRow], inherit_bindings=False):
     def _work(self) -> None:
         try:
             self.post_message(_Read(self._skills.read()))
+            if self._asked.empty():
+                # Opens the index, so that the first word typed need not wait for it.
+                self._answer_next(_ANY_WORD)
             while True:
                 self._answer_next(self._asked.get())
         except Exception as error:  # noqa: BLE001 - the top of a thread: the command reports it when the screen is gone
@@ -364,7 +371,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
         table = self.query_one(DataTable)
         table.clear()
         for row in self._shown:
-            cells = (_STATES.get(row.state, "?"), row.name, row.source, row.scope, row.description)
+            name = cut(printable(row.name), _MOST_COLUMNS_FOR_NAMES)
+            cells = (_STATES.get(row.state, "?"), name, row.source, row.scope, row.description)
             # Text without markup, so that skills cannot set colours or links.
             table.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
         if keep is not None:
