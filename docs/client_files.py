@@ -1,8 +1,8 @@
 """What is generated from the table of clients: `examples/clients`, and the snippets of the README.
 
 Nothing here names a directory of skills: a server without SKILLS_DIR serves the project's skills and the person's own.
-The command is the bare one, which is right where the client has the shell's
-PATH; `skillhub connect` writes the absolute one for the others.
+The command is the bare one, which is right where the client has the shell's PATH; `skillhub connect` writes the
+absolute one for the others.
 """
 
 from __future__ import annotations

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.cli.checks import clients
+from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.version import version
 
 
@@ -42,3 +46,22 @@ def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
     assert (studio["client"], studio["answers"]) == ("lm-studio", False)
     notes = {note["what"]: note["mend"] for note in told["notes"] if note["check"] == "clients"}
     assert notes == {"Windsurf is installed here and not connected": "skillhub connect windsurf"}
+
+
+def test_a_server_that_says_nothing_keeps_no_other_from_being_asked(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("painter")
+    together = threading.Barrier(2)
+
+    def answer(*_: object, seconds: float, **__: object) -> Probed:
+        together.wait(timeout=60)
+        assert 0 < seconds < 60
+        return Probed("SkillHub", version(), ("search_skills",))
+
+    monkeypatch.setattr(clients, "probe", answer)
+    for place in (".cursor/mcp.json", ".lmstudio/mcp.json"):
+        (tmp_path / place).parent.mkdir()
+        (tmp_path / place).write_text('{"mcpServers": {"skillhub": {"command": "/opt/skillhub-mcp"}}}')
+    done = skillhub("doctor", HOME=str(tmp_path), PATH="")
+    assert (done.code, done.out) == (0, "All well: 2 clients connected, 1 skill served.\n")

@@ -83,6 +83,7 @@ def test_what_starts_something_else_is_only_noted() -> None:
     findings = found(Tried(connection(StdioServer("docker", ("run",)), is_ours=False), untried="it starts docker"))
     assert (findings.problems, findings.warnings) == ((), ())
     assert findings.notes[0].what == "Cursor's entry 'skillhub' was not started: it starts docker"
+    assert findings.notes[0].mend == "skillhub connect cursor --name skills adds SkillHub beside it"
 
 
 def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:

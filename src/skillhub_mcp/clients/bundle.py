@@ -15,8 +15,8 @@ from skillhub_mcp.clients.archive import ArchivedFile, archive
 from skillhub_mcp.clients.wheel import DISTRIBUTION, Wheel, own_wheel
 
 SUFFIX = ".mcpb"
-MANIFEST_VERSION = "0.4"
 
+_MANIFEST_VERSION = "0.4"
 _ENTRY_POINT = "server/main.py"
 _MAIN = '''"""Start SkillHub's server, which the host talks to over stdin and stdout."""
 
@@ -83,7 +83,7 @@ def make_bundle() -> Bundle:
 def _manifest(wheel: Wheel) -> dict[str, object]:
     about = metadata(DISTRIBUTION)
     return {
-        "manifest_version": MANIFEST_VERSION,
+        "manifest_version": _MANIFEST_VERSION,
         "name": "skillhub",
         "display_name": "SkillHub",
         "version": wheel.version,

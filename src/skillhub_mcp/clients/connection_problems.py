@@ -97,9 +97,10 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
         what = f"{entry} fetches SkillHub's name from the package index, where it is another program's"
         return _problem(connection, what, f"take the entry out, then {command}")
     if tried.probed is None:
-        return Findings(
-            notes=(Problem(connection.path, f"{entry} was not started: {tried.untried}", "start it there"),)
-        )
+        what = f"{entry} was not started: {tried.untried}"
+        look = f"look at it; {client.title} asks before it starts it"
+        beside = f"{_connect(client, connection.scope, 'skills')} adds SkillHub beside it"
+        return Findings(notes=(Problem(connection.path, what, look if connection.is_ours else beside),))
     if not tried.probed.answers:
         return _problem(
             connection, f"{entry} does not answer: {tried.probed.failure}", _mend_of_silence(tried, command)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import ClientScope, HttpServer, StdioServer
-from skillhub_mcp.clients.ownership import COMMANDS, program_of
+from skillhub_mcp.clients.ownership import COMMANDS
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -32,11 +32,14 @@ def why_not_started(connection: Connection, machine: Machine) -> str:
     if isinstance(server, HttpServer):
         nearby = urlsplit(server.url).hostname in _LOOPBACK and not server.token_variable
         return "" if nearby else "a project's file sends it to another machine, or sends it a token"
-    if program_of(server.command) not in COMMANDS or server.arguments or server.environment or server.variables:
-        return "a project's file says more than to start SkillHub: look at it first"
-    found = shutil.which(server.command, path=machine.environment.get("PATH", "")) or server.command
-    if _is_below(found, machine.project) and not _is_below(found, sys.prefix):
-        return "its command is the project's own: look at it first"
+    # A path may lead to whatever the project's author knows to be there, on Windows even on another machine.
+    is_own = os.path.isabs(server.command) and _is_below(server.command, sys.prefix)
+    plain = server.command in COMMANDS and not (server.arguments or server.environment or server.variables)
+    if not plain and not (is_own and server == StdioServer(server.command)):
+        return "a project's file says more than to start SkillHub"
+    found = shutil.which(server.command, path=machine.environment.get("PATH", ""))
+    if found is not None and _is_below(found, machine.project) and not _is_below(found, sys.prefix):
+        return "its command is the project's own"
     return ""
 
 
