@@ -288,20 +288,27 @@ def test_a_server_that_does_not_answer_fails_the_command(
 
 def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     empty = skillhub("connect", "--list")
-    assert empty.out.startswith("none found here: claude-code, claude-desktop, cursor,")
+    assert empty.out.startswith("not found here: claude-code, claude-desktop, cursor,")
     put(home / ".cursor" / "mcp.json", PLAIN)
     put(home / ".kiro" / "settings" / "mcp.json", "{")
+    put(home / ".factory" / "mcp.json", '{"mcpServers": {"skillhub": {"url": "https://elsewhere.example/mcp"}}}')
     skillhub("connect", "cursor", "--yes")
+    skillhub("connect", "cursor", "--yes", "--name", "second")
     (home / ".codex").mkdir()
     done = skillhub("connect", "--list")
-    assert "cursor  connected in ~/.cursor/mcp.json  (installed: ~/.cursor)" in done.out
-    assert "codex   not connected; its file is ~/.codex/config.toml" in done.out
-    assert "kiro    " in done.out
-    assert "problem: " in done.out
-    rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
-    assert rows["cursor"]["connections"] == [
-        {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "name": "skillhub", "is_skillhub": True}
+    lines = [line.split(maxsplit=2) for line in done.out.splitlines()]
+    assert lines[:4] == [
+        ["client", "state", "file"],
+        ["cursor", "connected", "~/.cursor/mcp.json"],
+        ["cursor", "connected", "~/.cursor/mcp.json as second"],
+        ["codex", "installed", "~/.codex/config.toml"],
     ]
+    assert lines[4][:2] == ["kiro", "unreadable"]
+    assert lines[5] == ["droid", "taken", "(something else) ~/.factory/mcp.json"]
+    assert "`skillhub connect --all` connects those that are installed" in done.err
+    rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
+    cursor = {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "is_skillhub": True}
+    assert rows["cursor"]["connections"] == [{**cursor, "name": name} for name in ("skillhub", "second")]
     assert rows["codex"]["installed"] == [str(home / ".codex")]
     assert rows["zed"]["installed"] == []
 

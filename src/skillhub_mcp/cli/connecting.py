@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +18,13 @@ from skillhub_mcp.cli.client_options import (
     registrar_of,
     server_of_options,
 )
+from skillhub_mcp.cli.colours import painter
 from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, is_passing
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_painted, print_text, printable
+from skillhub_mcp.cli.screen import stdout_screen
+from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.clients.connections import Connections, Plan
-from skillhub_mcp.clients.entries import entry_of
+from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of
 from skillhub_mcp.clients.installed import signs_of
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, Server, StdioServer
@@ -27,6 +32,9 @@ from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
 from skillhub_mcp.clients.snippets import file_with
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
+
+# A file or a pipe is as wide as its longest line.
+_UNCUT = 10_000
 
 
 def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -170,17 +178,35 @@ def _list(connections: Connections, machine: Machine, *, name: str, as_json: boo
         print_json({"clients": rows})
         return EXIT_OK
     near = [row for row in rows if row["installed"] or row["connections"] or row["problems"]]
-    width = max((len(str(row["client"])) for row in near), default=0)
-    for row in near:
-        places = [f"connected in {shown(one['path'], machine)}" for one in row["connections"]]
-        state = places or [f"not connected; its file is {row['where']}"]
-        state += [f"problem: {one}" for one in row["problems"]]
-        how = f"  (installed: {shown(row['installed'][0], machine)})" if row["installed"] else "  (not installed)"
-        print_text(f"{row['client']:<{width}}  {'; '.join(state)}{how}")
+    table = [
+        TableRow((str(row["client"]), state), printable(text), note)
+        for row in near
+        for state, text, note in _states(row, machine)
+    ]
+    if table:
+        screen = stdout_screen()
+        columns = _UNCUT if screen is None else screen.columns
+        for line in table_lines(("client", "state", "file"), table, columns, painter(sys.stdout, os.environ)):
+            print_painted(line)
+        print_text("")
     others = ", ".join(str(row["client"]) for row in rows if row not in near)
     if others:
-        print_text(f"\nnot found here: {others}" if near else f"none found here: {others}")
+        print_text(f"not found here: {others}")
+    if any(row["installed"] and not row["connections"] for row in near):
+        print_note("\n`skillhub connect --all` connects those that are installed")
     return EXIT_OK
+
+
+def _states(row: Mapping[str, Any], machine: Machine) -> Iterator[tuple[str, str, str]]:
+    """Yield what is so with a client: a word, a path or place, and a note of what is wrong."""
+    for problem in row["problems"]:
+        yield "unreadable", problem, ""
+    for one in row["connections"]:
+        named = f" as {one['name']}" if one["name"] != DEFAULT_NAME else ""
+        note = "" if one["is_skillhub"] else "something else"
+        yield "connected" if one["is_skillhub"] else "taken", f"{shown(one['path'], machine)}{named}", note
+    if not row["connections"] and not row["problems"]:
+        yield "installed", str(row["where"]), ""
 
 
 def _row(client: Client, connections: Connections, machine: Machine, *, name: str) -> dict[str, Any]:
