@@ -158,10 +158,10 @@ def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning
 
 
 def test_two_names_for_the_same_server_are_told_once() -> None:
-    pair = [Tried(connection(), ANSWERED), Tried(connection(StdioServer("/usr/bin/skillhub"), name="hub"), ANSWERED)]
-    (problem,) = repeated(pair)
-    assert problem.what == "has SkillHub as 'hub', and also as 'skillhub': Cursor has it twice"
-    assert problem.mend == "skillhub disconnect cursor --name hub"
+    second = connection(StdioServer("/usr/bin/skillhub"), name="our hub")
+    (problem,) = repeated([Tried(connection(), ANSWERED), Tried(second, ANSWERED)])
+    assert problem.what == "has SkillHub as 'our hub', and also as 'skillhub': Cursor has it twice"
+    assert problem.mend == "skillhub disconnect cursor --name 'our hub'"
 
 
 def test_the_users_and_the_projects_file_are_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -172,7 +173,7 @@ def _of_directories(tried: Tried, roots: Mapping[str, int], command: str) -> Fin
         return Findings()
     what = f"{about}, and so {connection.client.title} sees none of the skills elsewhere: {', '.join(hidden)}"
     unknown = sorted(searched - set(places))
-    added = f"; skillhub roots add {unknown[0]} serves that too" if unknown else ""
+    added = f"; skillhub roots add {shlex.quote(unknown[0])} serves that too" if unknown else ""
     mend = command if named == FORMER_DIRECTORY else f"take SKILLS_DIR out of the entry{added}"
     return Findings(warnings=(Problem(connection.path, what, mend),))
 
@@ -214,4 +215,4 @@ def _disconnect(connection: Connection) -> str:
 
 def _options(scope: ClientScope, name: str) -> str:
     of_scope = f" --scope {scope.value}" if scope is not ClientScope.USER else ""
-    return of_scope + (f" --name {name}" if name != DEFAULT_NAME else "")
+    return of_scope + (f" --name {shlex.quote(name)}" if name != DEFAULT_NAME else "")
