@@ -152,7 +152,7 @@ def test_a_denied_skill_is_not_loaded_by_skillhub_context_by_name_or_by_path(
     for arguments in (["--name", "alpha"], ["--path", str(place)]):
         done = skillhub("context", "load", *arguments, "--cwd", repo, "--json")
         assert (done.code, done.error["code"]) == (1, "PERMISSION_DENIED")
-    assert "(disabled)" in skillhub("context", "list", "--cwd", repo).out
+    assert "(off)" in skillhub("context", "list", "--cwd", repo).out
 
 
 @pytest.mark.acceptance("S0-67")

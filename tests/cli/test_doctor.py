@@ -261,7 +261,11 @@ def test_a_terminal_shows_what_is_still_being_checked_and_is_left_clean() -> Non
             return True
 
     terminal = Terminal()
-    status = StatusLine(terminal, ["index", "clients"])
+    soon = StatusLine(terminal, ["index"], delay_seconds=3_600)
+    soon.show()
+    soon.finish("index")
+    assert terminal.getvalue() == ""
+    status = StatusLine(terminal, ["index", "clients"], delay_seconds=0)
     status.show()
     status.step("embedding", 1_000, 3_000)
     status.finish("index")

@@ -76,7 +76,7 @@ def test_short_work_shows_nothing() -> None:
 def test_what_else_is_written_comes_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(progress_line, "_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(progress_line, "DELAY_SECONDS", 0.0)
     with terminal_progress() as outer, terminal_progress() as inner:
         assert inner is outer
         assert terminal.drawn.wait(10)
@@ -98,7 +98,7 @@ def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_interruption_leaves_no_line_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(progress_line, "_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(progress_line, "DELAY_SECONDS", 0.0)
 
     def work() -> None:
         with terminal_progress() as progress:

@@ -18,7 +18,7 @@ from skillhub_mcp.cli.text_width import cut, pad
 if TYPE_CHECKING:
     from skillhub_mcp.index.progress import ProgressCallback
 
-_DELAY_SECONDS = 0.4
+DELAY_SECONDS = 0.4
 _INTERVAL_SECONDS = 0.1
 _CLEAR = "\r\x1b[K"
 _BAR_COLUMNS = 24
@@ -107,7 +107,7 @@ def terminal_progress(what: str = "reading skills and index") -> Iterator[Progre
     if _line is not None or not sys.stderr.isatty():
         yield _line or _nothing
         return
-    _line = ProgressLine(sys.stderr, what, delay_seconds=_DELAY_SECONDS)
+    _line = ProgressLine(sys.stderr, what, delay_seconds=DELAY_SECONDS)
     _line.start()
     try:
         yield _line

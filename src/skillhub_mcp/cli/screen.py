@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from skillhub_mcp.cli.text_width import width
 
+# What is cut shorter than this says nothing.
+_LEAST_COLUMNS = 20
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -30,3 +32,9 @@ def stdout_screen() -> Screen | None:
         return None
     columns, lines = shutil.get_terminal_size()
     return Screen(max(lines, 1), max(columns, 1))
+
+
+def room_beside(head: str) -> int | None:
+    """Return the columns that a text after `head` may take on the terminal; None where it is not cut."""
+    screen = stdout_screen()
+    return None if screen is None else max(screen.columns - width(head), _LEAST_COLUMNS)

@@ -8,23 +8,40 @@ from collections.abc import Iterable
 from typing import IO
 
 from skillhub_mcp.cli.output import one_line
+from skillhub_mcp.cli.progress_line import DELAY_SECONDS
 
 _CLEAR = "\r\x1b[K"
 
 
 class StatusLine:
-    """A line on `stream`; nothing at all where that is no terminal. Safe to use from several threads."""
+    """A line on `stream`; nothing at all where that is no terminal, or all ends before the delay is over.
 
-    def __init__(self, stream: IO[str], names: Iterable[str]) -> None:
+    Safe to use from several threads.
+    """
+
+    def __init__(self, stream: IO[str], names: Iterable[str], *, delay_seconds: float = DELAY_SECONDS) -> None:
         self._stream = stream
         self._shown = stream.isatty()
         self._open = list(names)
         self._steps = ""
         self._lock = threading.Lock()
+        self._delay_seconds = delay_seconds
+        self._is_due = False
 
     def show(self) -> None:
-        """Show what is being checked."""
+        """Show what is being checked, from the end of the delay on."""
+        if not self._shown:
+            return
+        if not self._delay_seconds:
+            self._appear()
+            return
+        timer = threading.Timer(self._delay_seconds, self._appear)
+        timer.daemon = True
+        timer.start()
+
+    def _appear(self) -> None:
         with self._lock:
+            self._is_due = bool(self._open)
             self._write()
 
     def finish(self, name: str) -> None:
@@ -46,7 +63,7 @@ class StatusLine:
             self._write()
 
     def _write(self) -> None:
-        if not self._shown:
+        if not (self._shown and self._is_due):
             return
         told = f"Checking {', '.join(self._open)}{self._steps} …" if self._open else ""
         try:

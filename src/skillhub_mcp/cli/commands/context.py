@@ -16,6 +16,7 @@ from skillhub_mcp.cli.arguments import (
     whole_number,
 )
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
+from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.settings import Settings, read_settings
 
@@ -62,9 +63,10 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for skill in listing.skills:
-        hidden = "  (hidden from models)" if skill.path in listing.hidden else ""
-        hidden += "  (disabled)" if skill.path in listing.disabled else ""
-        print_text(f"{skill.scope}  {skill.name}  {one_line(skill.description, width=100)}{hidden}\n      {skill.path}")
+        notes = "  (not for models)" if skill.path in listing.hidden else ""
+        notes += "  (off)" if skill.path in listing.disabled else ""
+        head = f"{skill.scope}  {skill.name}{notes}  "
+        print_text(f"{head}{one_line(skill.description, width=room_beside(head))}\n      {skill.path}")
     for error in listing.errors:
         print_text(f"error  {error.path}: {error.message}")
     if not listing.skills and not listing.errors:

@@ -34,6 +34,7 @@ from skillhub_mcp.cli.picker_rows import (
     searched_for,
     warning_about,
 )
+from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.hub import MAX_LIMIT
 from skillhub_mcp.settings import Settings, read_settings
 
@@ -121,7 +122,8 @@ def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json
 
 def _print_lines(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> None:
     for row in shown:
-        print_text(f"{row.state:<7} {row.handle}  {row.source}, {row.scope}  {one_line(row.description, width=None)}")
+        head = f"{row.state:<7} {row.handle}  {row.source}, {row.scope}  "
+        print_text(head + one_line(row.description, width=room_beside(head)))
     print_text(count_text(shown, rows) if shown else NO_MATCH)
 
 

@@ -23,8 +23,7 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import terminal_progress
-from skillhub_mcp.cli.screen import stdout_screen
-from skillhub_mcp.cli.text_width import width as text_width
+from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import read_settings
@@ -35,7 +34,6 @@ from skillhub_mcp.skills.roots import SOURCES
 from skillhub_mcp.skills.rules import RULES
 
 _SHOWN_PLACES = 20
-_LEAST_FOR_TEXT = 20
 
 
 def add_parser(subparsers: Any) -> None:
@@ -88,11 +86,9 @@ def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         index = RegistryIndex(registry.skills(source=args.source), index.report)
     if args.output or args.json:
         return _print_or_write(index_json(index), args)
-    screen = stdout_screen()
     for entry in index.skills:
         head = f"{entry.source.value:<8} {entry.name}  "
-        room = None if screen is None else max(screen.columns - text_width(head), _LEAST_FOR_TEXT)
-        print_text(head + one_line(entry.description, width=room))
+        print_text(head + one_line(entry.description, width=room_beside(head)))
     print_text(("\n" if index.skills else "") + registry_report_text(index.report))
     return EXIT_OK
 
