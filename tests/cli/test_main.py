@@ -113,6 +113,9 @@ def test_the_later_of_two_options_counts(
 MISUSES = [
     (["serach", "x"], "'serach' is not a command of 'skillhub'", "did you mean 'search'?"),
     (["xyzzy"], "'xyzzy' is not a command of 'skillhub'", "skillhub help lists the commands"),
+    (["it's"], "\"it's\" is not a command of 'skillhub'", "skillhub help lists the commands"),
+    (["a\\b\n"], "'a\\\\b\\n' is not a command of 'skillhub'", "skillhub help lists the commands"),
+    (["eval", "a\\b"], "'a\\\\b' is not an action of 'skillhub eval'", "skillhub eval run|from-log"),
     (["help", "xyzzy"], "'xyzzy' is not a command of 'skillhub'", "skillhub help lists the commands"),
     (["help", "evil", "run"], "'evil' is not a command of 'skillhub'", "did you mean 'eval'?"),
     (["help", "eval", "rnu"], "'rnu' is not an action of 'skillhub eval'", "did you mean 'run'?"),

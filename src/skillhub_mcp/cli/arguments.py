@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
 import os
 import re
@@ -16,7 +17,7 @@ from skillhub_mcp.errors import InvalidArgument
 
 # argparse's messages differ between Python versions; these three kinds are replaced by messages of ours.
 _ABOUT_ONE = re.compile(r"argument (?P<argument>[^:]+): (?P<reason>.*)", re.DOTALL)
-_CHOICE = re.compile(r"invalid choice: '(?P<typed>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL)
+_CHOICE = re.compile(r"invalid choice: (?P<typed>'.*'|\".*\") \(choose from (?P<choices>.*)\)", re.DOTALL)
 _REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)")
 
 PROGRAM = "skillhub"
@@ -140,16 +141,15 @@ class Parser(argparse.ArgumentParser):
             raise InvalidArgument(self.prog, f"cannot be run this way: {message}", hint=self._help)
         choice = _CHOICE.fullmatch(about["reason"])
         if choice is not None:
+            typed = str(ast.literal_eval(choice["typed"]))
             if about["argument"] == COMMAND:
-                self._refuse_command_of_line(choice["typed"])
+                self._refuse_command_of_line(typed)
             if about["argument"] == ACTION:
-                self.refuse_command(choice["typed"], ())
+                self.refuse_command(typed, ())
             choices = re.findall(r"[\w-]+", choice["choices"])
-            near = difflib.get_close_matches(choice["typed"], choices, n=1)
+            near = difflib.get_close_matches(typed, choices, n=1)
             hint = f"did you mean {near[0]!r}?" if near else self._help
-            raise InvalidArgument(
-                about["argument"], f"{choice['typed']!r} is not one of {', '.join(choices)}", hint=hint
-            )
+            raise InvalidArgument(about["argument"], f"{typed!r} is not one of {', '.join(choices)}", hint=hint)
         reason = "requires a value" if about["reason"].startswith("expected ") else about["reason"]
         raise InvalidArgument(about["argument"], reason, hint=self._help)
 

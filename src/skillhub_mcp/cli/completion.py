@@ -17,6 +17,7 @@ from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.completion_words import COMMAND, ROOTS, SKILLS
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.evaluation.baselines import BASELINES
+from skillhub_mcp.settings import SETTINGS
 from skillhub_mcp.skills.roots import Places
 from skillhub_mcp.skills.rules import RULES
 
@@ -124,6 +125,7 @@ def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[st
         ("validate", "select"): tuple(RULES),
         ("validate", "ignore"): tuple(RULES),
         ("connect", "clients"): clients,
+        ("connect", "env"): [setting.name for setting in SETTINGS],
         ("disconnect", "clients"): clients,
         ("eval run", "baseline"): [name for name in BASELINES if " " not in name],
     }

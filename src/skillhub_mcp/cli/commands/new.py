@@ -251,10 +251,11 @@ def _serve_with(wanted: _Wanted, options: Mapping[str, str]) -> str:
     """Return what makes a skill served that no root has, or that a filter leaves out."""
     from skillhub_mcp.chosen_roots import roots_of
     from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.skills.discovery import is_at_or_below
 
     settings, sources = read_settings(os.environ, options)
     place = os.path.realpath(os.path.dirname(wanted.directory))
-    if any(os.path.commonpath([place, root.real]) == root.real for root in roots_of(settings)):
+    if any(is_at_or_below(place, root.real) for root in roots_of(settings)):
         return f"skillhub why {wanted.name}"
     chosen = {one.setting.name for one in sources if one.source != "default"}
     if "SKILLS_DIR" in chosen:
