@@ -69,7 +69,7 @@ def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
         async with reached(way, environment) as hub:
             found = await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=heard)
             assert not found.is_error
-            assert heard.told[0][2] == "Reading the skills"
+            assert str(heard.told[0][2]).startswith("Reading the skills")
             assert heard.is_ever_further()
 
             again = Heard()
@@ -93,8 +93,10 @@ def test_each_step_of_an_index_is_reported_and_progress_never_decreases(environm
             news.set()
 
         async def next_told() -> str | None:
-            await news.wait()
-            news.clear()
+            before = len(told)
+            while len(told) == before or str(told[-1]).startswith("Reading"):
+                await asyncio.wait_for(news.wait(), 30)
+                news.clear()
             return told[-1]
 
         async with Client(make_server(hub, server_options(settings, hub))) as client:
@@ -102,7 +104,9 @@ def test_each_step_of_an_index_is_reported_and_progress_never_decreases(environm
             with FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE):
                 call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
                 calling = asyncio.ensure_future(call)
-                assert await next_told() == "Reading the skills"
+                while not told:
+                    await news.wait()
+                assert str(told[0]).startswith("Reading the skills")
                 hub.index_progress.report("embedding", 2_000, 4_000)
                 assert await next_told() == "Embedding the skills: 2,000 of 4,000"
                 hub.index_progress.report("indexing", 30, 40)
@@ -130,7 +134,7 @@ def test_the_registry_says_how_far_it_is_with_what_is_new(
                 write_skill(f"new-{number}", "Is new.")
             for tool in ("refresh_index", "build_index"):
                 await hub.client.call_tool(tool, {}, progress_callback=heard)
-                assert heard.told[0] == (0.0, 3.0, "Reading the skills")
+                assert str(heard.told[0][2]).startswith("Reading the skills")
                 assert heard.is_ever_further()
                 heard.told.clear()
 

@@ -34,7 +34,7 @@ def test_ignored_rules_are_left_out_of_all() -> None:
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize(
-    ("written", "hint"), [("key-unknwon", "'key-unknown'"), ("", "diagnostics"), ("ke", "diagnostics")]
+    ("written", "hint"), [("key-unknwon", "'key-unknown'"), ("", "--list-rules"), ("ke", "--list-rules")]
 )
 def test_a_rule_that_is_not_there_is_refused_with_the_nearest(option: str, written: str, hint: str) -> None:
     select, ignore = ([written], []) if option == "--select" else ([], [written])
