@@ -398,9 +398,29 @@ def test_claude_code_registers_by_its_own_program(machine: Machine, connections:
     moved = connections.plan(claude, USER, StdioServer("/new/skillhub-mcp"), registrar="/usr/bin/claude")
     assert isinstance(moved, Registration)
     assert [command[2] for command in moved.commands] == ["remove", "add-json"]
+    # The program may write more of it than we said.
+    put(state, json.dumps({"mcpServers": {"skillhub": {**json.loads(entry), "env": {}}}}))
+    assert isinstance(connections.plan(claude, USER, SERVER, registrar="/usr/bin/claude"), Settled)
     gone = connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
     assert isinstance(gone, Registration)
     assert gone.commands == (("/usr/bin/claude", "mcp", "remove", "--scope", "user", "skillhub"),)
+
+
+def test_an_address_that_claude_code_registered_for_us_is_ours(machine: Machine, connections: Connections) -> None:
+    claude = client_named("claude-code")
+    state = Path(machine.home, ".claude.json")
+    address = HttpServer("https://hub.example/mcp")
+    plan = connections.plan(claude, USER, address, registrar="/usr/bin/claude")
+    assert isinstance(plan, Registration)
+    put(state, json.dumps({"mcpServers": {"skillhub": plan.entry}}))
+    with pytest.raises(ClientFileRefused, match="something else"):
+        connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
+    connections.note_registration(plan)
+    gone = connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
+    assert isinstance(gone, Registration)
+    connections.note_registration(gone)
+    with pytest.raises(ClientFileRefused, match="something else"):
+        connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
 
 
 def test_what_is_printed_says_where_it_goes(connections: Connections) -> None:

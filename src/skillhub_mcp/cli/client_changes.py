@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -139,7 +140,8 @@ def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool
         if outcome.probed is not None and not together:
             print_text(f"  {_answer(outcome.probed, outcome.server)}")
     if together:
-        print_text(_answer(answers.pop(), outcomes[0].server))
+        server = next(outcome.server for outcome in outcomes if outcome.probed is not None)
+        print_text(_answer(answers.pop(), server))
 
 
 def shown(path: str, machine: Machine) -> str:
@@ -163,9 +165,8 @@ def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _lines(content: bytes | None) -> list[str]:
-    return (
-        (content or b"").decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").splitlines(keepends=True)
-    )
+    text = (content or b"").decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _confirmed(count: int, *, as_json: bool) -> bool:
@@ -188,6 +189,7 @@ def _carried_out(plan: Plan, connections: Connections, machine: Machine) -> Clie
             connections.carry_out(plan)
         elif isinstance(plan, Registration):
             _register(plan, machine)
+            connections.note_registration(plan)
     except SkillHubError as error:
         return refused(plan.client, plan.scope, error)
     return _outcome(plan, _DONE[plan.kind] if isinstance(plan, FileChange | Registration) else "unchanged")
@@ -250,5 +252,5 @@ def _answer(probed: Probed, server: Server | None) -> str:
 def _show(text: str, stream: IO[str]) -> None:
     """Print a difference, in colours on a terminal."""
     paint = painter(stream, os.environ)
-    for line in text.splitlines():
+    for line in text.split("\n"):
         print(paint(line, *(colour for sign, colour in _COLOURS if line.startswith(sign))), file=stream)

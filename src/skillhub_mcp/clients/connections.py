@@ -19,6 +19,7 @@ from skillhub_mcp.clients.files import (
     FileAsRead,
     first_that_exists,
     read_client_file,
+    refuse_changed,
     refuse_unwritable,
     remove_client_file,
     write_client_file,
@@ -70,6 +71,7 @@ class Registration:
     path: str
     commands: tuple[tuple[str, ...], ...]
     server: Server | None = None
+    entry: ClientEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,8 @@ Plan: TypeAlias = FileChange | Registration | Settled | ToPaste
 class Connection:
     """An entry of a client's file that leads to SkillHub, or has its name.
 
-    `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or was written
-    here as it is, which `was_written_here` says.
+    `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or leads to
+    what we wrote there, which `was_written_here` says.
     """
 
     client: Client
@@ -140,7 +142,7 @@ class Connections:
         for key, entry in self._entries(client, read_client_file(path)).items():
             server = server_of(client, entry) if isinstance(entry, dict) else None
             if key == name or starts_skillhub(server):
-                written = self._was_ours(path, key, entry)
+                written = self._was_ours(client, path, key, entry)
                 is_ours = starts_skillhub(server) or written
                 found.append(Connection(client, scope, path, key, entry, server, is_ours, written))
         return found
@@ -157,7 +159,7 @@ class Connections:
         if client.is_printed:
             return ToPaste(client, scope, name, file_with(client, name, entry), client.where)
         if client.registrar and scope is ClientScope.USER:
-            return self._plan_registration(client, name, server, entry, registrar)
+            return self._plan_registration(client, name, entry, registrar)
         path = self.path_of(client, scope)
         if path is None:
             has = "the user's" if scope is ClientScope.PROJECT else "a project's"
@@ -224,6 +226,7 @@ class Connections:
     def carry_out(self, change: FileChange) -> None:
         """Write a change that was planned, with a copy of what was there. Raises ClientFileRefused."""
         file = change.file
+        refuse_changed(file)
         try:
             if file.content is not None:
                 self._backups.keep(file.place, file.content)
@@ -235,6 +238,18 @@ class Connections:
         else:
             directories = write_client_file(file, change.after)
         self._note(change, directories)
+
+    def note_registration(self, registration: Registration) -> None:
+        """Remember what a client's own program has registered, or forget what it removed. Raises ClientFileRefused."""
+        place = os.path.realpath(registration.path)
+        try:
+            if registration.entry is None:
+                self._receipts.remove(place, registration.name)
+            else:
+                # Of the program's file there is nothing to give back.
+                self._receipts.write(place, registration.name, Receipt(None, "", registration.entry))
+        except OSError as error:
+            raise ClientFileRefused(registration.path, f"no receipt can be kept: {error.strerror}") from error
 
     def _read(self, path: str, scope: ClientScope) -> FileAsRead:
         """Return a file that may be changed. Raises ClientFileRefused, also for a project's link that leaves it."""
@@ -265,9 +280,7 @@ class Connections:
                 hint="disconnecting will take out the entry alone",
             ) from error
 
-    def _plan_registration(
-        self, client: Client, name: str, server: Server, entry: ClientEntry, registrar: str | None
-    ) -> Plan:
+    def _plan_registration(self, client: Client, name: str, entry: ClientEntry, registrar: str | None) -> Plan:
         path = self.path_of(client, ClientScope.USER) or ""
         file = read_client_file(path)
         entries = self._entries(client, file)
@@ -287,7 +300,8 @@ class Connections:
             ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT,
             path,
             tuple((registrar, *command[1:]) for command in commands),
-            server,
+            server_of(client, entry),
+            entry,
         )
 
     def _entries(self, client: Client, file: FileAsRead) -> Mapping[str, EntryValue]:
@@ -304,12 +318,15 @@ class Connections:
 
     def _is_ours(self, client: Client, place: str, name: str, entry: EntryValue) -> bool:
         server = server_of(client, entry) if isinstance(entry, dict) else None
-        return starts_skillhub(server) or self._was_ours(place, name, entry)
+        return starts_skillhub(server) or self._was_ours(client, place, name, entry)
 
-    def _was_ours(self, path: str, name: str, entry: EntryValue) -> bool:
-        """Whether we wrote an entry as it is: one for an address says nothing about what answers there."""
+    def _was_ours(self, client: Client, path: str, name: str, entry: EntryValue) -> bool:
+        """Whether an entry leads to what we wrote there: one for an address says nothing about what answers there."""
         receipt = self._receipts.read(os.path.realpath(path), name)
-        return receipt is not None and receipt.entry == entry
+        if receipt is None or not isinstance(entry, dict):
+            return False
+        written = server_of(client, receipt.entry)
+        return written is not None and written == server_of(client, entry)
 
     def _had_it(self, client: Client, file: FileAsRead, name: str, receipt: Receipt) -> bool:
         """Whether the bytes of a receipt have an entry of that name already, so that they would not disconnect."""

@@ -72,7 +72,7 @@ def _kept_environment(client: Client, old: ClientEntry, new: ClientEntry) -> Cli
     values, given = (_members(entry.get(client.stdio.environment)) for entry in (old, new))
     if values.get("SKILLS_DIR") == FORMER_DIRECTORY:
         del values["SKILLS_DIR"]
-    if values or given:
+    if values or given or client.stdio.environment in old:
         kept[client.stdio.environment] = {**values, **given}
     listing = client.variables.names_member
     names, more = ((entry.get(listing) if listing else None) for entry in (old, new))

@@ -125,7 +125,7 @@ def _lines_of(text: str, path: Sequence[str]) -> tuple[int, int]:
     start = headings[ours[0]][0]
     stop = headings[ours[-1] + 1][0] if ours[-1] + 1 < len(headings) else len(text)
     # What follows the last line with a value is about what comes next.
-    kept = text[start:stop].splitlines(keepends=True)
+    kept = re.findall(r"[^\n]*\n|[^\n]+", text[start:stop])
     while kept and (not kept[-1].strip() or kept[-1].lstrip().startswith("#")):
         kept.pop()
     return start, start + sum(map(len, kept))
