@@ -225,13 +225,16 @@ def test_a_check_that_fails_is_told_and_the_others_tell_theirs(
     def mistaken(_: Installation) -> CheckResult:
         return CheckResult(state=f"{1 // 0}")
 
-    monkeypatch.setattr(all_checks, "CHECKS", (Check("places", unreadable), *all_checks.CHECKS))
+    checks = all_checks.CHECKS
+    monkeypatch.setattr(all_checks, "CHECKS", (Check("places", unreadable), *checks))
     done = skillhub("doctor")
     assert (done.code, done.err) == (1, "")
     assert done.out.startswith(
         "1 problem. 1 skill served.\n\nproblem  the check of the places\n  failed: Permission denied (/somewhere)\n"
     )
-    monkeypatch.setattr(all_checks, "CHECKS", (Check("sums", mistaken), *all_checks.CHECKS))
+    monkeypatch.setattr(all_checks, "CHECKS", (Check("places", unreadable),))
+    assert skillhub("doctor").out.startswith("1 problem.\n\nproblem")
+    monkeypatch.setattr(all_checks, "CHECKS", (Check("sums", mistaken), Check("places", unreadable), *checks))
     worse = skillhub("doctor")
     assert (worse.code, worse.out.startswith("2 problems. 1 skill served.\n")) == (3, True)
     assert "ZeroDivisionError" in worse.err
@@ -274,8 +277,8 @@ def test_a_terminal_shows_what_is_still_being_checked_and_is_left_clean() -> Non
     assert terminal.getvalue().split("\r\x1b[K") == [
         "",
         "Checking index, clients …",
-        "Checking index, clients (embedding 1,000 of 3,000) …",
-        "Checking clients (embedding 1,000 of 3,000) …",
+        "Embedding 1,000 of 3,000; checking index, clients …",
+        "Embedding 1,000 of 3,000; checking clients …",
         "Checking clients …",
         "",
     ]

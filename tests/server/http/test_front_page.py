@@ -69,6 +69,7 @@ def test_a_server_with_tokens_tells_a_stranger_how_to_get_in_and_neither_skills_
 ) -> None:
     page, found = asking.get("/"), asking.get("/", headers=JSON).json()
     assert "needed, as 'Authorization: Bearer TOKEN'" in page.text
+    assert f"skillhub connect CLIENT --http {PUBLIC} --token-variable SKILLHUB_TOKEN\n" in page.text
     assert "skillhub token new NAME" in page.text
     assert (found["endpoint"], found["authentication"]) == (PUBLIC, "bearer")
     told = page.text + str(found)

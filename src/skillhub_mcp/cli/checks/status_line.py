@@ -23,7 +23,7 @@ class StatusLine:
         self._stream = stream
         self._shown = stream.isatty()
         self._open = list(names)
-        self._steps = ""
+        self._step = "Checking"
         self._lock = threading.Lock()
         self._delay_seconds = delay_seconds
         self._is_due = False
@@ -53,7 +53,7 @@ class StatusLine:
     def step(self, step: str, done: int, total: int) -> None:
         """Show how far the indexing of skills has come."""
         with self._lock:
-            self._steps = f" ({step} {done:,} of {total:,})" if done < total else ""
+            self._step = f"{step.capitalize()} {done:,} of {total:,}; checking" if done < total else "Checking"
             self._write()
 
     def clear(self) -> None:
@@ -65,7 +65,7 @@ class StatusLine:
     def _write(self) -> None:
         if not (self._shown and self._is_due):
             return
-        told = f"Checking {', '.join(self._open)}{self._steps} …" if self._open else ""
+        told = f"{self._step} {', '.join(self._open)} …" if self._open else ""
         try:
             self._stream.write(_CLEAR + one_line(told, width=shutil.get_terminal_size().columns - 1))
             self._stream.flush()

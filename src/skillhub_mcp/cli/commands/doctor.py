@@ -122,7 +122,9 @@ def _text(examined: Sequence[Examined], paint: Painter, *, verbose: bool) -> Ite
 
 
 def _verdict(examined: Sequence[Examined], paint: Painter) -> str:
-    state = ", ".join(one.result.state for one in examined if one.result.state)
+    # How many skills there are comes first, although what is wrong with one of them is told late.
+    states = sorted(examined, key=lambda one: one.check.name != "skills")
+    state = ", ".join(one.result.state for one in states if one.result.state)
     problems = sum(len(one.result.problems) for one in examined)
     warnings = sum(len(one.result.warnings) for one in examined)
     counts = [plural(problems, "problem")] if problems else []
@@ -130,4 +132,5 @@ def _verdict(examined: Sequence[Examined], paint: Painter) -> str:
     if not counts:
         return f"{paint('All well', Colour.GREEN, Colour.BOLD)}: {state}."
     colour = Colour.RED if problems else Colour.YELLOW
-    return f"{paint(', '.join(counts), colour, Colour.BOLD)}. {state[:1].upper()}{state[1:]}."
+    rest = f" {state[:1].upper()}{state[1:]}." if state else ""
+    return f"{paint(', '.join(counts), colour, Colour.BOLD)}.{rest}"

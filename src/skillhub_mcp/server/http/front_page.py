@@ -117,12 +117,15 @@ class FrontPage:
 
     def _text(self, scope: Scope) -> str:
         endpoint = self._endpoint(scope)
-        token = "none is needed" if self.auth is None else f"needed, as 'Authorization: Bearer TOKEN'. {self._givers()}"
+        variable, token = "", "none is needed"
+        if self.auth is not None:
+            variable = " --token-variable SKILLHUB_TOKEN"
+            token = f"needed, as 'Authorization: Bearer TOKEN'. {self._givers()}"
         lines = [
             "SkillHub: Agent Skills for MCP clients.",
             "",
             f"endpoint  {endpoint}",
-            f"connect   skillhub connect CLIENT --http {endpoint}",
+            f"connect   skillhub connect CLIENT --http {endpoint}{variable}",
             f"token     {token}",
             "health    /healthz (lives), /readyz (can search)",
         ]
