@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import threading
 from pathlib import Path
@@ -16,7 +15,6 @@ from tests.conftest import SkillWriter
 from skillhub_mcp.cli.checks import all_checks
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
-from skillhub_mcp.cli.checks.status_line import StatusLine
 
 
 def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -254,31 +252,7 @@ def test_checks_run_side_by_side_and_are_told_in_their_order() -> None:
 
     checks = (Check("one", first), Check("other", last))
     # Neither looks at the installation.
-    found = all_checks.examine(cast("Installation", None), checks, StatusLine(io.StringIO(), ["one", "other"]))
+    told: list[str] = []
+    found = all_checks.examine(cast("Installation", None), checks, on_open=told.append)
     assert [one.result.state for one in found] == ["first", "last"]
-
-
-def test_a_terminal_shows_what_is_still_being_checked_and_is_left_clean() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    soon = StatusLine(terminal, ["index"], delay_seconds=3_600)
-    soon.show()
-    soon.finish("index")
-    assert terminal.getvalue() == ""
-    status = StatusLine(terminal, ["index", "clients"], delay_seconds=0)
-    status.show()
-    status.step("embedding", 1_000, 3_000)
-    status.finish("index")
-    status.step("embedding", 3_000, 3_000)
-    status.finish("clients")
-    assert terminal.getvalue().split("\r\x1b[K") == [
-        "",
-        "Checking index, clients …",
-        "Embedding 1,000 of 3,000; checking index, clients …",
-        "Embedding 1,000 of 3,000; checking clients …",
-        "Checking clients …",
-        "",
-    ]
+    assert (told[0], len(told)) == ("checking one, other", 2)

@@ -54,6 +54,18 @@ def test_it_is_drawn_while_a_step_says_nothing_and_is_gone_when_it_is_done() -> 
     assert terminal.getvalue() == ""
 
 
+def test_what_it_says_may_change() -> None:
+    terminal = Terminal()
+    line = ProgressLine(terminal, "checking index, clients", delay_seconds=0)
+    line.hide()
+    line.say("checking clients")
+    line.start()
+    assert terminal.drawn.wait(10)
+    line.close()
+    assert "checking clients …" in terminal.getvalue()
+    assert "index" not in terminal.getvalue()
+
+
 def test_before_the_first_step_it_says_what_is_done() -> None:
     terminal = Terminal()
     line = ProgressLine(terminal, "reading skills", delay_seconds=0)

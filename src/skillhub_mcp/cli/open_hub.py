@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.cli.log_format import log_to_stderr
@@ -12,14 +12,13 @@ from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.progress import ProgressCallback
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.problems import sentences
 
 
 @contextmanager
-def open_hub(options: Mapping[str, str], *, progress: ProgressCallback | None = None) -> Iterator[SkillHub]:
-    """Yield a hub without background threads, which reports to `progress`, by default the terminal.
+def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
+    """Yield a hub without background threads, which reports its progress to the terminal.
 
     Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself.
 
@@ -29,8 +28,8 @@ def open_hub(options: Mapping[str, str], *, progress: ProgressCallback | None = 
     settings, sources = read_settings(os.environ, options)
     chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
     log_to_stderr(settings.observability.log_level if chosen else "WARNING", settings.observability.log_format)
-    with terminal_progress() if progress is None else nullcontext(progress) as report:
-        hub = make_hub(settings, background=False, progress=report)
+    with terminal_progress() as progress:
+        hub = make_hub(settings, background=False, progress=progress)
         try:
             yield hub
         except SkillNotFound as error:

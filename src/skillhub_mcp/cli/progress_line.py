@@ -52,6 +52,11 @@ class ProgressLine:
             if self._step is None:
                 self._erase()
 
+    def say(self, what: str) -> None:
+        """From now on say that `what` is done, where no step is."""
+        with self._lock:
+            self._what = what
+
     def hide(self) -> None:
         """Remove the line; it comes back with the next step."""
         with self._lock:
@@ -114,6 +119,12 @@ def terminal_progress(what: str = "reading skills and index") -> Iterator[Progre
     finally:
         _line.close()
         _line = None
+
+
+def say_progress(what: str) -> None:
+    """Say on the line, while there is one, that `what` is done now."""
+    if _line is not None:
+        _line.say(what)
 
 
 def hide_progress() -> None:

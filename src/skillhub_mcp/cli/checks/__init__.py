@@ -14,5 +14,4 @@ roots         the directories that are searched for skills
 rules         what rules, filters and tokens do, and the names in them that nothing has
 settings      settings whose value is not used
 skills        the skills that are refused, and those that lost their name
-status_line   what is still being checked, on a terminal
 """

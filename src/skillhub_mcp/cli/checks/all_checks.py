@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 
 from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, settings, skills
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
-from skillhub_mcp.cli.checks.status_line import StatusLine
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.problems import Problem
 
@@ -37,25 +36,27 @@ class Examined:
     bug: str = ""
 
 
-def examine(installation: Installation, checks: Sequence[Check], status: StatusLine) -> tuple[Examined, ...]:
-    """Make all checks side by side and return their results in the same order. Raises KeyboardInterrupt."""
+def examine(
+    installation: Installation, checks: Sequence[Check], *, on_open: Callable[[str], None] = lambda _: None
+) -> tuple[Examined, ...]:
+    """Make all checks side by side and return their results in the same order.
+
+    `on_open` is told, such as `checking index, clients`, what is still open. Raises KeyboardInterrupt.
+    """
     done: SimpleQueue[tuple[int, Examined]] = SimpleQueue()
 
     def make(number: int, check: Check) -> None:
         done.put((number, _made(check, installation)))
 
-    status.show()
     for number, check in enumerate(checks):
         # A daemon, so that Ctrl-C does not wait for a check that waits for something else.
         threading.Thread(target=make, args=(number, check), name=f"check-{check.name}", daemon=True).start()
     results: dict[int, Examined] = {}
-    try:
-        while len(results) < len(checks):
-            number, examined = done.get()
-            results[number] = examined
-            status.finish(examined.check.name)
-    finally:
-        status.clear()
+    while len(results) < len(checks):
+        waiting = ", ".join(check.name for number, check in enumerate(checks) if number not in results)
+        on_open(f"checking {waiting}")
+        number, examined = done.get()
+        results[number] = examined
     return tuple(results[number] for number in range(len(checks)))
 
 

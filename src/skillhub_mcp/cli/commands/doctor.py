@@ -21,6 +21,7 @@ from skillhub_mcp.cli.output import (
     problems_json,
 )
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.progress_line import say_progress
 
 if TYPE_CHECKING:
     from skillhub_mcp.cli.checks.all_checks import Examined
@@ -58,13 +59,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     # Loaded here alone: no other command needs any of it.
     from skillhub_mcp.cli.checks.all_checks import CHECKS, examine
     from skillhub_mcp.cli.checks.installation import Installation
-    from skillhub_mcp.cli.checks.status_line import StatusLine
     from skillhub_mcp.settings import read_settings
 
     settings, sources = read_settings(os.environ, options)
-    status = StatusLine(sys.stderr, [check.name for check in CHECKS])
-    with open_hub(options, progress=status.step) as hub:
-        examined = examine(Installation(settings, sources, hub), CHECKS, status)
+    with open_hub(options) as hub:
+        examined = examine(Installation(settings, sources, hub), CHECKS, on_open=say_progress)
     if args.json:
         print_json(_as_json(examined))
     else:
