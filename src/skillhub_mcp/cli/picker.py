@@ -144,6 +144,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._typed = typed
         self._scope: PickerScope = scope
         self._rows: Sequence[PickerRow] | None = None
+        self._fitting: list[PickerRow] = []
         self._shown: list[PickerRow] = []
         self._answer = _Answer("", NOT_SEARCHED)
         self._searching = _Searching.STARTING
@@ -362,12 +363,10 @@ class Picker(App[PickerRow], inherit_bindings=False):
         at = self.query_one(DataTable).cursor_row
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
-    def _fitting(self) -> list[PickerRow]:
-        found = self._answer.found if self._answer.typed == self._typed else NOT_SEARCHED
-        return fitting_rows(self._rows or (), self._typed, self._scope, found)
-
     def _show(self, *, keep: PickerRow | None = None) -> None:
-        self._shown = self._fitting()[:_MOST_SHOWN]
+        found = self._answer.found if self._answer.typed == self._typed else NOT_SEARCHED
+        self._fitting = fitting_rows(self._rows or (), self._typed, self._scope, found)
+        self._shown = self._fitting[:_MOST_SHOWN]
         table = self.query_one(DataTable)
         table.clear()
         for row in self._shown:
@@ -384,14 +383,13 @@ class Picker(App[PickerRow], inherit_bindings=False):
     def _tell_counts(self) -> None:
         if self._rows is None:
             return
-        fitting = self._fitting()
-        more = len(fitting) - len(self._shown)
+        more = len(self._fitting) - len(self._shown)
         rest = f"; {more:,} not shown" if more else ""
         how = {
             _Searching.SLOW: " · the index is being built: words as typed only",
             _Searching.FAILED: " · no index can be searched: words as typed only",
         }.get(self._searching, "")
-        self._say(f"{count_text(fitting, self._rows)}{rest} · scope: {self._scope}{how}")
+        self._say(f"{count_text(self._fitting, self._rows)}{rest} · scope: {self._scope}{how}")
 
     def _say(self, text: str) -> None:
         self.query_one("#status", Static).update(printable(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from skillhub_mcp.hub import ListedSkill, SearchAnswer
@@ -79,16 +80,17 @@ def fitting_rows(
     are shown where there is nothing else.
     """
     among = [row for row in rows if scope in ("all", row.scope)]
-    words = fold_name(typed).split()
+    whole = fold_name(typed).strip()
+    words = whole.split()
     if not words:
         return sorted(among, key=lambda row: (row.name, row.directory))
     places = {directory: place for place, directory in enumerate(found.directories)}
     ranked = []
     for row in among:
-        name = fold_name(row.name)
+        begins = _beginnings(row.name)
         place = places.get(row.directory, len(places))
-        if _begins(words, name):
-            ranked.append(((0, name != fold_name(typed).strip(), not name.startswith(words[0]), place), row))
+        if all(any(part.startswith(word) for part in begins) for word in words):
+            ranked.append(((0, begins[0] != whole, not begins[0].startswith(words[0]), place), row))
         elif row.directory in places:
             ranked.append(((1, False, False, place), row))
         elif all(word in row.text for word in words):
@@ -120,6 +122,8 @@ def warning_about(row: PickerRow) -> str:
     }.get(row.state, "")
 
 
-def _begins(words: Sequence[str], name: str) -> bool:
-    parts = _WORD.findall(name)
-    return all(name.startswith(word) or any(part.startswith(word) for part in parts) for word in words)
+@lru_cache(maxsize=65_536)
+def _beginnings(name: str) -> tuple[str, ...]:
+    """Return the folded name and its words. Each key asks for those of every skill."""
+    folded = fold_name(name)
+    return (folded, *_WORD.findall(folded))
