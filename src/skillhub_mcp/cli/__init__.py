@@ -21,6 +21,7 @@ installed_command  the distribution that the `skillhub-mcp` command on PATH belo
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
 next_steps         the two commands to type next on this machine
+new_skill_report   what `new` tells of the skill that it wrote
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr; skill text made safe for a terminal
 own_terminal       the terminal that a person sits at, whatever stdin and stdout are

@@ -6,56 +6,23 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.output import EXIT_OK, one_line, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.new_skill_report import Findable, NewSkill, report_json, report_lines
+from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
 
 if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.listing import ListedSkill
-    from skillhub_mcp.evaluation.overlaps import Overlap, OwnSearch
     from skillhub_mcp.settings import Settings
     from skillhub_mcp.skills.model import Skill
     from skillhub_mcp.validation.verdict import Cost
 
-# The share of a skill's own score from which on `skillhub overlaps` lists a rival.
-_LEAST_OVERLAP = 0.8
 _QUESTION = (
     "What does it do, and when should an agent use it? One or two sentences, such as:\n"
     "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n> "
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What was asked for: the texts of a new skill by relative path, and where it comes to lie.
-
-    `drafted` says that its description was made up from its name, and `completed` that a sentence was added to it.
-    """
-
-    name: str
-    directory: str
-    files: Mapping[str, bytes]
-    drafted: bool = False
-    completed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Findable:
-    """How the new skill is found: `listed` is its place among the others, None where no root has it.
-
-    `serve_with` is what makes it served then. `namesakes` are the other skills of its name. Where a `problem` keeps
-    the skills from being looked at, nothing else is known.
-    """
-
-    listed: ListedSkill | None
-    namesakes: Sequence[ListedSkill] = ()
-    own_search: OwnSearch | None = None
-    serve_with: str = ""
-    problem: str = ""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -98,9 +65,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     findable = _findable(wanted, options)
     cost = _cost(wanted)
     if args.json:
-        print_json(_report_json(wanted, findable, cost))
+        print_json(report_json(wanted, findable, cost))
     else:
-        print_text("\n".join(_report_lines(wanted, findable, cost)))
+        print_text("\n".join(report_lines(wanted, findable, cost)))
     return EXIT_OK
 
 
@@ -126,7 +93,7 @@ def _list_examples(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> _Wanted:
+def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
     from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
     from skillhub_mcp.authoring.examples import files_of
     from skillhub_mcp.settings import read_settings
@@ -145,12 +112,12 @@ def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> _Wanted:
         files = dict(files_of(example))
         files[SKILL_FILE] = renamed(files[SKILL_FILE].decode(), name, description).encode()
         completed = bool(typed) and not says_when(typed)
-        wanted = _Wanted(name, directory, files, completed=completed)
+        wanted = NewSkill(name, directory, files, completed=completed)
     else:
         if not typed and not args.json and not os.path.lexists(directory):
             typed = _asked()
         texts = draft_files(name, described(typed, name), script=args.scripts, reference=args.references)
-        wanted = _Wanted(
+        wanted = NewSkill(
             name,
             directory,
             {path: text.encode() for path, text in texts.items()},
@@ -206,7 +173,7 @@ def _asked() -> str:
     return sys.stdin.readline().strip()
 
 
-def _check_rules(wanted: _Wanted) -> None:
+def _check_rules(wanted: NewSkill) -> None:
     from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
     from skillhub_mcp.skills.parser import parse_skill
 
@@ -221,15 +188,15 @@ def _check_rules(wanted: _Wanted) -> None:
         raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
 
 
-def _findable(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
+def _findable(wanted: NewSkill, options: Mapping[str, str]) -> Findable:
     try:
         return _looked_up(wanted, options)
     except SkillHubError as error:
         # The skill is written, and whoever wrote it must know that.
-        return _Findable(None, problem=error.message)
+        return Findable(None, problem=error.message)
 
 
-def _looked_up(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
+def _looked_up(wanted: NewSkill, options: Mapping[str, str]) -> Findable:
     from skillhub_mcp.cli.open_hub import open_hub
     from skillhub_mcp.evaluation.overlaps import search_for_itself
     from skillhub_mcp.skills.names import fold_name
@@ -242,12 +209,12 @@ def _looked_up(wanted: _Wanted, options: Mapping[str, str]) -> _Findable:
         listed = next((one for one in everything if os.path.realpath(one.skill.directory) == real), None)
         names = [one for one in everything if fold_name(one.skill.name) == wanted.name and one is not listed]
         if listed is None:
-            return _Findable(None, names, serve_with=_serve_with(wanted, own))
+            return Findable(None, names, serve_with=_serve_with(wanted, own))
         found = listed.served and listed.shadowed_by is None and not listed.skill.disable_model_invocation
-        return _Findable(listed, names, search_for_itself(hub, listed.skill) if found else None)
+        return Findable(listed, names, search_for_itself(hub, listed.skill) if found else None)
 
 
-def _serve_with(wanted: _Wanted, options: Mapping[str, str]) -> str:
+def _serve_with(wanted: NewSkill, options: Mapping[str, str]) -> str:
     """Return what makes a skill served that no root has, or that a filter leaves out."""
     from skillhub_mcp.chosen_roots import roots_of
     from skillhub_mcp.settings import read_settings
@@ -265,107 +232,8 @@ def _serve_with(wanted: _Wanted, options: Mapping[str, str]) -> str:
     return f"skillhub roots add {shlex.quote(os.path.dirname(wanted.directory))}"
 
 
-def _cost(wanted: _Wanted) -> Cost:
+def _cost(wanted: NewSkill) -> Cost:
     from skillhub_mcp.validation.checker import check, targets
     from skillhub_mcp.validation.verdict import Cost
 
     return next(check(target).cost for target in targets([wanted.directory])) or Cost(0, 0, 0)
-
-
-def _report_lines(wanted: _Wanted, findable: _Findable, cost: Cost) -> Sequence[str]:
-    rows = [("wrote", path) for path in _paths(wanted)]
-    rows += [("found", line) for line in _found_lines(wanted, findable)]
-    rows += [("overlaps", _overlap_line(one)) for one in _rivals(findable)]
-    rows.append(
-        (
-            "costs",
-            f"about {cost.catalogue:,} tokens where skills are listed, {cost.body:,} when loaded"
-            + (f", {cost.files:,} in its other files" if cost.files else ""),
-        )
-    )
-    rows += [("next", line) for line in _next_lines(wanted, findable)]
-    shown, before = [], ""
-    for label, line in rows:
-        shown.append(f"{'' if label == before else label:<10}{line}")
-        before = label
-    return shown
-
-
-def _paths(wanted: _Wanted) -> Sequence[str]:
-    from skillhub_mcp.skills.model import SKILL_FILE
-
-    paths = sorted(wanted.files, key=lambda path: (path != SKILL_FILE, path))
-    return [os.path.join(wanted.directory, *path.split("/")) for path in paths]
-
-
-def _found_lines(wanted: _Wanted, findable: _Findable) -> Sequence[str]:
-    lines = []
-    if findable.problem:
-        lines.append(f"not known: {findable.problem}; skillhub doctor says more")
-    elif findable.listed is None:
-        lines.append(f"not yet, as it is not served: {findable.serve_with}")
-    elif findable.listed.shadowed_by is not None:
-        other = findable.listed.shadowed_by.directory
-        lines.append(f"not by its name, which the skill in {other} has; it loads as {findable.listed.handle}")
-    elif findable.own_search is None:
-        lines.append(f"not by agents ({findable.listed.standing.value}): skillhub why {wanted.name}")
-    else:
-        lines.append(_rank_line(findable.own_search))
-        lines += [
-            f"its name is now its own: before, the skill in {one.skill.directory} had it" for one in findable.namesakes
-        ]
-    return lines
-
-
-def _rank_line(own: OwnSearch) -> str:
-    if own.rank is None:
-        return "not by its own description: write in it the words that people use"
-    if own.rank == 1:
-        return f"first of {plural(own.hits, 'hit')} for its own description"
-    return f"only as number {own.rank} of {own.hits} for its own description"
-
-
-def _rivals(findable: _Findable) -> Sequence[Overlap]:
-    found = () if findable.own_search is None else findable.own_search.overlaps
-    return [one for one in found if one.copy or one.share >= _LEAST_OVERLAP]
-
-
-def _overlap_line(one: Overlap) -> str:
-    if one.copy:
-        return f"{one.rival} says nearly the same: keep one of them, or say what tells them apart"
-    by = f", by: {', '.join(one.shared)}" if one.shared else ""
-    return f"{one.rival} fits that description to {min(one.share, 1):.0%}{by}"
-
-
-def _next_lines(wanted: _Wanted, findable: _Findable) -> Sequence[str]:
-    lines = []
-    if wanted.drafted:
-        lines.append("say in its description what it does and when to use it: agents choose it by that alone")
-    if wanted.completed:
-        lines.append("its description did not say when to use it: a sentence was added, to be made better")
-    lines.append(f"write its steps, then: skillhub validate {shlex.quote(wanted.directory)}")
-    if findable.own_search is not None:
-        lines.append("try it with the words of a task: skillhub search …")
-    return lines
-
-
-def _report_json(wanted: _Wanted, findable: _Findable, cost: Cost) -> Mapping[str, object]:
-    own = findable.own_search
-    listed = findable.listed
-    return {
-        "name": wanted.name,
-        "path": wanted.directory,
-        "files": list(_paths(wanted)),
-        "served": listed is not None and listed.served and listed.shadowed_by is None,
-        "serve_with": findable.serve_with or None,
-        "problem": findable.problem or None,
-        "shadowed_by": None if listed is None or listed.shadowed_by is None else listed.shadowed_by.directory,
-        "namesakes": [one.skill.directory for one in findable.namesakes],
-        "rank": None if own is None else own.rank,
-        "hits": None if own is None else own.hits,
-        "overlaps": [
-            {"skill": one.rival, "share": round(one.share, 3), "copy": one.copy, "shared": list(one.shared)}
-            for one in _rivals(findable)
-        ],
-        "tokens": {"catalogue": cost.catalogue, "body": cost.body, "files": cost.files},
-    }
