@@ -114,7 +114,8 @@ def make_parser() -> Parser:
         usage="%(prog)s [OPTION …] COMMAND …",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Without a command, the options of `skillhub serve` serve over MCP, and so does\n"
-        "`skillhub` alone where its input is no terminal.\n\n"
+        "`skillhub` alone where its input is no terminal. `skillhub --reindex [--json]`\n"
+        "rebuilds the index, prints a report and ends.\n\n"
         "exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted",
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
