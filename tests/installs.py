@@ -90,6 +90,16 @@ def uv_project(project: Path) -> tuple[str, dict[str, str]]:
     return found, {**_ENVIRONMENT, "UV_OFFLINE": "1", "UV_PYTHON": sys.executable}
 
 
+def built_wheel(project: Path, folder: Path) -> Path:
+    """Return the wheel of a project as its own build backend makes it, in `folder`; or skip the test."""
+    found = _uv()
+    if found is None:
+        _unavailable("uv is not installed here")
+    _run([found, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(project)])
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
 def _uv() -> str | None:
     return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 

@@ -107,7 +107,7 @@ def test_the_wheels_version_is_one_that_no_index_accepts_and_differs_with_the_fi
     assert first.requires_python == ">=3.10"
     written = files_of(first.content)[f"skillhub_mcp-{first.own_version}.dist-info/METADATA"].decode()
     message = HeaderParser().parsestr(written)
-    assert (message["Version"], message.get_payload()) == (first.own_version, "Version: of the text\n")
+    assert (message["Name"], message["Version"], message.get_payload()) == ("skillhub-mcp", first.own_version, "")
 
 
 def test_a_wheel_made_from_an_installed_bundle_is_the_same() -> None:
@@ -125,6 +125,18 @@ def test_an_installation_that_does_not_list_its_files_is_refused_with_what_to_do
 
     monkeypatch.setattr(wheel, "distribution", unknown)
     with pytest.raises(SkillHubError, match="tells what belongs to it"):
+        own_wheel()
+
+
+def test_a_checkout_that_requires_more_than_when_it_was_installed_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    written = (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(
+        written.replace('    "numpy', '    "another>=1",\n    "numpy'), encoding="utf-8"
+    )
+    monkeypatch.setattr(wheel, "__file__", str(tmp_path / "src" / "skillhub_mcp" / "clients" / "wheel.py"))
+    with pytest.raises(SkillHubError, match="has changed since this installation was made"):
         own_wheel()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -43,3 +45,24 @@ def test_a_host_starts_the_unpacked_bundle_with_its_own_uv(tmp_path: Path) -> No
     assert probed.failure == ""
     assert probed.version == own_wheel().own_version
     assert set(probed.tools) == {tool["name"] for tool in manifest["tools"]}
+
+
+def test_an_installed_program_makes_the_same_bundle_as_its_checkout(tmp_path: Path) -> None:
+    installed = tmp_path / "site-packages"
+    with zipfile.ZipFile(installs.built_wheel(Path(__file__).parents[2], tmp_path)) as opened:
+        opened.extractall(installed)
+        for entry in opened.infolist():
+            # As installers do, and extractall does not.
+            (installed / entry.filename).chmod(entry.external_attr >> 16 & 0o777)
+    program = (
+        "import sys, skillhub_mcp; from skillhub_mcp.clients.bundle import make_bundle; "
+        "assert skillhub_mcp.__file__.startswith(sys.argv[1]); sys.stdout.buffer.write(make_bundle().content)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, installed],
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == make_bundle().content

@@ -11,10 +11,12 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+
+import tomlkit
 
 from skillhub_mcp.clients.archive import ArchivedFile, archive
 from skillhub_mcp.errors import SkillHubError
@@ -58,12 +60,15 @@ def own_wheel() -> Wheel:
         )
     # Installed from a bundle it has a label already.
     version = installed.version.partition("+")[0]
-    return make_wheel(_package_files(), _metadata_files(installed), version)
+    package = Path(__file__).parents[1]
+    _refuse_outdated(installed, package.parents[1] / "pyproject.toml", version)
+    return make_wheel(_package_files(package), _metadata_files(installed), version)
 
 
 def make_wheel(package: Mapping[str, ArchivedFile], metadata: Mapping[str, ArchivedFile], version: str) -> Wheel:
     """Return the wheel of the files of a `package` and of the `metadata` that belong into its dist-info."""
-    about = metadata["METADATA"].content
+    # Its rest is the README, which nobody reads in a bundle.
+    about = metadata["METADATA"].content.partition(b"\n\n")[0].rstrip() + b"\n"
     unlabelled = {**metadata, "METADATA": _with_version(about, version)}
     label = f"{version}+bundle.x{_digest_of({**package, **unlabelled})}"
     info = f"{_PACKAGE}-{label}.dist-info"
@@ -91,8 +96,26 @@ def _with_version(about: bytes, version: str) -> ArchivedFile:
     return ArchivedFile(re.sub(rb"(?m)^Version: .*$", f"Version: {version}".encode(), about, count=1))
 
 
-def _package_files() -> dict[str, ArchivedFile]:
-    package = Path(__file__).parents[1]
+def _refuse_outdated(installed: Distribution, project: Path, version: str) -> None:
+    """Raise SkillHubError where a checkout requires other packages than it did when it was installed."""
+    try:
+        written = tomlkit.parse(project.read_text(encoding="utf-8")).unwrap()["project"]
+    except FileNotFoundError:
+        return
+    required = [one for one in installed.requires or () if "extra ==" not in one]
+    if (written["version"], _names(written["dependencies"])) != (version, _names(required)):
+        raise SkillHubError(
+            f"{project} has changed since this installation was made of it",
+            hint="install it again, so that the bundle has what it needs now",
+        )
+
+
+def _names(requirements: Iterable[str]) -> set[str]:
+    """Return the names of required packages, without versions."""
+    return {re.split(r"[^\w.-]", one.strip(), maxsplit=1)[0].lower() for one in requirements}
+
+
+def _package_files(package: Path) -> dict[str, ArchivedFile]:
     files = {f"{_PACKAGE}/{name}": file for name, file in _files_below(package, leave_out=_EXAMPLES)}
     # A checkout has them elsewhere.
     examples = _files_below(Path(builtin_directory()))
