@@ -357,6 +357,16 @@ def test_of_two_files_that_a_client_reads_the_one_that_is_there_is_changed(
     assert not path_of(opencode, machine).exists()
 
 
+def test_of_both_the_one_of_later_versions_is_changed(machine: Machine, connections: Connections) -> None:
+    antigravity = client_named("antigravity")
+    older, later = map(Path, antigravity.files(USER, machine))
+    put(older, "{}")
+    assert connections.path_of(antigravity, USER) == str(older)
+    put(later, "{}")
+    connect(connections, antigravity)
+    assert (older.read_text(), b"skillhub" in later.read_bytes()) == ("{}", True)
+
+
 def test_a_projects_file_is_below_its_root(machine: Machine, connections: Connections) -> None:
     connect(connections, client_named("codex"), StdioServer("skillhub-mcp"), scope=PROJECT)
     assert Path(machine.project, ".codex", "config.toml").read_text() == (

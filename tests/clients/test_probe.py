@@ -83,7 +83,7 @@ def refusing() -> Iterator[Callable[[int], str]]:
         return f"http://127.0.0.1:{server.server_port}/mcp"
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusal) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield answer
         server.shutdown()

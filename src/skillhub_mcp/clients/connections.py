@@ -17,7 +17,7 @@ from skillhub_mcp.clients.editing import entries_in, with_entry, without_entry
 from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
 from skillhub_mcp.clients.files import (
     FileAsRead,
-    first_that_exists,
+    last_that_exists,
     read_client_file,
     refuse_changed,
     refuse_unwritable,
@@ -131,7 +131,7 @@ class Connections:
         candidates = client.files(scope, self._machine)
         if not candidates and scope is ClientScope.USER:
             candidates = client.registry_files(self._machine)
-        return first_that_exists(candidates) if candidates else None
+        return last_that_exists(candidates) if candidates else None
 
     def found(self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME) -> list[Connection]:
         """Return every entry of a client's file that starts SkillHub or has the name. Raises ClientFileRefused."""

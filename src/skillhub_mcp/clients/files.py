@@ -35,9 +35,9 @@ class FileAsRead:
             raise ClientFileRefused(self.path, "it is not in UTF-8") from error
 
 
-def first_that_exists(candidates: tuple[str, ...]) -> str:
-    """Return the first of several paths that is there, else the first."""
-    return next((path for path in candidates if os.path.lexists(path)), candidates[0])
+def last_that_exists(candidates: tuple[str, ...]) -> str:
+    """Return the last of several paths that is there, else the first: later ones are of later versions."""
+    return next((path for path in reversed(candidates) if os.path.lexists(path)), candidates[0])
 
 
 def read_client_file(path: str) -> FileAsRead:

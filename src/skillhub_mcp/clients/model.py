@@ -103,7 +103,7 @@ class VariableStyle:
 class Client:
     """One client, a row of the table.
 
-    `user_files` and `project_files` are the candidates for its file, in each scope: the first that exists is meant,
+    `user_files` and `project_files` are the candidates for its file, in each scope: the last that exists is meant,
     else the first; none where the client has no file of that scope that is ours to write. `signs` are files and
     directories that show that it is installed, `programs` its commands. `registrar` is the client's own program that
     registers servers for the user, where its file is not ours to write; `registry_files` are then what that program
