@@ -174,6 +174,8 @@ def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
     assert counts == "2 served, 1 not for models"
     assert skillhub("list").out == f"minutes  {long}\npeople  For people.  (not for models)\n"
     assert long in skillhub("search", "議事録").out
+    # In colours where they are asked for, though it is no terminal.
+    assert skillhub("list", FORCE_COLOR="1").out.startswith(f"\x1b[1mminutes\x1b[0m  {long}\n")
 
 
 def test_what_is_longer_than_the_terminal_goes_to_the_pager(

@@ -22,6 +22,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.next_steps import NextStep, as_typed, next_steps
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
+from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings
@@ -96,7 +97,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
         environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
         settings, _ = read_settings(environment)
-        journey = asyncio.run(_walk(task, settings.skills.dirs, environment))
+        with terminal_progress("asking a server over stdio"):
+            journey = asyncio.run(_walk(task, settings.skills.dirs, environment))
     steps = _steps_here(options)
     if args.json:
         print_json({**asdict(journey), "tokens": journey.tokens, "next": [asdict(step) for step in steps]})

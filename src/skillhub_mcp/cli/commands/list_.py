@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import unsearched_places
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.colours import painter
+from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -82,11 +82,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtered: bool) -> None:
     """Print a table as wide as the terminal and the counts; elsewhere a line for each skill, complete."""
-    screen = stdout_screen()
+    screen, paint = stdout_screen(), painter(sys.stdout, os.environ)
     if screen is None:
         for one in chosen:
-            notes = _notes(one)
-            print_text(f"{one.handle}  {one_line(one.skill.description, width=None)}{f'  ({notes})' if notes else ''}")
+            notes = paint(f"  ({_notes(one)})", Colour.YELLOW) if _notes(one) else ""
+            description = paint(one_line(one.skill.description, width=None))
+            print_painted(f"{paint(one.handle, Colour.BOLD)}  {description}{notes}")
         return
     if not chosen:
         return
@@ -98,7 +99,6 @@ def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtere
         )
         for one in chosen
     ]
-    paint = painter(sys.stdout, os.environ)
     for line in table_lines(("skill", "source", "description"), rows, screen.columns, paint):
         print_painted(line)
     print_text(f"\n{f'{len(chosen):,} of these: ' if filtered else ''}{counts.sentence()}")
