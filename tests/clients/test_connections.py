@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.clients.files import CHANGED, CODEX, PLAIN, REFUSED, ClientFile
 
+from skillhub_mcp.clients import files
 from skillhub_mcp.clients.connections import Connections, FileChange, Registration, Settled, ToPaste
 from skillhub_mcp.clients.editing import entries_in
 from skillhub_mcp.clients.machine import Machine, System
@@ -334,6 +336,41 @@ def test_the_newest_copy_is_given_back_and_that_can_be_undone(machine: Machine, 
     assert isinstance(again, FileChange)
     connections.carry_out(again)
     assert path.read_bytes() == connected
+
+
+def test_without_a_place_for_copies_nothing_is_changed(machine: Machine, connections: Connections) -> None:
+    put(Path(machine.home, ".skillhub"), "a file")
+    path = path_of(CURSOR, machine)
+    for before in (None, PLAIN):
+        if before is not None:
+            put(path, before)
+        plan = connections.plan(CURSOR, USER, SERVER, registrar=None)
+        assert isinstance(plan, FileChange)
+        with pytest.raises(ClientFileRefused, match="no copy of it can be kept"):
+            connections.carry_out(plan)
+        assert (path.read_text() if path.exists() else None) == before
+
+
+def test_a_write_that_fails_leaves_file_and_receipt(
+    machine: Machine, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = path_of(CURSOR, machine)
+    before = put(path, PLAIN)
+    connect(connections)
+    connected = path.read_bytes()
+    plan = connections.plan(CURSOR, USER, StdioServer("/new/skillhub-mcp"), registrar=None)
+    assert isinstance(plan, FileChange)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "atomic_write", full)
+        with pytest.raises(ClientFileRefused, match="No space left"):
+            connections.carry_out(plan)
+    assert path.read_bytes() == connected
+    disconnect(connections)
+    assert path.read_bytes() == before
 
 
 def test_a_receipt_that_is_damaged_is_no_receipt(machine: Machine, connections: Connections) -> None:

@@ -5,6 +5,7 @@ Planning reads and writes nothing else; a plan is carried out only if the file i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
 from skillhub_mcp.clients.files import (
     FileAsRead,
     last_that_exists,
+    missing_directories,
     read_client_file,
     refuse_changed,
     refuse_unwritable,
@@ -230,14 +232,31 @@ class Connections:
         try:
             if file.content is not None:
                 self._backups.keep(file.place, file.content)
+            earlier = self._receipts.read(file.place, change.name)
+            if change.entry is not None and change.after is not None:
+                # Before the file is written: where no receipt can be kept, nothing is changed.
+                self._receipts.write(file.place, change.name, _receipt(change, change.entry, change.after, earlier))
         except OSError as error:
             raise ClientFileRefused(file.path, f"no copy of it can be kept: {error.strerror}") from error
         if change.after is None:
             remove_client_file(file, change.directories)
-            directories: tuple[str, ...] = ()
         else:
-            directories = write_client_file(file, change.after)
-        self._note(change, directories)
+            self._write(change, change.after, earlier)
+        if change.entry is None and change.name:
+            # One that stays is of no file any more.
+            with contextlib.suppress(OSError):
+                self._receipts.remove(file.place, change.name)
+
+    def _write(self, change: FileChange, after: bytes, earlier: Receipt | None) -> None:
+        try:
+            write_client_file(change.file, after)
+        except ClientFileRefused:
+            if change.entry is not None:
+                with contextlib.suppress(OSError):
+                    self._receipts.remove(change.file.place, change.name)
+                    if earlier is not None:
+                        self._receipts.write(change.file.place, change.name, earlier)
+            raise
 
     def note_registration(self, registration: Registration) -> None:
         """Remember what a client's own program has registered, or forget what it removed. Raises ClientFileRefused."""
@@ -258,27 +277,6 @@ class Connections:
         if scope is ClientScope.PROJECT and not file.place.startswith(project):
             raise ClientFileRefused(path, f"it is a link to {file.place}, which is outside the project")
         return file
-
-    def _note(self, change: FileChange, directories: Sequence[str]) -> None:
-        """Keep the receipt of a change, or remove the one of an entry that is gone. Raises ClientFileRefused."""
-        file = change.file
-        try:
-            if change.entry is None or change.after is None:
-                if change.name:
-                    self._receipts.remove(file.place, change.name)
-                return
-            earlier = self._receipts.read(file.place, change.name)
-            receipt = Receipt(file.content, digest_of(change.after), change.entry, tuple(directories))
-            if earlier is not None and earlier.is_of(file.content):
-                # Of two changes in a row, the first knows what was there before.
-                receipt = replace(receipt, before=earlier.before, directories=earlier.directories)
-            self._receipts.write(file.place, change.name, receipt)
-        except OSError as error:
-            raise ClientFileRefused(
-                file.path,
-                f"it was changed, but no receipt can be kept: {error.strerror}",
-                hint="disconnecting will take out the entry alone",
-            ) from error
 
     def _plan_registration(self, client: Client, name: str, entry: ClientEntry, registrar: str | None) -> Plan:
         path = self.path_of(client, ClientScope.USER) or ""
@@ -340,6 +338,15 @@ class Connections:
             return work()
         except InvalidText as error:
             raise ClientFileRefused(file.path, str(error)) from error
+
+
+def _receipt(change: FileChange, entry: ClientEntry, after: bytes, earlier: Receipt | None) -> Receipt:
+    """Return the receipt of a change: of two in a row, the first knows what was there before."""
+    directories = missing_directories(os.path.dirname(change.file.place))
+    receipt = Receipt(change.file.content, digest_of(after), entry, directories)
+    if earlier is not None and earlier.is_of(change.file.content):
+        return replace(receipt, before=earlier.before, directories=earlier.directories)
+    return receipt
 
 
 def _encoded(file: FileAsRead, text: str) -> bytes:

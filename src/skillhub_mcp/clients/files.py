@@ -56,15 +56,15 @@ def read_client_file(path: str) -> FileAsRead:
     return FileAsRead(path, place, content, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
 
 
-def write_client_file(file: FileAsRead, content: bytes) -> tuple[str, ...]:
-    """Replace a file that was read by `content`, and return the directories that were made for it, the outer first.
+def write_client_file(file: FileAsRead, content: bytes) -> None:
+    """Replace a file that was read by `content`, and make the directories that it lacks.
 
     Raises ClientFileRefused, and leaves the file as it is, where it changed since it was read, is read-only, or
     cannot be written with its owner kept.
     """
     refuse_unwritable(file)
     refuse_changed(file)
-    directories = _missing_directories(os.path.dirname(file.place))
+    directories = missing_directories(os.path.dirname(file.place))
     try:
         for directory in directories:
             os.mkdir(directory)
@@ -72,7 +72,6 @@ def write_client_file(file: FileAsRead, content: bytes) -> tuple[str, ...]:
     except OSError as error:
         remove_directories(directories)
         raise ClientFileRefused(file.path, _reason(error)) from error
-    return directories
 
 
 def remove_client_file(file: FileAsRead, directories: tuple[str, ...]) -> None:
@@ -117,7 +116,8 @@ def remove_directories(directories: tuple[str, ...]) -> None:
             return
 
 
-def _missing_directories(directory: str) -> tuple[str, ...]:
+def missing_directories(directory: str) -> tuple[str, ...]:
+    """Return the directories that are missing on the way to one and itself, the outer first."""
     missing: list[str] = []
     while not os.path.isdir(directory):
         missing.insert(0, directory)
