@@ -101,6 +101,10 @@ def test_json_has_every_skill_and_where_it_is_published(skillhub: Skillhub, writ
     painter = write_skill("painter")
     write_skill("listing", frontmatter="name: listing\ndescription: Lists.\nallowed-tools: [Read, Write]")
     found = skillhub("doctor", "--json").json
+    # Programs read these; what another check counts comes in addition.
+    assert list(found)[:4] == ["verdict", "problems", "warnings", "notes"]
+    counted = {"roots", "served", "not_for_models", "excluded", "refused", "shadowed", "index", "embeddings", "command"}
+    assert counted <= set(found)
     assert {key: found[key] for key in ("served", "refused", "shadowed", "index", "embeddings", "problems")} == {
         "served": 2,
         "refused": 0,
