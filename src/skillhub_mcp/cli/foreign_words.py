@@ -93,7 +93,7 @@ def _remove(rest: Sequence[str]) -> Advice:
 
 _UPDATE = _says(
     "is not a command of 'skillhub': changed skills are served at once, and it does not fetch skills yet",
-    "for skills that were cloned, run `git pull` in their directory, which `skillhub list` names",
+    "for skills that were cloned, run `git pull` in their directory, which `skillhub show NAME` prints",
 )
 _PUBLISH = _says(
     "is not a command of 'skillhub': it sends skills nowhere",

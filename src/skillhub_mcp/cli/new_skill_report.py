@@ -24,12 +24,14 @@ _LEAST_OVERLAP = 0.8
 class NewSkill:
     """What was asked for: the texts of a new skill by relative path, and where it comes to lie.
 
-    `drafted` says that its description was made up from its name, and `completed` that a sentence was added to it.
+    `copied` says that it is a copy of an example, `drafted` that its description was made up from its name, and
+    `completed` that a sentence was added to it.
     """
 
     name: str
     directory: str
     files: Mapping[str, bytes]
+    copied: bool = False
     drafted: bool = False
     completed: bool = False
 
@@ -119,7 +121,8 @@ def _next_lines(wanted: NewSkill, findable: Findable) -> Sequence[str]:
         lines.append("say in its description what it does and when to use it: agents choose it by that alone")
     if wanted.completed:
         lines.append("its description did not say when to use it: a sentence was added, to be made better")
-    lines.append(f"write its steps, then: skillhub validate {shlex.quote(wanted.directory)}")
+    work = "make it your own" if wanted.copied else "write its steps"
+    lines.append(f"{work}, then: skillhub validate {shlex.quote(wanted.directory)}")
     if findable.own_search is not None:
         lines.append("try it with the words of a task: skillhub search …")
     return lines

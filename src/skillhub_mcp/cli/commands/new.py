@@ -112,7 +112,7 @@ def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
         files = dict(files_of(example))
         files[SKILL_FILE] = renamed(files[SKILL_FILE].decode(), name, description).encode()
         completed = bool(typed) and not says_when(typed)
-        wanted = NewSkill(name, directory, files, completed=completed)
+        wanted = NewSkill(name, directory, files, copied=True, completed=completed)
     else:
         if not typed and not args.json and not os.path.lexists(directory):
             typed = _asked()
