@@ -286,6 +286,15 @@ def test_a_server_that_does_not_answer_fails_the_command(
     assert client["starts"] == {"answers": False, "version": "", "tools": [], "failure": "it did not answer: no"}
 
 
+def test_a_project_needs_the_command_on_path(skillhub: Skillhub, home: Path, tmp_path: Path) -> None:
+    done = skillhub("connect", "cursor", "--scope", "project", "--yes", "--cwd", tmp_path)
+    assert done.code == 1
+    assert (
+        f"It does not start: skillhub-mcp is not found by its name: put {Path(str(own_command())).parent} on"
+        in done.out
+    )
+
+
 def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     empty = skillhub("connect", "--list")
     assert empty.out.startswith("not found here: claude-code, claude-desktop, cursor,")
@@ -319,7 +328,9 @@ def test_a_projects_file_gets_the_bare_command_and_those_of_its_clients(
     project = tmp_path / "engine"
     (project / ".git").mkdir(parents=True)
     (project / "src").mkdir()
-    done = skillhub("connect", "claude-code", "vscode", "--scope", "project", "--yes", "--cwd", project / "src")
+    path = os.pathsep.join((os.path.dirname(str(own_command())), os.defpath))
+    arguments = ("--scope", "project", "--yes", "--cwd", project / "src")
+    done = skillhub("connect", "claude-code", "vscode", *arguments, PATH=path)
     assert done.code == 0, done.err
     assert servers_of(project / ".mcp.json")["skillhub"] == {"type": "stdio", "command": "skillhub-mcp", "args": []}
     assert "skillhub" in (project / ".vscode" / "mcp.json").read_text()

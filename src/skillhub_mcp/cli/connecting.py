@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from skillhub_mcp.cli.client_options import (
     server_of_options,
 )
 from skillhub_mcp.cli.colours import painter
-from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, is_passing
+from skillhub_mcp.cli.installed_command import COMMAND, CommandOwner, command_on_path, is_passing, own_command
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_painted, print_text, printable
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
@@ -165,6 +166,9 @@ def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[Client
 def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
     """Start a server: one of a user's file with a desktop's environment, one of a project with this shell's."""
     environment = dict(machine.environment)
+    own = own_command()
+    if server == StdioServer(COMMAND) and own is not None and shutil.which(COMMAND) is None:
+        return Probed(failure=f"{COMMAND} is not found by its name: put {os.path.dirname(own)} on PATH")
     if scope is ClientScope.USER and isinstance(server, StdioServer):
         named = {name: environment[name] for name in server.variables if name in environment}
         environment = desktop_environment(machine) | named
