@@ -207,6 +207,7 @@ def test_a_client_without_a_token_learns_through_the_proxy_where_to_get_one(prox
         assert refused.status_code == 401
         assert f'resource_metadata="https://{NAME}{place}"' in refused.headers["www-authenticate"]
     assert proxied.get(place).json()["resource"] == f"https://{NAME}/mcp"
+    assert f"endpoint  https://{NAME}/mcp\n" in proxied.get("/").text
     assert proxied.get("/healthz").json() == {"status": "ok"}
     assert proxied.get("/healthz", host="10.0.0.5").json() == {"status": "ok"}
     assert set(proxied.get("/readyz").json()) == {"index"}
