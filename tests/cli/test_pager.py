@@ -37,6 +37,7 @@ def written(stream: io.TextIOWrapper) -> str:
         ({"PAGER": "most -s 'a b'"}, ["most", "-s", "a b"]),
         ({"PAGER": ""}, []),
         ({"PAGER": "cat"}, []),
+        ({"PAGER": "less", "TERM": "dumb"}, []),
         ({"PATH": "/nowhere"}, []),
     ],
 )

@@ -91,6 +91,9 @@ def pager_command(environment: Mapping[str, str]) -> list[str]:
     import shlex
     import shutil
 
+    if environment.get("TERM") == "dumb":
+        # It cannot move a cursor: less would ask before it shows anything.
+        return []
     chosen = environment.get("PAGER")
     if chosen is None:
         found = (shutil.which(name, path=environment.get("PATH")) for name in ("less", "more"))

@@ -11,6 +11,8 @@ from typing import Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, printable
+from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.progress_line import hide_progress
 from skillhub_mcp.errors import InvalidArgument
 
 
@@ -28,8 +30,9 @@ def add_parser(subparsers: Any) -> None:
         "--offset", type=whole_number, metavar="BYTE", default=0, help="first byte to print (default: 0)"
     )
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -55,16 +58,19 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 }
             )
             return EXIT_OK
+        hide_progress()
         while True:
             binary = chunk.encoding == "base64"
             if to_terminal and binary:
                 raise InvalidArgument(
                     args.file, "is binary and not printed on a terminal", hint="redirect it to a file: > FILE"
                 )
-            content = printable(chunk.content) if to_terminal else chunk.content
-            sys.stdout.buffer.write(base64.b64decode(content) if binary else content.encode())
+            if to_terminal:
+                sys.stdout.write(printable(chunk.content))
+            else:
+                sys.stdout.buffer.write(base64.b64decode(chunk.content) if binary else chunk.content.encode())
             if chunk.next_offset is None:
                 break
             chunk = hub.read_file(name, args.file, offset=chunk.next_offset, as_stored=as_stored)
-    sys.stdout.buffer.flush()
+    sys.stdout.flush()
     return EXIT_OK
