@@ -12,6 +12,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.cli import open_hub
 from skillhub_mcp.cli.checks import all_checks
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
@@ -260,3 +261,14 @@ def test_checks_run_side_by_side_and_are_told_in_their_order() -> None:
     found = all_checks.examine(cast("Installation", None), checks, on_open=told.append)
     assert [one.result.state for one in found] == ["first", "last"]
     assert (told[0], len(told)) == ("checking one, other", 2)
+
+
+def test_the_log_says_nothing_beside_the_verdict_unless_it_is_asked_to(
+    skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("painter")
+    levels: list[str] = []
+    monkeypatch.setattr(open_hub, "log_to_stderr", lambda level, _: levels.append(level))
+    skillhub("doctor")
+    skillhub("doctor", LOG_LEVEL="INFO")
+    assert levels == ["CRITICAL", "INFO"]

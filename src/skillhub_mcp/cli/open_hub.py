@@ -17,17 +17,17 @@ from skillhub_mcp.skills.problems import sentences
 
 
 @contextmanager
-def open_hub(options: Mapping[str, str]) -> Iterator[SkillHub]:
+def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Iterator[SkillHub]:
     """Yield a hub without background threads, which reports its progress to the terminal.
 
     Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself.
 
-    Unless LOG_LEVEL is set, only warnings are logged, so that the log does not drown the result. Raises
-    InvalidSetting.
+    Unless LOG_LEVEL is set, only what `log_level` lets through is logged, so that the log does not drown the result.
+    Raises InvalidSetting.
     """
     settings, sources = read_settings(os.environ, options)
     chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
-    log_to_stderr(settings.observability.log_level if chosen else "WARNING", settings.observability.log_format)
+    log_to_stderr(settings.observability.log_level if chosen else log_level, settings.observability.log_format)
     with terminal_progress() as progress:
         hub = make_hub(settings, background=False, progress=progress)
         try:

@@ -24,7 +24,7 @@ def check_published(installation: Installation) -> CheckResult:
         Problem(
             one.skill.directory,
             f"not published to hosts that read skills natively: {one.withheld}",
-            "the tools still serve it",
+            "correct that for their sake; the tools serve it as it is",
         )
         for one in published
         # Of a root that is away, its own problem says why nothing in it can be read.

@@ -11,7 +11,7 @@ def check_settings(installation: Installation) -> CheckResult:
     """Return the settings whose value is invalid, where the default is used instead."""
     return CheckResult(
         problems=tuple(
-            Problem(one.setting.name, one.problem, f"the default, {one.setting.default}, is used until then")
+            Problem(one.setting.name, one.problem, f"correct it; {one.setting.default}, the default, is used so far")
             for one in installation.sources
             if one.problem
         )

@@ -62,7 +62,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.settings import read_settings
 
     settings, sources = read_settings(os.environ, options)
-    with open_hub(options) as hub:
+    # What the log would tell of is a finding, and the verdict comes first.
+    with open_hub(options, log_level="CRITICAL") as hub:
         examined = examine(Installation(settings, sources, hub), CHECKS, on_open=say_progress)
     if args.json:
         print_json(_as_json(examined))
