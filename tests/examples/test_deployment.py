@@ -18,6 +18,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import tomlkit
 import yaml
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, knock
@@ -64,17 +65,16 @@ def test_the_image_is_installed_from_this_checkout_as_the_lock_file_pins_it() ->
     arguments, build, image = stages()
     assert of(arguments, "ARG")
     sources = [source for rest in of(build, "COPY") for source in rest.split()[:-1]]
-    assert "uv.lock" in sources
     assert [source for source in sources if not (CHECKOUT / source).exists()] == []
     installs = of(build, "RUN")
     assert [run for run in installs if "uv sync" in run and "--locked" not in run] == []
     # On the index this program's names are somebody else's.
     assert [run for run in installs if re.search(r"install .*skillhub", run)] == []
     # What the wheel needs is copied before it is built.
-    project = (CHECKOUT / "pyproject.toml").read_text("utf-8")
-    for needed in ("README.md", "LICENSE", "examples/skills"):
-        assert needed in project
-        assert needed in sources
+    project = tomlkit.parse((CHECKOUT / "pyproject.toml").read_text("utf-8")).unwrap()
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {project["project"]["readme"], *project["project"]["license-files"], *wheel["force-include"]}
+    assert needed | {"src", "uv.lock", "pyproject.toml"} == set(sources)
     environment = f"/{environment_of(build)['UV_PROJECT_ENVIRONMENT'].strip('/')}"
     assert f"--from=build {environment} {environment}" in of(image, "COPY")
     assert of(image, "FROM")[0] == of(build, "FROM")[0].removesuffix(" AS build")
