@@ -18,6 +18,7 @@ from typing import cast
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
@@ -253,6 +254,23 @@ def test_enter_takes_what_fits_what_was_typed_however_slow_the_search_is() -> No
 
     driven.run(act)
     assert driven.app.return_value is ROWS[0]
+
+
+def test_keys_that_come_in_one_burst_are_taken_in_their_order() -> None:
+    for last, outcome in (("enter", ROWS[1]), ("ctrl+t", None)):
+        driven = Driven()
+
+        async def act(pilot: Pilot[PickerRow], driven: Driven = driven, last: str = last) -> None:
+            await driven.settle(pilot)
+            # As a terminal hands on what was typed ahead: all at once.
+            for key in (*"rel", last):
+                driven.app.post_message(Key(key, key if len(key) == 1 else None))
+            await pilot.pause()
+            await driven.settle(pilot)
+
+        driven.run(act)
+        assert driven.app.return_value is outcome
+        assert driven.skills.toggled == ([] if outcome else [("release-notes", False)])
 
 
 def test_keys_pressed_before_the_skills_are_read_are_for_them() -> None:

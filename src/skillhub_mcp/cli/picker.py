@@ -14,7 +14,7 @@ import queue
 import shutil
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -61,10 +61,10 @@ _ANY_WORD = "skill"
 
 
 class PickerSkills(Protocol):
-    """The skills behind a picker. `read`, `reread` and `search` are called in one thread, the others in another."""
+    """The skills behind a picker. `reread`, `search` and the first `read` are called in a thread of their own."""
 
     def read(self) -> Sequence[PickerRow]:
-        """Return the skills."""
+        """Return the skills; quickly, after the first time."""
 
     def reread(self) -> Sequence[PickerRow]:
         """Return the skills, of which files may have changed."""
@@ -92,6 +92,12 @@ class _Found(Message):
     def __init__(self, answer: _Answer) -> None:
         super().__init__()
         self.answer = answer
+
+
+class _Asked(Message):
+    def __init__(self, act: Callable[[PickerRow], None]) -> None:
+        super().__init__()
+        self.act = act
 
 
 class _Failed(Message):
@@ -133,7 +139,9 @@ class Picker(App[PickerRow], inherit_bindings=False):
     #keys { height: auto; background: $panel; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key.names, key.action, key.label, priority=True, show=False) for key in KEYS
+        # Only leaving comes before what the field that is typed into does with a key.
+        Binding(key.names, key.action, key.label, priority=key.action == "leave", show=False)
+        for key in KEYS
     ]
 
     def __init__(self, skills: PickerSkills, *, typed: str = "", scope: PickerScope = "all") -> None:
@@ -148,11 +156,12 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._shown: list[PickerRow] = []
         self._answer = _Answer("", NOT_SEARCHED)
         self._searching = _Searching.STARTING
-        self._takes_when_settled = False
+        # What a key asked for while the rows were not yet those for what is typed.
+        self._waiting: Callable[[PickerRow], None] | None = None
         self._warned_about = ""
         self._debounce: Timer | None = None
         # Texts to search for; None for a file that may have changed.
-        self._asked: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._searches: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     @property
     def settled(self) -> bool:
@@ -199,18 +208,18 @@ class Picker(App[PickerRow], inherit_bindings=False):
     def _work(self) -> None:
         try:
             self.post_message(_Read(self._skills.read()))
-            if self._asked.empty():
+            if self._searches.empty():
                 # Opens the index, so that the first word typed need not wait for it.
                 self._answer_next(_ANY_WORD)
             while True:
-                self._answer_next(self._asked.get())
+                self._answer_next(self._searches.get())
         except Exception as error:  # noqa: BLE001 - the top of a thread: the command reports it when the screen is gone
             self.post_message(_Failed(error, searching=False))
 
     def _answer_next(self, asked: str | None) -> None:
         if asked is None:
             self.post_message(_Read(self._skills.reread()))
-        elif self._asked.empty():
+        elif self._searches.empty():
             # What was typed meanwhile is searched for instead.
             try:
                 self.post_message(_Found(_Answer(asked, self._skills.search(asked))))
@@ -220,7 +229,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
     @on(_Read)
     def take_rows(self, message: _Read) -> None:
         first = self._rows is None
-        self._rows = message.rows
+        # Those that were read again may be older than a skill that was switched meanwhile.
+        self._rows = message.rows if first else self._skills.read()
         if first and not message.rows:
             self.has_none = True
             self.exit(None)
@@ -251,7 +261,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
     def _ask(self) -> None:
         """Have the hub search for what is typed, and wait for it for some time only."""
         if self._typed.strip() and self._searching is not _Searching.FAILED:
-            self._asked.put(self._typed)
+            self._searches.put(self._typed)
             self.set_timer(_PATIENCE_SECONDS, partial(self._lose_patience, self._typed))
 
     def _lose_patience(self, typed: str) -> None:
@@ -261,10 +271,25 @@ class Picker(App[PickerRow], inherit_bindings=False):
             self._settle()
 
     def _settle(self) -> None:
-        """Take the skill that Enter was pressed for, if that waited for these rows."""
-        if self._takes_when_settled and self.settled:
-            self._takes_when_settled = False
-            self.action_choose()
+        """Do what waited for these rows."""
+        if self._waiting is not None and self.settled:
+            act, self._waiting = self._waiting, None
+            self.act_when_settled(_Asked(act))
+
+    def _with_current(self, act: Callable[[PickerRow], None]) -> None:
+        # By way of the field that is typed into: its messages about what was typed before the key come first.
+        self.query_one("#typed", Input).post_message(_Asked(act))
+
+    @on(_Asked)
+    def act_when_settled(self, message: _Asked) -> None:
+        """Do something with the skill under the cursor, as soon as the rows are those for what is typed."""
+        act = message.act
+        if not self.settled:
+            self._waiting = act
+            return
+        row = self._current()
+        if row is not None:
+            act(row)
 
     # What keys do
 
@@ -288,14 +313,21 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._skills.preview(row)))
 
     @on(DataTable.RowSelected)
+    @on(Input.Submitted)
     def action_choose(self) -> None:
-        """Take the skill under the cursor; one that agents do not get, after saying so."""
-        if not self.settled:
-            self._takes_when_settled = True
-            return
-        row = self._current()
-        if row is None:
-            return
+        self._with_current(self._choose)
+
+    def action_edit(self) -> None:
+        self._with_current(self._edit)
+
+    def action_copy(self) -> None:
+        self._with_current(self._copy)
+
+    def action_toggle_skill(self, here_only: bool) -> None:
+        self._with_current(partial(self._toggle, here_only=here_only))
+
+    def _choose(self, row: PickerRow) -> None:
+        """Take a skill; one that agents do not get, after saying so."""
         warning = warning_about(row)
         if warning and self._warned_about != row.directory:
             self._warned_about = row.directory
@@ -316,10 +348,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._scope = next_scope(self._scope)
         self._show()
 
-    def action_edit(self) -> None:
-        row = self._current()
-        if row is None:
-            return
+    def _edit(self, row: PickerRow) -> None:
         try:
             command = editor_command(os.environ, lambda name: shutil.which(name) is not None)
         except ValueError as error:
@@ -332,12 +361,9 @@ class Picker(App[PickerRow], inherit_bindings=False):
             failure = run_editor(command, self._skills.file(row))
         self.refresh(layout=True)
         self._say(printable(failure) or f"{row.name} was opened in {command[0]}")
-        self._asked.put(None)
+        self._searches.put(None)
 
-    def action_copy(self) -> None:
-        row = self._current()
-        if row is None:
-            return
+    def _copy(self, row: PickerRow) -> None:
         command = copy_command(os.environ, lambda name: shutil.which(name) is not None)
         if command and run_copy_command(command, row.handle):
             self._say(f"{row.handle} was copied with {command[0]}")
@@ -346,10 +372,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
             self._driver.write(copying_sequence(row.handle))
         self._say(f"{row.handle} was handed to the terminal to copy")
 
-    def action_toggle_skill(self, here_only: bool) -> None:
-        row = self._current()
-        if row is None:
-            return
+    def _toggle(self, row: PickerRow, *, here_only: bool) -> None:
         try:
             self._rows = self._skills.toggle(row, here_only=here_only)
         except SkillHubError as error:
