@@ -159,6 +159,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         # What a key asked for while the rows were not yet those for what is typed.
         self._waiting: Callable[[PickerRow], None] | None = None
         self._warned_about = ""
+        self._shown_for: str | None = None
         self._debounce: Timer | None = None
         # Texts to search for; None for a file that may have changed.
         self._searches: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -331,7 +332,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         warning = warning_about(row)
         if warning and self._warned_about != row.directory:
             self._warned_about = row.directory
-            self._say(f"{warning}. Enter takes it all the same")
+            self._tell_counts()
             return
         self.exit(row)
 
@@ -378,6 +379,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         except SkillHubError as error:
             self._say(error.message)
             return
+        self._warned_about = ""
         self._show(keep=row)
 
     # The screen
@@ -387,10 +389,15 @@ class Picker(App[PickerRow], inherit_bindings=False):
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
     def _show(self, *, keep: PickerRow | None = None) -> None:
+        moved_to = self._current()
         found = self._answer.found if self._answer.typed == self._typed else NOT_SEARCHED
         self._fitting = fitting_rows(self._rows or (), self._typed, self._scope, found)
         self._shown = self._fitting[:_MOST_SHOWN]
         table = self.query_one(DataTable)
+        if keep is None and self._typed == self._shown_for and table.cursor_row > 0:
+            # A late answer must not put another skill under a cursor that was moved.
+            keep = moved_to
+        self._shown_for = self._typed
         table.clear()
         for row in self._shown:
             name = cut(printable(row.name), _MOST_COLUMNS_FOR_NAMES)
@@ -404,7 +411,12 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self.show_preview()
 
     def _tell_counts(self) -> None:
+        """Say how many skills are shown, or what was said of the one that Enter was pressed on."""
         if self._rows is None:
+            return
+        row = self._current()
+        if row is not None and row.directory == self._warned_about:
+            self._say(f"{warning_about(row)}. Enter takes it all the same")
             return
         more = len(self._fitting) - len(self._shown)
         rest = f"; {more:,} not shown" if more else ""
