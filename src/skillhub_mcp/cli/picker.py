@@ -220,8 +220,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
     def _answer_next(self, asked: str | None) -> None:
         if asked is None:
             self.post_message(_Read(self._skills.reread()))
-        elif self._searches.empty():
-            # What was typed meanwhile is searched for instead.
+        elif asked in (self._typed, _ANY_WORD):
+            # What is no longer typed is not searched for.
             try:
                 self.post_message(_Found(_Answer(asked, self._skills.search(asked))))
             except SkillHubError as error:
@@ -243,7 +243,9 @@ class Picker(App[PickerRow], inherit_bindings=False):
 
     @on(_Found)
     def take_answer(self, message: _Found) -> None:
-        self._searching = _Searching.READY
+        if message.answer.typed == self._typed or not self._typed.strip():
+            # An answer to something else says nothing about how long this one takes.
+            self._searching = _Searching.READY
         if message.answer.typed == self._typed:
             self._answer = message.answer
             self._show()
