@@ -56,7 +56,8 @@ def save_rows(path: str, rows: HeldRows, table_id: str) -> None:
     features = rows.features
     empty = np.zeros(0, dtype="<u4")
     written = io.BytesIO()
-    vectors: dict[str, Any] = {} if rows.vectors is None else {"vectors": rows.vectors, "embedded": rows.embedded}
+    # Of no length where the table has none: of an entry that is not there, nobody knows whether it was lost.
+    vectors = np.zeros((len(features), 0), dtype=np.float32) if rows.vectors is None else rows.vectors
     np.savez(
         written,
         table=np.array(table_id),
@@ -67,7 +68,8 @@ def save_rows(path: str, rows: HeldRows, table_id: str) -> None:
         phrases=np.concatenate([empty, *(one.phrases for one in features)]),
         terms_each=np.array([len(one.hashes) for one in features], dtype=np.int64),
         phrases_each=np.array([len(one.phrases) for one in features], dtype=np.int64),
-        **vectors,
+        vectors=vectors,
+        embedded=rows.embedded,
     )
     atomic_write(path, written.getvalue())
 
@@ -88,13 +90,12 @@ def load_rows(path: str, table_id: str) -> HeldRows:
                 SkillFeatures(lengths, hashes[terms], counts[terms], phrases[both])
                 for lengths, terms, both in zip(stored["lengths"], own_terms, own_phrases, strict=True)
             ]
-            vectors = stored.get("vectors")
-            embedded = stored["embedded"] if vectors is not None else np.zeros(len(directories), dtype=bool)
+            vectors, embedded = stored["vectors"], stored["embedded"]
     except (KeyError, EOFError, TypeError, RuntimeError, BadZipFile) as error:
         raise ValueError(f"{os.path.basename(path)} is damaged") from error
-    if not len(directories) == len(features) == len(embedded):
+    if not len(directories) == len(features) == len(vectors) == len(embedded):
         raise ValueError(f"{os.path.basename(path)} is damaged")
-    return HeldRows(directories, features, vectors, embedded)
+    return HeldRows(directories, features, vectors if vectors.shape[1] else None, embedded)
 
 
 def _slices(sizes: NDArray[Any]) -> list[slice]:

@@ -108,7 +108,7 @@ class LanceStore:
         index = self.open_table(version, created_as=created_as, with_vectors=with_vectors)
         if index.statistics.skills > self._held_rows:
             return index
-        rows = self.open_table(version).rows()
+        rows = (index if with_vectors else self.open_table(version)).rows()
         if self.db_path != IN_MEMORY:
             # Without the file each start of a server or a command loads LanceDB, and that is all.
             with contextlib.suppress(OSError):
@@ -313,7 +313,7 @@ class LanceStore:
         return os.path.join(self.db_path, f"{self.table}.lance")
 
     def _statistics(self, table: Any) -> Statistics:
-        """Return the statistics of a version of the table; if their file is lost, they are computed again."""
+        """Return the statistics of a version of the table; if their file is lost, it is written again."""
         version = int(table.version)
         if version in self._in_memory:
             return self._in_memory[version]
@@ -324,7 +324,11 @@ class LanceStore:
             for batch in table.search().select(COUNTED_COLUMNS).limit(None).to_batches():
                 for row in batch.to_pylist():
                     builder.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
-            return builder.build()
+            statistics = builder.build()
+            if self.db_path != IN_MEMORY:
+                with contextlib.suppress(OSError):
+                    save_statistics(self._statistics_path(version), statistics, table_id(table))
+            return statistics
 
     def _store_statistics(self, table: Any, statistics: Statistics, published: int | None) -> int:
         """Save the statistics of a new version beside the table, and delete what belongs to versions no longer read."""
@@ -343,7 +347,7 @@ class LanceStore:
         # Before tables had ids, a database had one table, and its statistics no name of a table.
         table = rf"(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}"
         for name in os.listdir(self.db_path):
-            found = re.fullmatch(rf"(?:statistics|rows)-{table}(\d+)\.npz(?:\.[-\d]+\.new)?", name)
+            found = re.fullmatch(rf"(?:statistics|rows)-{table}(\d+)\.npz(?:(?:\.[-\d]+)?\.new)?", name)
             if found and int(found[1]) not in but:
                 os.unlink(os.path.join(self.db_path, name))
 

@@ -127,7 +127,7 @@ class StatisticsBuilder:
 
 
 def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
-    """Replace the file at `path` atomically; the caller holds the writer's lock. Raises OSError."""
+    """Replace the file at `path` atomically; several may do so at once, with the same statistics. Raises OSError."""
     import numpy as np
 
     words = sorted(statistics.words)
@@ -142,7 +142,7 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
         words=np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
         word_counts=np.array([statistics.words[word] for word in words], dtype=np.int64),
     )
-    atomic_write(path, written.getvalue(), locked=True)
+    atomic_write(path, written.getvalue())
 
 
 def load_statistics(path: str, table_id: str) -> Statistics:
