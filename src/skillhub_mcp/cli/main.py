@@ -11,43 +11,13 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
 
-from skillhub_mcp.cli.arguments import COMMAND, PROGRAM, Parser, add_setting_options, setting_options
-from skillhub_mcp.cli.commands import (
-    agents,
-    bundle,
-    catalogue,
-    choices,
-    completion,
-    config,
-    connect,
-    context,
-    demo,
-    disconnect,
-    doctor,
-    eval_,
-    help_,
-    index,
-    inspect,
-    list_,
-    new,
-    overlaps,
-    permissions,
-    pick,
-    read,
-    registry,
-    resolve,
-    roots,
-    search,
-    serve,
-    show,
-    stats,
-    token,
-    validate,
-    version,
-    why,
-)
+from skillhub_mcp.cli.arguments import COMMAND, PROGRAM, SERVE, Parser, add_setting_options, setting_options
+from skillhub_mcp.cli.commands import serve
 from skillhub_mcp.cli.help_page import command_lines, whole_list
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
@@ -72,43 +42,55 @@ from skillhub_mcp.nul import refuse_nul
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# In the order of the groups, which help keeps.
-COMMANDS = (
-    search,
-    list_,
-    show,
-    pick,
-    why,
-    read,
-    resolve,
-    catalogue,
-    registry,
-    context,
-    agents,
-    new,
-    validate,
-    overlaps,
-    inspect,
-    choices,
-    permissions,
-    roots,
-    config,
-    token,
-    connect,
-    disconnect,
-    serve,
-    bundle,
-    doctor,
-    index,
-    demo,
-    eval_,
-    stats,
-    version,
-)
+# The module of each command, in the order of the groups, which help keeps.
+_MODULES: Mapping[str, str] = {
+    "search": "search",
+    "list": "list_",
+    "show": "show",
+    "pick": "pick",
+    "why": "why",
+    "read": "read",
+    "resolve": "resolve",
+    "catalogue": "catalogue",
+    "registry": "registry",
+    "context": "context",
+    "agents": "agents",
+    "new": "new",
+    "validate": "validate",
+    "overlaps": "overlaps",
+    "inspect": "inspect",
+    "disable": "choices",
+    "enable": "choices",
+    "permissions": "permissions",
+    "roots": "roots",
+    "config": "config",
+    "token": "token",
+    "connect": "connect",
+    "disconnect": "disconnect",
+    SERVE: "serve",
+    "bundle": "bundle",
+    "doctor": "doctor",
+    "index": "index",
+    "demo": "demo",
+    "eval": "eval_",
+    "stats": "stats",
+    "version": "version",
+}
+# These say something of all others.
+_ABOUT_COMMANDS = ("help_", "completion")
 
 
 def make_parser() -> Parser:
     """Return the parser of the whole command line."""
+    parser, subparsers = _parser_of(_MODULES)
+    for module in _ABOUT_COMMANDS:
+        _command(module).add_parser(subparsers, parser)
+    parser.description = f"Find, load and use Agent Skills.\n\n{whole_list(command_lines(parser))}"
+    return parser
+
+
+def _parser_of(commands: Iterable[str]) -> tuple[Parser, Any]:
+    """Return a parser that knows those commands, and what adds others to it."""
     parser = Parser(
         prog=PROGRAM,
         usage="%(prog)s [OPTION …] COMMAND …",
@@ -125,12 +107,29 @@ def make_parser() -> Parser:
         metavar=COMMAND, dest="command", parser_class=Parser, prog=PROGRAM, help=argparse.SUPPRESS
     )
     parser.subcommands = subparsers.choices
-    for command in COMMANDS:
-        command.add_parser(subparsers)
-    for about in (help_, completion):
-        about.add_parser(subparsers, parser)
-    parser.description = f"Find, load and use Agent Skills.\n\n{whole_list(command_lines(parser))}"
-    return parser
+    # Two commands may be of one module.
+    for module in dict.fromkeys(_MODULES[command] for command in commands):
+        _command(module).add_parser(subparsers)
+    return parser, subparsers
+
+
+def _command(module: str) -> Any:
+    return import_module(f"skillhub_mcp.cli.commands.{module}")
+
+
+def _parse(argv: Sequence[str]) -> tuple[Parser, argparse.Namespace]:
+    """Return the parser and what it parsed. Raises InvalidArgument, and SystemExit after printing help.
+
+    Importing every command takes longer than most commands, so only the one that is typed is imported. What cannot be
+    parsed with it is parsed with all of them, whose hints may name others.
+    """
+    first = argv[0] if argv else ""
+    if first in _MODULES or (first[:1] in ("", "-") and not {"-h", "--help"}.intersection(argv)):
+        parser, _ = _parser_of([first] if first in _MODULES else [])
+        with suppress(InvalidArgument):
+            return parser, parser.parse(argv)
+    parser = make_parser()
+    return parser, parser.parse(argv)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -177,16 +176,14 @@ def _reported(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     try:
         refuse_nul(arguments=argv)
-        parser = make_parser()
-        args = parser.parse(argv)
+        parser, args = _parse(argv)
     except SystemExit:
         return EXIT_OK  # argparse printed the help
     if args.version:
-        return version.run(args, {})
+        return int(_command("version").run(args, {}))
     if args.command is None:
-        serving = parser.serving_options(args) or args.skip_auto_reindex
-        if sys.stdin.isatty() and not serving:
-            help_.print_screen(parser)
+        if sys.stdin.isatty() and not (parser.serving_options(args) or args.skip_auto_reindex):
+            _command("help_").print_screen(make_parser())
             return EXIT_OK
         return serve.run(args, setting_options(args))
     return int(args.run(args, setting_options(args)))
