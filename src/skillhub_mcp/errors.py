@@ -477,14 +477,18 @@ class QueriesUnreadable(SkillHubError):
 
 
 class ClientFileRefused(SkillHubError):
-    """A client's file was left as it is: it cannot be read, changed safely or written. `reason` completes `it …`."""
+    """A client's file was left as it is: it cannot be read, changed safely or written. `reason` completes `it …`.
+
+    `name_taken` says that the name of our entry is another server's there.
+    """
 
     code = "CLIENT_FILE_REFUSED"
 
-    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
+    def __init__(self, path: str, reason: str, *, hint: str | None = None, name_taken: bool = False) -> None:
         super().__init__(f"{path} was left as it is: {reason}", hint=hint)
         self.path = path
         self.reason = reason
+        self.name_taken = name_taken
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -78,6 +78,21 @@ def test_a_client_is_connected_once_and_gets_its_file_back(skillhub: Skillhub, h
     assert (last.code, last.out) == (0, "Cursor: not connected, nothing was changed (~/.cursor/mcp.json).\n")
 
 
+def test_a_connection_of_another_name_is_told_with_what_ends_it(
+    skillhub: Skillhub, home: Path, started: list[Any]
+) -> None:
+    skillhub("connect", "cursor", "--yes", "--name", "hub")
+    ending = "`skillhub disconnect cursor --name hub`"
+    expected = [
+        "Cursor: not connected under that name, nothing was changed (~/.cursor/mcp.json).",
+        f"  hint: {ending} disconnects it",
+    ]
+    for which in ("cursor", "--all"):
+        assert skillhub("disconnect", which, "--yes").out.splitlines() == expected
+    second = skillhub("connect", "cursor", "--dry-run")
+    assert f"Cursor has SkillHub as 'hub' too: {ending} ends that\n" in second.err
+
+
 def test_nothing_is_changed_where_nobody_can_be_asked(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     done = skillhub("connect", "cursor")
     assert done.code == 2
@@ -237,7 +252,9 @@ def test_a_running_server_is_named_with_its_tokens_variable(skillhub: Skillhub, 
         (["cursor", "--name", "my hub"], "--name 'my hub' may have letters"),
         (["cursor", "--all"], "--all cannot be used with names"),
         (["curser"], "did you mean 'cursor'?"),
-        (["windsurf", "--scope", "project"], "project is none of Windsurf"),
+        (["windsurf", "--scope", "project"], "project cannot be used with Windsurf: it has no file of a project"),
+        (["windsurf", "--scope", "project", "--print"], "project cannot be used with Windsurf"),
+        (["code"], "did you mean 'vscode' or 'codex'?"),
         ([], "CLIENT is required"),
         (["--all"], "--all finds no client here"),
     ],
@@ -267,7 +284,10 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     assert "Goose: put this into ~/.config/goose/config.yaml" in done.out
     assert "Cursor: nothing was changed (~/.cursor/mcp.json): the text ends too early (line 1, column 17)" in done.out
     assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out
-    assert "To connect it yourself, put this there:" in done.out
+    # Pasted under a name that is taken, the text would replace what has it.
+    kiro = done.out.index("Kiro: nothing was changed")
+    assert "To connect it yourself, put this there:" in done.out[:kiro]
+    assert done.out[kiro:].splitlines()[1:] == ["  hint: with `--name skills` SkillHub is connected beside it"]
     assert (home / ".cursor" / "mcp.json").read_text() == broken
     assert (home / ".kiro" / "settings" / "mcp.json").read_text() == other
     renamed = skillhub("connect", "kiro", "--yes", "--name", "hub")
@@ -298,6 +318,7 @@ def test_a_project_needs_the_command_on_path(skillhub: Skillhub, home: Path, tmp
 def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     empty = skillhub("connect", "--list")
     assert empty.out.startswith("not found here: claude-code, claude-desktop, cursor,")
+    assert "`skillhub connect CLIENT` connects one all the same" in empty.err
     put(home / ".cursor" / "mcp.json", PLAIN)
     put(home / ".kiro" / "settings" / "mcp.json", "{")
     put(home / ".factory" / "mcp.json", '{"mcpServers": {"skillhub": {"url": "https://elsewhere.example/mcp"}}}')
@@ -312,7 +333,8 @@ def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home:
         ["cursor", "connected", "~/.cursor/mcp.json as second"],
         ["codex", "installed", "~/.codex/config.toml"],
     ]
-    assert lines[4][:2] == ["kiro", "unreadable"]
+    assert lines[4] == ["kiro", "unreadable", "~/.kiro/settings/mcp.json"]
+    assert "\n~/.kiro/settings/mcp.json cannot be read as Kiro's file: the text ends too early" in done.out
     assert lines[5] == ["droid", "taken", "(something else) ~/.factory/mcp.json"]
     assert "`skillhub connect --all` connects those that are installed" in done.err
     rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}

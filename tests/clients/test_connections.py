@@ -409,7 +409,7 @@ def test_a_projects_file_is_below_its_root(machine: Machine, connections: Connec
     assert Path(machine.project, ".codex", "config.toml").read_text() == (
         '[mcp_servers.skillhub]\ncommand = "skillhub-mcp"\nargs = []\n'
     )
-    with pytest.raises(InvalidArgument, match="project is none of Windsurf"):
+    with pytest.raises(InvalidArgument, match="project cannot be used with Windsurf: it has no file of a project"):
         connections.plan(client_named("windsurf"), PROJECT, SERVER, registrar=None)
 
 

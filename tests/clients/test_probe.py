@@ -60,7 +60,7 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
 
 def test_an_address_where_nothing_listens_is_said(tmp_path: Path) -> None:
     probed = probe(HttpServer("http://127.0.0.1:9/mcp"), environment={}, cwd=str(tmp_path), seconds=10)
-    assert probed.failure.startswith("it did not answer")
+    assert probed.failure == "nothing answers at http://127.0.0.1:9/mcp; is a server running there?"
 
 
 @pytest.fixture

@@ -131,17 +131,19 @@ def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool
     if as_json:
         print_json({**facts, "clients": [outcome.as_json() for outcome in outcomes]})
         return
-    answers = {outcome.probed for outcome in outcomes if outcome.probed is not None}
+    answers = [(outcome, outcome.probed) for outcome in outcomes if outcome.probed is not None]
     # Of several clients that start the same server, one line says that it does.
-    together = len(answers) == 1 and sum(outcome.probed is not None for outcome in outcomes) > 1
-    for outcome in outcomes:
-        for line in _lines_of(outcome, machine):
-            print_text(line)
-        if outcome.probed is not None and not together:
-            print_text(f"  {_answer(outcome.probed, outcome.server)}")
+    together = len({probed for _, probed in answers}) == 1 and len(answers) > 1
+    for outcome, probed in answers:
+        _print_outcome(outcome, machine)
+        if not together:
+            print_text(f"  {_answer(probed, outcome.server)}")
     if together:
-        server = next(outcome.server for outcome in outcomes if outcome.probed is not None)
-        print_text(_answer(answers.pop(), server))
+        outcome, probed = answers[0]
+        print_text(_answer(probed, outcome.server))
+    for outcome in outcomes:
+        if outcome.probed is None:
+            _print_outcome(outcome, machine)
 
 
 def shown(path: str, machine: Machine) -> str:
@@ -180,6 +182,9 @@ def _confirmed(count: int, *, as_json: bool) -> bool:
     sys.stderr.write("Change this? [Y/n] " if count == 1 else f"Change these {count}? [Y/n] ")
     sys.stderr.flush()
     typed = sys.stdin.readline()
+    if not typed:
+        # The end of the input leaves the question's line open.
+        print(file=sys.stderr)
     return bool(typed) and typed.strip().lower() in ("", "y", "yes")
 
 
@@ -213,11 +218,17 @@ def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
     return ClientOutcome(plan.client, plan.scope, outcome, path, server=plan.server)
 
 
+def _print_outcome(outcome: ClientOutcome, machine: Machine) -> None:
+    for line in _lines_of(outcome, machine):
+        print_text(line)
+
+
 def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
     title, path = outcome.client.title, shown(outcome.path, machine)
     where = f" ({path})" if path else ""
     following = f" Next: {outcome.client.then}." if outcome.client.then else ""
-    state = "connected already" if outcome.server else "not connected"
+    absent = "not connected under that name" if outcome.hint else "not connected"
+    state = "connected already" if outcome.server else absent
     sentences = {
         "connected": f"{title}: connected{where}.{following}",
         "updated": f"{title}: updated{where}.{following}",

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,8 @@ from skillhub_mcp.cli.installed_command import COMMAND, CommandOwner, command_on
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_painted, print_text, printable
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
-from skillhub_mcp.clients.connections import Connections, Plan
+from skillhub_mcp.clients.connection_problems import disconnecting_command
+from skillhub_mcp.clients.connections import Connection, Connections, Plan, no_file_of
 from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of
 from skillhub_mcp.clients.installed import signs_of
 from skillhub_mcp.clients.machine import Machine
@@ -57,8 +59,12 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for client in clients:
         try:
             plans.append(connections.plan(client, scope, server, name=name, registrar=registrar_of(client)))
+            if not args.json:
+                _note_others(connections.found(client, scope, name=name), name=name)
         except ClientFileRefused as error:
-            outcomes.append(refused(client, scope, error, file_with(client, name, entry_of(client, server, name=name))))
+            # What is pasted under a name that is taken would replace what has it.
+            text = "" if error.name_taken else file_with(client, name, entry_of(client, server, name=name))
+            outcomes.append(refused(client, scope, error, text))
         except InvalidArgument as error:
             if len(clients) == 1:
                 raise
@@ -116,8 +122,9 @@ def _print_entries(
 ) -> int:
     for client in clients:
         path = connections.path_of(client, scope)
-        where = client.where or (shown(path, machine) if path else "no file of this scope")
-        print_note(f"{client.title}: {where}")
+        if path is None and not client.is_printed:
+            raise no_file_of(client, scope)
+        print_note(f"{client.title}: {client.where or shown(path or '', machine)}")
         print_text(file_with(client, name, entry_of(client, server, name=name)).rstrip("\n"))
     return EXIT_OK
 
@@ -134,6 +141,13 @@ def _warn_of_command(server: Server, scope: ClientScope) -> None:
     on_path = command_on_path() if scope is ClientScope.PROJECT else None
     if on_path is not None and on_path.owner is CommandOwner.OTHER_PROGRAM:
         print_note(f"warning: {on_path.path}, which the project's file will start here, is another program")
+
+
+def _note_others(found: Sequence[Connection], *, name: str) -> None:
+    """Say of a client's connections that it has SkillHub under another name: two names are two servers to it."""
+    for one in found:
+        if one.is_ours and one.name != name:
+            print_note(f"{one.client.title} has SkillHub as {one.name!r} too: `{disconnecting_command(one)}` ends that")
 
 
 def _warn_of_directories(outcomes: Sequence[ClientOutcome]) -> None:
@@ -187,24 +201,30 @@ def _list(connections: Connections, machine: Machine, *, name: str, as_json: boo
         for row in near
         for state, text, note in _states(row, machine)
     ]
+    screen = stdout_screen()
+    columns = _UNCUT if screen is None else screen.columns
     if table:
-        screen = stdout_screen()
-        columns = _UNCUT if screen is None else screen.columns
         for line in table_lines(("client", "state", "file"), table, columns, painter(sys.stdout, os.environ)):
             print_painted(line)
         print_text("")
+    for row in near:
+        for one in row["problems"]:
+            path = shown(one["path"], machine)
+            print_text(f"{path} cannot be read as {row['title']}'s file: {one['reason']}\n")
     others = ", ".join(str(row["client"]) for row in rows if row not in near)
     if others:
-        print_text(f"not found here: {others}")
+        print_text(textwrap.fill(f"not found here: {others}", columns, break_on_hyphens=False))
     if any(row["installed"] and not row["connections"] for row in near):
         print_note("\n`skillhub connect --all` connects those that are installed")
+    elif not near:
+        print_note("\n`skillhub connect CLIENT` connects one all the same, `skillhub connect other` prints an entry")
     return EXIT_OK
 
 
 def _states(row: Mapping[str, Any], machine: Machine) -> Iterator[tuple[str, str, str]]:
     """Yield what is so with a client: a word, a path or place, and a note of what is wrong."""
     for problem in row["problems"]:
-        yield "unreadable", problem, ""
+        yield "unreadable", shown(problem["path"], machine), ""
     for one in row["connections"]:
         named = f" as {one['name']}" if one["name"] != DEFAULT_NAME else ""
         note = "" if one["is_skillhub"] else "something else"
@@ -219,7 +239,7 @@ def _row(client: Client, connections: Connections, machine: Machine, *, name: st
         try:
             found += connections.found(client, scope, name=name)
         except ClientFileRefused as error:
-            problems.append(error.message)
+            problems.append({"scope": scope.value, "path": error.path, "reason": error.reason})
     path = connections.path_of(client, ClientScope.USER)
     return {
         "client": client.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 
 from skillhub_mcp.cli.client_changes import ClientOutcome, refused, report, settle
 from skillhub_mcp.cli.client_options import (
@@ -14,6 +15,7 @@ from skillhub_mcp.cli.client_options import (
     registrar_of,
 )
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK
+from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, Plan
 from skillhub_mcp.clients.model import Client, ClientScope
 from skillhub_mcp.clients.table import CLIENTS
@@ -39,10 +41,22 @@ def disconnect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             )
         except ClientFileRefused as error:
             outcomes.append(refused(client, scope, error))
-    outcomes = [*settle(plans, connections, machine, args), *outcomes]
+    settled = settle(plans, connections, machine, args)
+    if not args.restore:
+        settled = [_with_other_names(one, connections, name=name) for one in settled]
+    outcomes = [*settled, *outcomes]
     report(outcomes, machine, as_json=args.json, facts={"dry_run": args.dry_run})
     failed = any(outcome.failed or outcome.outcome == "declined" for outcome in outcomes)
     return EXIT_FAILED if failed else EXIT_OK
+
+
+def _with_other_names(outcome: ClientOutcome, connections: Connections, *, name: str) -> ClientOutcome:
+    """Return an outcome, with what takes the client's other connections out where it has none of that name."""
+    if outcome.outcome != "unchanged" or outcome.server is not None:
+        return outcome
+    found = connections.found(outcome.client, outcome.scope, name=name)
+    commands = [f"`{disconnecting_command(one)}`" for one in found if one.is_ours and one.name != name]
+    return replace(outcome, hint=f"{' and '.join(commands)} disconnects it") if commands else outcome
 
 
 def _connected(
@@ -50,11 +64,12 @@ def _connected(
 ) -> tuple[Client, ...]:
     """Return every client that is connected, with `--all`. Raises InvalidArgument for none."""
     if not args.all or args.restore:
-        raise InvalidArgument("CLIENT", "is required", hint="`skillhub connect --list` says which are connected")
+        given = "is required with --restore" if args.restore else "is required"
+        raise InvalidArgument("CLIENT", given, hint="`skillhub connect --list` says which are connected")
     found = []
     for client in CLIENTS:
         try:
-            if any(one.is_ours and one.name == name for one in connections.found(client, scope, name=name)):
+            if any(one.is_ours for one in connections.found(client, scope, name=name)):
                 found.append(client)
         except ClientFileRefused:
             # A file that cannot be read is none that we wrote to.

@@ -124,7 +124,7 @@ def repeated(tried: Iterable[Tried]) -> tuple[Problem, ...]:
             second.path,
             f"has SkillHub as {second.name!r}, and {'also' if first.path == second.path else first.path} as "
             f"{first.name!r}: {second.client.title} has it twice",
-            _disconnect(second),
+            disconnecting_command(second),
         )
         for first, second in combinations(ours, 2)
         if first.client.name == second.client.name and _same(first, second)
@@ -185,7 +185,7 @@ def _mend_of_silence(tried: Tried, command: str) -> str:
         return f"start the server at that address, or correct the address{token}"
     if tried.connection.scope is ClientScope.PROJECT:
         # Connecting again would write the same bare command.
-        return f"put {COMMANDS[0]} on PATH, or {_disconnect(tried.connection)}"
+        return f"put {COMMANDS[0]} on PATH, or {disconnecting_command(tried.connection)}"
     return command
 
 
@@ -209,7 +209,8 @@ def _connect(client: Client, scope: ClientScope, name: str = DEFAULT_NAME) -> st
     return f"skillhub connect {client.name}{_options(scope, name)}"
 
 
-def _disconnect(connection: Connection) -> str:
+def disconnecting_command(connection: Connection) -> str:
+    """Return what a person types to take a connection out."""
     return f"skillhub disconnect {connection.client.name}{_options(connection.scope, connection.name)}"
 
 

@@ -164,8 +164,7 @@ class Connections:
             return self._plan_registration(client, name, entry, registrar)
         path = self.path_of(client, scope)
         if path is None:
-            has = "the user's" if scope is ClientScope.PROJECT else "a project's"
-            raise InvalidArgument("--scope", f"{scope.value} is none of {client.title}: it has {has} file only")
+            raise no_file_of(client, scope)
         file = self._read(path, scope)
         entries = self._entries(client, file)
         kind = ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT
@@ -310,7 +309,8 @@ class Connections:
             raise ClientFileRefused(
                 file.path,
                 f"{name!r} in it is something else than SkillHub",
-                hint="--name gives the connection another name",
+                hint="with `--name skills` SkillHub is connected beside it",
+                name_taken=True,
             )
         return merged(client, old, entry)
 
@@ -338,6 +338,14 @@ class Connections:
             return work()
         except InvalidText as error:
             raise ClientFileRefused(file.path, str(error)) from error
+
+
+def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:
+    """Return the error for a client that has no file of a scope."""
+    whose = "of a project" if scope is ClientScope.PROJECT else "of the user"
+    return InvalidArgument(
+        "--scope", f"{scope.value} cannot be used with {client.title}: it has no file {whose}", hint="leave --scope out"
+    )
 
 
 def _receipt(change: FileChange, entry: ClientEntry, after: bytes, earlier: Receipt | None) -> Receipt:

@@ -129,7 +129,9 @@ def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -
     probed = asyncio.run(
         _answer(StreamableHttpTransport(server.url, headers=headers, httpx_client_factory=connection), seconds)
     )
-    if probed.answers or not statuses or statuses[-1] < HTTPStatus.BAD_REQUEST:
+    if not probed.answers and not statuses:
+        return Probed(failure=f"nothing answers at {server.url}; is a server running there?")
+    if probed.answers or statuses[-1] < HTTPStatus.BAD_REQUEST:
         return probed
     return Probed(failure=_refusal(server, statuses[-1], has_token=bool(token)))
 

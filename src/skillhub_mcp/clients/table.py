@@ -435,13 +435,14 @@ CLIENTS: tuple[Client, ...] = (
 
 
 def client_named(name: str) -> Client:
-    """Return the client of that name. Raises InvalidArgument, with the most similar names."""
+    """Return the client of that name. Raises InvalidArgument, with those that have such a command or a similar name."""
     known = {client.name: client for client in CLIENTS}
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     if wanted in known:
         return known[wanted]
     begun = [one for one in known if one.startswith(wanted)] if wanted else []
-    near = begun or difflib.get_close_matches(wanted, known, n=2)
+    started = [one.name for one in CLIENTS if wanted in one.programs]
+    near = list(dict.fromkeys(started + begun)) or difflib.get_close_matches(wanted, known, n=2)
     guess = "did you mean " + " or ".join(repr(one) for one in near) + "? " if near else ""
     raise InvalidArgument(
         "CLIENT",
