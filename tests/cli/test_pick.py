@@ -18,6 +18,7 @@ from typing import cast
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
+from textual.containers import Horizontal
 from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
@@ -157,7 +158,8 @@ class Skills:
 class Driven:
     """A picker that is driven without a terminal."""
 
-    def __init__(self, rows: Sequence[PickerRow] = ROWS, *, typed: str = "") -> None:
+    def __init__(self, rows: Sequence[PickerRow] = ROWS, *, typed: str = "", size: tuple[int, int] = (120, 30)) -> None:
+        self.size = size
         self.skills = Skills(rows)
         self.app = Picker(self.skills, typed=typed)
 
@@ -180,12 +182,14 @@ class Driven:
 
     def run(self, act: Callable[[Pilot[PickerRow]], Awaitable[None]]) -> list[list[str]]:
         async def go() -> list[list[str]]:
-            async with self.app.run_test(size=(120, 30)) as pilot:
+            async with self.app.run_test(size=self.size) as pilot:
                 await act(pilot)
                 self.status = str(self.app.query_one("#status", Static).render())
                 self.preview = str(self.app.query_one("#text", Static).render())
                 self.keys = str(self.app.query_one("#keys", Static).render())
                 table = self.app.query_one(DataTable)
+                self.room = self.app.query_one(Horizontal).size.height
+                self.has_preview = self.app.query_one("#preview").display
                 return [[str(cell) for cell in table.get_row_at(at)] for at in range(table.row_count)]
 
         return asyncio.run(go())
@@ -257,7 +261,7 @@ def test_enter_takes_what_fits_what_was_typed_however_slow_the_search_is() -> No
 
 
 def test_keys_that_come_in_one_burst_are_taken_in_their_order() -> None:
-    for last, outcome in (("enter", ROWS[1]), ("ctrl+t", None)):
+    for last, outcome in (("enter", ROWS[1]), ("ctrl+j", ROWS[1]), ("ctrl+t", None)):
         driven = Driven()
 
         async def act(pilot: Pilot[PickerRow], driven: Driven = driven, last: str = last) -> None:
@@ -356,6 +360,15 @@ def test_the_editor_is_the_persons_with_its_arguments(tmp_path: Path) -> None:
     assert editor_command({}, lambda _: False) == []
     assert run_editor([str(tmp_path / "none")], "x").endswith("cannot be run: No such file or directory")
     assert run_editor(["false"], "x") == "false ended with code 1"
+
+
+@pytest.mark.parametrize(
+    ("size", "room", "has_preview"), [((120, 30), 24, True), ((40, 10), 7, False), ((80, 9), 6, True)]
+)
+def test_a_small_terminal_has_room_for_the_skills_first(size: tuple[int, int], room: int, has_preview: bool) -> None:
+    driven = Driven(size=size)
+    driven.drive()
+    assert (driven.room, driven.has_preview) == (room, has_preview)
 
 
 def test_what_an_author_wrote_is_text_and_never_markup() -> None:

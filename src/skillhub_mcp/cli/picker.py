@@ -25,7 +25,6 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.events import Resize
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
@@ -55,7 +54,6 @@ _STATES = {"on": "●", "off": "○", "denied": "✕"}
 _DEBOUNCE_SECONDS = 0.05
 # A search that takes longer is not waited for: names and descriptions are matched until its answer is there.
 _PATIENCE_SECONDS = 1.0
-_PREVIEW_COLUMNS = 80
 _MOST_COLUMNS_FOR_NAMES = 32
 _ANY_WORD = "skill"
 
@@ -133,11 +131,17 @@ class Picker(App[PickerRow], inherit_bindings=False):
     TITLE = "SkillHub"
     ENABLE_COMMAND_PALETTE = False
     CSS = """
-    #skills { width: 3fr; }
+    #skills { width: 3fr; overflow-x: hidden; }
     #preview { width: 2fr; border-left: solid $panel; padding: 0 1; }
     #status { height: 1; color: $text-muted; padding: 0 1; }
     #keys { height: auto; background: $panel; padding: 0 1; }
+    .-narrow #preview { display: none; }
+    .-low #typed { border: none; height: 1; padding: 0 1; }
+    .-low #keys { height: 1; }
     """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]  # noqa: RUF012 - Textual declares it so
+    # What is below the latter has room for the skills first.
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high")]  # noqa: RUF012 - Textual declares it so
     BINDINGS: ClassVar[list[BindingType]] = [
         # Only leaving comes before what the field that is typed into does with a key.
         Binding(key.names, key.action, key.label, priority=key.action == "leave", show=False)
@@ -199,10 +203,6 @@ class Picker(App[PickerRow], inherit_bindings=False):
                 asyncio.get_running_loop().add_signal_handler(ending, self.action_leave)
         # When the screen is there: reading at the same time would delay it.
         self.call_after_refresh(threading.Thread(target=self._work, name="skillhub-picker", daemon=True).start)
-
-    def on_resize(self, event: Resize) -> None:
-        """Leave the preview out where there is no room for it."""
-        self.query_one("#preview").display = event.size.width >= _PREVIEW_COLUMNS
 
     # What the thread does, and what comes of it
 

@@ -17,7 +17,8 @@ class PickerKey:
 
 
 KEYS = (
-    PickerKey("enter", "Enter", "choose", "take", "prints the skill under the cursor and leaves"),
+    # What was typed before the screen was there has a line feed for Enter.
+    PickerKey("enter,ctrl+j", "Enter", "choose", "take", "prints the skill under the cursor and leaves"),
     PickerKey("escape,ctrl+c", "Esc or Ctrl-C", "leave", "leave", "leaves without one, with exit code 130"),
     PickerKey("up,ctrl+p", "↑ or Ctrl-P", "move(-1)", "up", "to the skill above"),
     PickerKey("down,ctrl+n", "↓ or Ctrl-N", "move(1)", "down", "to the skill below"),

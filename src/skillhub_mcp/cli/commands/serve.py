@@ -7,7 +7,9 @@ import gc
 import logging
 import os
 import secrets
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import SERVE, Group, add_setting_options
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, print_note
 from skillhub_mcp.errors import PolicyUnreadable
 
 if TYPE_CHECKING:
@@ -119,7 +121,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     log_start(hub)
     if sys.stdin.isatty():
         print_note("Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo")
-    server.run(transport="stdio", show_banner=False)
+    with _ending_on_interrupt():
+        server.run(transport="stdio", show_banner=False)
     return EXIT_OK
 
 
@@ -172,6 +175,21 @@ def _make_server(
         # The server still starts, so that it can report this to clients; an invalid rule never allows anything.
         log.warning("%s (%s): nothing is served until it is fixed", error.message, error.path)
     return make_server(hub, chosen), hub
+
+
+@contextmanager
+def _ending_on_interrupt() -> Iterator[None]:
+    """End the process at once on SIGINT: a thread waits for a line of stdin, and nothing else ends that wait."""
+    before = signal.getsignal(signal.SIGINT)
+    # Not where the signal is ignored, as in the background of a script.
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
