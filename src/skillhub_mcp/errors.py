@@ -477,10 +477,7 @@ class QueriesUnreadable(SkillHubError):
 
 
 class ClientFileRefused(SkillHubError):
-    """A client's file was left as it is: it cannot be read, changed safely or written. `reason` completes `it …`.
-
-    `name_taken` says that the name of our entry is another server's there.
-    """
+    """A client's file was left as it is: it cannot be read, changed safely or written. `reason` completes `it …`."""
 
     code = "CLIENT_FILE_REFUSED"
 
@@ -488,6 +485,7 @@ class ClientFileRefused(SkillHubError):
         super().__init__(f"{path} was left as it is: {reason}", hint=hint)
         self.path = path
         self.reason = reason
+        # Whether another server has the name that our entry was to have.
         self.name_taken = name_taken
 
     @property

@@ -39,7 +39,10 @@ def test_an_empty_catalogue_says_on_stderr_why_it_is_empty(skillhub: Skillhub, t
     for command in (["catalogue"], ["catalogue", "--json"], ["inspect"]):
         done = skillhub(*command, SKILLS_DIR=str(tmp_path / "nowhere"))
         assert done.code == 0
-        assert done.err == f"No skills:\n  {tmp_path}/nowhere\n      does not exist; create it, or correct SKILLS_DIR\n"
+        assert (
+            done.err
+            == f"No skills:\n  {tmp_path}/nowhere\n      does not exist\n      → create it, or correct SKILLS_DIR\n"
+        )
 
 
 @pytest.mark.acceptance("S0-37", "S0-41", "S0-42", "S0-43", "S0-46")

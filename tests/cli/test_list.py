@@ -68,7 +68,7 @@ def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
     assert done.out == f"one  First.\n{lost}  Second.  (shadowed by {skills_dir / 'one'})\n"
     assert skillhub("show", str(lost), "--json", SKILLS_DIR=both).json["description"] == "Second."
     assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == (
-        "No skills:\n  source user\n      has no skill that is served; leave the source out\n"
+        "No skills:\n  source user\n      has no skill that is served\n      → leave the source out\n"
     )
 
 
@@ -87,7 +87,7 @@ def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, 
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
         mend = "put a folder with a SKILL.md there, as `skillhub new NAME` does"
-        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill; {mend}\n"
+        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill\n      → {mend}\n"
 
 
 @pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick", "--list"], ["search"]])
@@ -107,17 +107,20 @@ def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_fai
         assert all(problem["about"] in done.out and problem["mend"] in done.out for problem in problems)
         return done.out
 
-    assert f"{nowhere}\n      does not exist; create it, or correct SKILLS_DIR" in told(nowhere)
-    assert f"{file}\n      is a file, not a directory; name a directory in SKILLS_DIR" in told(file)
+    assert f"{nowhere}\n      does not exist\n      → create it, or correct SKILLS_DIR" in told(nowhere)
+    assert f"{file}\n      is a file, not a directory\n      → name a directory in SKILLS_DIR" in told(file)
     both = told(refused)
-    assert f"{refused}/one/SKILL.md\n      is refused: there is no description (description-missing); describe" in both
+    assert (
+        f"{refused}/one/SKILL.md\n      is refused: there is no description (description-missing)\n      → describe"
+        in both
+    )
     assert f"{refused}/two/SKILL.md:1\n      is refused: the file does not start with a line ---" in both
     filtered = told(tmp_path / "good", SKILLHUB_ENABLED_SKILLS="alhpa")
-    assert "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill; correct it" in filtered
+    assert "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill\n      → correct it" in filtered
     # However many are refused: none of them keeps back what the filter does.
     write_skill("alpha", root=refused)
     assert told(refused, SKILLHUB_ENABLED_SKILLS="alhpa").startswith(
-        "No skills:\n  SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill; correct it"
+        "No skills:\n  SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill\n      → correct it"
     )
 
 
@@ -129,7 +132,7 @@ def test_a_misspelt_category_or_tag_is_told_from_one_that_fits_nothing(
     for command in (["list"], ["search", "x"]):
         wrong = skillhub(*command, "--category", "doks")
         assert (wrong.code, wrong.err) == (1, "")
-        assert "'doks'\n      is the category of no skill that is served; did you mean 'docs'?" in wrong.out
+        assert "'doks'\n      is the category of no skill that is served\n      → did you mean 'docs'?" in wrong.out
         assert "categories: data, docs" in wrong.out
     wrong = skillhub("search", "x", "--tag", "pfd")
     assert (wrong.code, "did you mean 'pdf'? tags: csv, pdf" in wrong.out) == (1, True)
@@ -147,7 +150,7 @@ def test_skills_that_were_switched_off_or_pinned_by_nobody_are_no_failure(
     off = skillhub("list")
     assert (off.code, off.out) == (
         0,
-        "No skills:\n  1 skill\n      switched off; switch on with `skillhub enable NAME`\n",
+        "No skills:\n  1 skill\n      switched off\n      → switch on with `skillhub enable NAME`\n",
     )
 
 

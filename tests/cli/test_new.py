@@ -151,6 +151,10 @@ def test_the_examples_are_listed_and_one_is_copied_with_its_files(skillhub: Skil
     assert (skills_dir / "mine" / "scripts" / "profile.py").is_file()
     assert "make it your own, then: skillhub validate" in skillhub("new", "--from-template", "csv-profiler").out
     assert (skills_dir / "csv-profiler").is_dir()
+    # Search shows one of two that say the same, and that is how the other is found.
+    copy = skillhub("new", "third", "--from-template", "csv-profiler").out
+    assert "found     first of " in copy
+    assert " says nearly the same: keep one of them" in copy
     assert skillhub("validate", skills_dir, "--fail-on", "note").code == 0
 
 

@@ -42,10 +42,11 @@ def test_the_command_that_list_names_serves_what_it_found(
     assert empty.out.startswith(
         "No skills:\n"
         "  3 skills in ~/.claude/skills\n"
-        "      are not searched: the directory belongs to Claude Code and is not among the roots; "
-        "`skillhub roots add ~/.claude/skills` serves them\n"
+        "      are not searched: the directory is Claude Code's\n"
+        "      → `skillhub roots add ~/.claude/skills` serves them\n"
         "  14 examples that come with SkillHub\n"
-        "      are not searched: they are searched on request; `skillhub roots add builtin` serves them\n"
+        "      are not searched: they are not among the roots\n"
+        "      → `skillhub roots add builtin` serves them\n"
     )
     named = skillhub("list", "--json", SKILLS_DIR="").json["not_searched"][0]["command"]
     assert named == "skillhub roots add ~/.claude/skills"
@@ -226,7 +227,7 @@ def test_a_recorded_directory_that_is_gone_is_reported_with_the_command_that_for
     (home / "team").rmdir()
     done = skillhub("list", SKILLS_DIR="")
     assert done.code == 1
-    assert f"does not exist; create it, or run `skillhub roots remove {home}/team`" in done.out
+    assert f"does not exist\n      → create it, or run `skillhub roots remove {home}/team`" in done.out
     assert skillhub("roots", "remove", "~/team", SKILLS_DIR="").out == "~/team is no longer searched\n"
 
 
@@ -251,8 +252,7 @@ def test_why_says_of_a_skill_in_a_place_that_is_not_searched_what_serves_it(
         assert done.code == 1
         first = done.out.splitlines()[1]
         assert first == (
-            f"  {theirs}: is not searched: the directory belongs to Cursor and is not among the roots; "
-            "`skillhub roots add ~/.cursor/skills` serves it"
+            f"  {theirs}: is not searched: the directory is Cursor's; `skillhub roots add ~/.cursor/skills` serves it"
         )
     outside = write_skill("outside", root=home / "some where")
     assert f"`skillhub roots add '{home}/some where'` has its directory searched" in skillhub("why", outside).out

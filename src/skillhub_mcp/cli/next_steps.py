@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _PROGRAM = "skillhub"
-_NAMED_CLIENTS = 3
+_NAMED_CLIENTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,7 @@ def _client_step(clients: Sequence[tuple[str, str]]) -> NextStep:
     titles = [title for _, title in clients]
     if len(clients) == 1:
         return NextStep(f"{_PROGRAM} connect {clients[0][0]}", f"lets {titles[0]} use them")
-    more = len(titles) - _NAMED_CLIENTS
-    named = ", ".join(titles[:_NAMED_CLIENTS]) + (f" and {more:,} more" if more > 0 else "")
+    named = " and ".join(titles) if len(titles) <= _NAMED_CLIENTS else f"your {len(titles):,} clients"
     return NextStep(f"{_PROGRAM} connect --all", f"lets {named} use them")
 
 

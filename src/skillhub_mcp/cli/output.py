@@ -111,8 +111,8 @@ def _absence_text(absence: Absence) -> str:
 
 
 def problem_lines(problems: Sequence[Problem]) -> str:
-    """Return the first twenty problems, two lines each, and how many more there are."""
-    lines = [f"  {one.about}\n      {one.what}; {one.mend}" for one in problems[:_SHOWN_PROBLEMS]]
+    """Return the first twenty problems, three lines each, and how many more there are."""
+    lines = [f"  {one.about}\n      {one.what}\n      → {one.mend}" for one in problems[:_SHOWN_PROBLEMS]]
     more = len(problems) - _SHOWN_PROBLEMS
     return "\n".join([*lines, *([f"  … and {more:,} more; --json lists them all"] if more > 0 else [])])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillhub_mcp.hub import SearchAnswer, SkillHub
+    from skillhub_mcp.hub import FoundSkill, SkillHub
     from skillhub_mcp.index.progress import ProgressCallback
     from skillhub_mcp.skills.model import Skill
 
@@ -43,10 +43,17 @@ class OwnSearch:
 
 
 def search_for_itself(hub: SkillHub, skill: Skill) -> OwnSearch:
-    """Return how `skill` is found by its own description. Raises IndexUnavailable."""
-    answer = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS)
-    rank = next((rank for rank, hit in enumerate(answer.hits, start=1) if hit.skill.directory == skill.directory), None)
-    return OwnSearch(rank, len(answer.hits), tuple(_rivals(skill.directory, answer)))
+    """Return how `skill` is found by its own description. Raises IndexUnavailable.
+
+    A skill that is left out beside a hit that says nearly the same has the rank of that hit, and it for its rival.
+    """
+    hits = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS).hits
+    handle = hub.handle_of(skill.directory)
+    found = (rank for rank, hit in enumerate(hits, start=1) if handle in (hit.handle, *hit.copies))
+    rank = next(found, None)
+    if handle is None or rank is None:
+        return OwnSearch(None, len(hits), ())
+    return OwnSearch(rank, len(hits), tuple(_rivals(handle, hits[rank - 1], hits)))
 
 
 def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
@@ -63,13 +70,17 @@ def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) ->
     return sorted(found.values(), key=lambda overlap: (-overlap.share, overlap.skill, overlap.rival))
 
 
-def _rivals(directory: str, answer: SearchAnswer) -> list[Overlap]:
-    own = next((hit for hit in answer.hits if hit.skill.directory == directory), None)
-    if own is None or own.score <= 0.0:
+def _rivals(handle: str, own: FoundSkill, hits: Sequence[FoundSkill]) -> list[Overlap]:
+    """Return the rivals of the skill that `own` is, or stands for."""
+    if own.score <= 0.0:
         return []
-    copies = [Overlap(own.handle, copy, 1.0, copy=True, shared=()) for copy in own.copies]
+    same = [one for one in (own.handle, *own.copies) if one != handle]
+    copies = [Overlap(handle, copy, 1.0, copy=True, shared=()) for copy in same]
+    if own.handle != handle:
+        # The other rivals are those of the hit that stands for it.
+        return copies
     return copies + [
-        Overlap(own.handle, hit.handle, hit.score / own.score, copy=False, shared=hit.matched[:_HITS])
-        for hit in answer.hits
+        Overlap(handle, hit.handle, hit.score / own.score, copy=False, shared=hit.matched[:_HITS])
+        for hit in hits
         if hit is not own
     ]

@@ -158,10 +158,10 @@ def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReaso
     if choice.dirs_given and place.source is not Source.PROJECT:
         return PlaceReason("SKILLS_DIR does not name it", setting=_with_directory(choice.dirs, place.path))
     if place.word == "builtin":
-        return PlaceReason("they are searched on request", command="skillhub roots add builtin")
+        return PlaceReason("they are not among the roots", command="skillhub roots add builtin")
     option = " --project" if place.source is Source.PROJECT else ""
-    whose = f"the directory belongs to {place.owner} and" if place.owner else "the directory"
-    return PlaceReason(f"{whose} is not among the roots", command=f"skillhub roots add{option} {shown}")
+    why = f"the directory is {place.owner}'s" if place.owner else "the directory is not among the roots"
+    return PlaceReason(why, command=f"skillhub roots add{option} {shown}")
 
 
 def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: Collection[str]) -> PlaceReason:

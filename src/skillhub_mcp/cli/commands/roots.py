@@ -108,7 +108,9 @@ def _listing(
         yield from ["", heading] if some else []
         for one in some:
             yield f"  {one.shown} {one.problem}" if one.problem else f"  {one.where}"
-            yield from [f"{_INDENT}{one.reason.why}; {one.reason.advice(one.skills)}"] if one.skills else []
+            if one.skills:
+                yield f"{_INDENT}{one.reason.why}"
+                yield f"{_INDENT}→ {one.reason.advice(one.skills)}"
 
 
 def _chosen_by(surroundings: Surroundings) -> str:
