@@ -339,7 +339,13 @@ def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home:
     assert "`skillhub connect --all` connects those that are installed" in done.err
     rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
     cursor = {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "is_skillhub": True}
-    assert rows["cursor"]["connections"] == [{**cursor, "name": name} for name in ("skillhub", "second")]
+    expected = [{**cursor, "name": name} for name in ("skillhub", "second")]
+    assert rows["cursor"]["connections"] == expected
+    # In the home directory, `.cursor/mcp.json` is the user's file and no project's.
+    at_home = skillhub("connect", "--list", "--json", "--cwd", home).json["clients"]
+    assert {row["client"]: row for row in at_home}["cursor"]["connections"] == expected
+    of_project = skillhub("connect", "cursor", "--scope", "project", "--yes", "--cwd", home)
+    assert (of_project.code, "has no file of a project here" in of_project.err) == (2, True)
     assert rows["codex"]["installed"] == [str(home / ".codex")]
     assert rows["zed"]["installed"] == []
 

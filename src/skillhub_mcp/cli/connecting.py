@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from skillhub_mcp.cli.client_changes import ClientOutcome, refused, report, settle, shown
@@ -27,12 +28,12 @@ from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connection, Connections, Plan, no_file_of
-from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of
+from skillhub_mcp.clients.entries import DEFAULT_NAME
 from skillhub_mcp.clients.installed import signs_of
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
-from skillhub_mcp.clients.snippets import file_with
+from skillhub_mcp.clients.snippets import whole_file
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 
@@ -63,7 +64,7 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 _note_others(connections.found(client, scope, name=name), name=name)
         except ClientFileRefused as error:
             # What is pasted under a name that is taken would replace what has it.
-            text = "" if error.name_taken else file_with(client, name, entry_of(client, server, name=name))
+            text = "" if error.name_taken else whole_file(client, server, name=name)
             outcomes.append(refused(client, scope, error, text))
         except InvalidArgument as error:
             if len(clients) == 1:
@@ -125,7 +126,7 @@ def _print_entries(
         if path is None and not client.is_printed:
             raise no_file_of(client, scope)
         print_note(f"{client.title}: {client.where or shown(path or '', machine)}")
-        print_text(file_with(client, name, entry_of(client, server, name=name)).rstrip("\n"))
+        print_text(whole_file(client, server, name=name).rstrip("\n"))
     return EXIT_OK
 
 
@@ -203,6 +204,7 @@ def _list(connections: Connections, machine: Machine, *, name: str, as_json: boo
     ]
     screen = stdout_screen()
     columns = _UNCUT if screen is None else screen.columns
+    filled = partial(textwrap.fill, width=columns, break_on_hyphens=False, break_long_words=False)
     if table:
         for line in table_lines(("client", "state", "file"), table, columns, painter(sys.stdout, os.environ)):
             print_painted(line)
@@ -210,10 +212,10 @@ def _list(connections: Connections, machine: Machine, *, name: str, as_json: boo
     for row in near:
         for one in row["problems"]:
             path = shown(one["path"], machine)
-            print_text(f"{path} cannot be read as {row['title']}'s file: {one['reason']}\n")
+            print_text(filled(f"{path} cannot be read as {row['title']}'s file: {one['reason']}") + "\n")
     others = ", ".join(str(row["client"]) for row in rows if row not in near)
     if others:
-        print_text(textwrap.fill(f"not found here: {others}", columns, break_on_hyphens=False))
+        print_text(filled(f"not found here: {others}"))
     if any(row["installed"] and not row["connections"] for row in near):
         print_note("\n`skillhub connect --all` connects those that are installed")
     elif not near:

@@ -344,7 +344,9 @@ def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:
     """Return the error for a client that has no file of a scope."""
     whose = "of a project" if scope is ClientScope.PROJECT else "of the user"
     return InvalidArgument(
-        "--scope", f"{scope.value} cannot be used with {client.title}: it has no file {whose}", hint="leave --scope out"
+        "--scope",
+        f"{scope.value} cannot be used with {client.title}: it has no file {whose} here",
+        hint="leave --scope out",
     )
 
 

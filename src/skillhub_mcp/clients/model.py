@@ -138,5 +138,9 @@ class Client:
         return bool(self.where)
 
     def files(self, scope: ClientScope, machine: Machine) -> tuple[str, ...]:
-        """Return the candidates for the client's file of a scope; none where it has none that is ours to write."""
-        return (self.user_files if scope is ClientScope.USER else self.project_files)(machine)
+        """Return the candidates for the client's file of a scope; none where it has none that is ours to write.
+
+        Where the project is the home directory, a file that is the user's is not the project's too.
+        """
+        own = self.user_files(machine)
+        return own if scope is ClientScope.USER else tuple(one for one in self.project_files(machine) if one not in own)

@@ -106,8 +106,10 @@ def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtere
 
 def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
     """Say on stderr what is not searched, why, and which command serves it."""
-    for number, one in enumerate(elsewhere[:_SHOWN_PLACES]):
-        print_note(("" if number else "\n") + one.as_problem().sentence())
+    if elsewhere:
+        print_note("")
+    for problem in (one.as_problem() for one in elsewhere[:_SHOWN_PLACES]):
+        print_note(f"{problem.about} {problem.what}\n  → {problem.mend}")
     more = len(elsewhere) - _SHOWN_PLACES
     if more > 0:
         print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")
