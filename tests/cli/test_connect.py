@@ -276,7 +276,7 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     (home / ".codex").mkdir()
     (home / ".config" / "goose").mkdir(parents=True)
     hint = skillhub("connect").err
-    assert "`skillhub connect cursor codex kiro goose` connects them" in hint
+    assert "`skillhub connect cursor codex kiro goose` connects those that are installed here" in hint
     done = skillhub("connect", "--all", "--yes")
     assert done.code == 1
     assert "Codex is installed: ~/.codex" in done.err

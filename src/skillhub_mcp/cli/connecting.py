@@ -91,7 +91,7 @@ def _chosen(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> t
         raise InvalidArgument(
             "CLIENT",
             "is required",
-            hint=f"installed here: {names}; `skillhub connect {names}` connects them, and so does --all"
+            hint=f"`skillhub connect {names}` connects those that are installed here, and so does --all"
             if found
             else "`skillhub connect --list` lists the clients",
         )
