@@ -137,7 +137,9 @@ REFUSED = [
     (ClientFile("a line end in a text", "cursor", '{"a": "b\nc"}'), "quotes"),
     (ClientFile("no number", "cursor", '{"a": NaN}'), "value"),
     (ClientFile("too deep", "cursor", '{"a":' * 200 + "1" + "}" * 200), "deep"),
+    (ClientFile("too deep for Python's reader", "cursor", '{"a":' * 100_000), "deep"),
     (ClientFile("broken TOML", "codex", "[mcp_servers\n"), "line 1"),
+    (ClientFile("TOML that is too deep", "codex", "a = " + "[" * 5_000), "deep"),
     (ClientFile("TOML with a table twice", "codex", "[mcp_servers.a]\n[mcp_servers.a]\n"), "exists"),
     (ClientFile("TOML, servers that are a number", "codex", "mcp_servers = 1\n"), "mcp_servers"),
 ]

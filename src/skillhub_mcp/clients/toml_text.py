@@ -49,6 +49,8 @@ def _document(text: str) -> TOMLDocument:
         return tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK))
     except (TOMLKitError, ValueError) as error:
         raise InvalidText(str(error)) from error
+    except RecursionError as error:
+        raise InvalidText("it is nested too deep") from error
 
 
 def put_table(text: str, path: Sequence[str], entry: ClientEntry) -> str:
