@@ -33,10 +33,10 @@ def test_what_is_well_is_told_to_who_asks_for_it(
         "All well: 1 skill served.",
         "",
         "command   skillhub-mcp is not on PATH",
-        f"hub             1 skills  {skills_dir}",
+        f"hub       1 skill  {skills_dir}",
         "index     ready, embeddings: none",
         "skills    1 served",
-        "natively        1 published, 0 adapted, 0 withheld",
+        "natively  1 published, 0 adapted, 0 withheld",
     ]
 
 
@@ -59,12 +59,13 @@ def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_fix(
 ) -> None:
     write_skill("painter")
     silent = write_skill("silent", frontmatter="name: silent\ndescription:")
-    done = skillhub("doctor")
+    done = skillhub("doctor", "--verbose")
     assert done.code == 1
     assert done.out.startswith(
         "1 problem. 1 skill served.\n"
         f"\nproblem  {silent}/SKILL.md:3\n  is refused: there is no description (description-missing)\n  → "
     )
+    assert "\nhub       1 skill and 1 refused  " in done.out
 
 
 def test_a_skill_that_no_host_can_be_given_natively_is_a_warning_with_its_reason(

@@ -103,7 +103,7 @@ _line: ProgressLine | None = None
 
 
 @contextmanager
-def terminal_progress(what: str = "reading skills and index") -> Iterator[ProgressCallback]:
+def terminal_progress(what: str = "bringing skills and index up to date") -> Iterator[ProgressCallback]:
     """Yield a callback that shows progress on stderr, or nothing if that is no terminal, until the context ends.
 
     `what` is shown where no step is. Within another such context, it is the same line.

@@ -51,7 +51,7 @@ def check_published(installation: Installation) -> CheckResult:
 def _details(published: list[Publication]) -> tuple[str, ...]:
     adapted = [one for one in published if one.changes and not one.withheld]
     withheld = sum(1 for one in published if one.withheld)
-    lines = [f"natively  {len(published) - withheld:>7,} published, {len(adapted):,} adapted, {withheld:,} withheld"]
+    lines = [f"natively  {len(published) - withheld:,} published, {len(adapted):,} adapted, {withheld:,} withheld"]
     if adapted:
         lines.append("  Published in the specification's form (the files themselves are unchanged):")
         for one in adapted:

@@ -79,7 +79,7 @@ def _add_mode(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    with terminal_progress():
+    with terminal_progress("reading skills"):
         registry = _registry(args, options)
         index = registry.build_index()
     if args.source:
