@@ -206,7 +206,7 @@ def _register(plan: Registration, machine: Machine) -> None:
         done = run_command(command, cwd=Path(machine.home), limits=_REGISTRAR_LIMITS, environment=machine.environment)
         if done.exit_code != 0 or done.timeout:
             said = " ".join((done.stderr or done.stdout).split())[:400] or f"exit code {done.exit_code}"
-            raise ClientFileRefused(plan.path, f"`{shlex.join(command[:4])}` failed: {said}")
+            raise ClientFileRefused(plan.path, f"`{shlex.join(command[:3])}` failed: {said}")
 
 
 def _outcome(plan: Plan, outcome: str) -> ClientOutcome:

@@ -195,7 +195,7 @@ class Connections:
         if client.registrar and scope is ClientScope.USER:
             command = (client.registrar, "mcp", "remove", "--scope", "user", name)
             if registrar is None:
-                return ToPaste(client, scope, name, _typed([command]), "a shell, where that program is")
+                return ToPaste(client, scope, name, _typed([command]), f"a shell that finds `{client.registrar}`")
             return Registration(client, scope, name, ChangeKind.DISCONNECT, path, ((registrar, *command[1:]),))
         refuse_unwritable(file)
         receipt = self._receipts.read(file.place, name)
@@ -289,7 +289,7 @@ class Connections:
         adding = (client.registrar, "mcp", "add-json", "--scope", "user", name, json.dumps(entry, ensure_ascii=False))
         commands = [removing, adding] if name in entries else [adding]
         if registrar is None:
-            return ToPaste(client, ClientScope.USER, name, _typed(commands), "a shell, where that program is")
+            return ToPaste(client, ClientScope.USER, name, _typed(commands), f"a shell that finds `{client.registrar}`")
         return Registration(
             client,
             ClientScope.USER,
