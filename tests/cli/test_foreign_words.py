@@ -38,6 +38,7 @@ def test_every_word_is_answered_with_commands_that_exist(word: str) -> None:
         ),
         (["install", "team/pdf"], "git clone URL ~/.skillhub/skills/pdf"),
         (["add", "git@git.example:team/a;b"], "git clone 'git@git.example:team/a;b' ~/.skillhub/skills/'a;b'"),
+        (["install", "./pdf"], "copy a skill's directory, or `git clone` a repository of skills, into"),
         (["install"], "copy a skill's directory, or `git clone` a repository of skills, into ~/.skillhub/skills"),
         (["remove", "pdf"], "`skillhub disable pdf`"),
         (["update", "pdf"], "run `git pull` in their directory"),

@@ -121,6 +121,7 @@ MISUSES = [
     (["help", "eval", "rnu"], "'rnu' is not an action of 'skillhub eval'", "did you mean 'run'?"),
     (["eval", "xyzzy"], "'xyzzy' is not an action of 'skillhub eval'", "skillhub eval run|from-log"),
     (["eval"], "ACTION is required", "skillhub eval run|from-log"),
+    (["roots", "list"], "'list' is not an action of 'skillhub roots'", "skillhub roots, or skillhub roots add|remove"),
     (["help", "list", "one"], "'one' is an unexpected argument", "skillhub list --help"),
     (["--trans", "http"], "--trans is not an option of 'skillhub'", "did you mean '--transport'?"),
     (["ls", "--all"], "'ls' is not a command of 'skillhub'", "skillhub list --all"),

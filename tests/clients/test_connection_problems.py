@@ -57,7 +57,7 @@ def test_a_server_that_does_not_answer_is_a_problem_that_connecting_again_mends(
 def test_a_projects_command_that_is_on_nobodys_path_is_not_mended_by_writing_it_again() -> None:
     silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
     problem = the_problem(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
-    assert problem.mend == "put skillhub-mcp on PATH, or skillhub disconnect cursor --scope project"
+    assert problem.mend == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
 
 
 def test_an_address_that_does_not_answer_is_mended_where_its_server_runs() -> None:
@@ -83,7 +83,7 @@ def test_what_starts_something_else_is_only_noted() -> None:
     findings = found(Tried(connection(StdioServer("docker", ("run",)), is_ours=False), untried="it starts docker"))
     assert (findings.problems, findings.warnings) == ((), ())
     assert findings.notes[0].what == "Cursor's entry 'skillhub' was not started: it starts docker"
-    assert findings.notes[0].mend == "skillhub connect cursor --name skills adds SkillHub beside it"
+    assert findings.notes[0].mend == "`skillhub connect cursor --name skills` adds SkillHub beside it"
 
 
 def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:
@@ -91,7 +91,7 @@ def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -
     assert problem.what == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
     assert problem.mend == "skillhub connect windsurf"
     unknown = the_problem(found(Tried(connection(None, is_ours=False))))
-    assert unknown.mend == "take the entry out, then skillhub connect cursor"
+    assert unknown.mend == "take the entry out, then `skillhub connect cursor`"
 
 
 def test_another_version_is_a_warning() -> None:
@@ -103,7 +103,7 @@ def test_another_version_is_a_warning() -> None:
 def test_a_command_that_only_the_shell_finds_is_a_problem_of_a_users_file_and_a_warning_about_a_projects() -> None:
     bare = StdioServer("skillhub-mcp")
     users = found(Tried(connection(bare), ANSWERED, by_shell_only=True))
-    assert the_problem(users).mend == "skillhub connect cursor writes the absolute path"
+    assert the_problem(users).mend == "`skillhub connect cursor` writes the absolute path"
     projects = found(Tried(connection(bare, scope=ClientScope.PROJECT), ANSWERED, by_shell_only=True))
     assert projects.problems == ()
     assert projects.warnings[0].mend == "start Cursor from a shell"
@@ -116,7 +116,7 @@ def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     assert warning.what.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
     assert warning.mend == "take SKILLS_DIR out of the entry"
     (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
-    assert f"skillhub roots add {tmp_path} serves that too" in warning.mend
+    assert f"`skillhub roots add {tmp_path}` serves that too" in warning.mend
 
 
 def test_an_entry_as_our_examples_once_had_it_is_mended_by_connecting_again(
@@ -145,14 +145,14 @@ def test_an_entry_under_another_clients_key_is_a_problem() -> None:
         file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
     )
     assert problem.what == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
-    assert problem.mend == "take it out there, then skillhub connect vscode"
+    assert problem.mend == "take it out there, then `skillhub connect vscode`"
     both = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, (connection(client="vscode"),), misplaced)
     assert the_problem(file_findings(both)).mend == "take it out there"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:
     broken = RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing", names_us=True)
-    assert the_problem(file_findings(broken)).mend == "correct it, then skillhub connect zed"
+    assert the_problem(file_findings(broken)).mend == "correct it, then `skillhub connect zed`"
     other = file_findings(RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing"))
     assert (other.problems, len(other.warnings)) == ((), 1)
 

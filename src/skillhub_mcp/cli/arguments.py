@@ -188,7 +188,9 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def _actions_hint(self) -> str:
-        return f"{self.prog} {'|'.join(self.subcommands)}"
+        actions = f"{self.prog} {'|'.join(self.subcommands)}"
+        alone = any(isinstance(one, argparse._SubParsersAction) and not one.required for one in self._actions)  # noqa: SLF001 - as in `summaries`
+        return f"{self.prog}, or {actions}" if alone else actions
 
     def refuse(self, typed: str) -> NoReturn:
         """Raise InvalidArgument for an argument or option that this command does not accept."""

@@ -12,7 +12,7 @@ from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, read_settings
 
 # `https://…`, `git@host:…` or `owner/name`, in which the last part names the repository.
-_REPOSITORY = re.compile(r"(?:[a-z+]+://|[\w.-]+@)\S+|[\w.-]+/[\w.-]+")
+_REPOSITORY = re.compile(r"(?:[a-z+]+://|[\w.-]+@)\S+|(?!\.{1,2}/)[\w.-]+/[\w.-]+")
 _NOT_A_COMMAND = "is not a command of 'skillhub'"
 
 

@@ -56,7 +56,9 @@ def file_findings(file: RegisteredFile) -> Findings:
         broken = Problem(
             file.path,
             f"cannot be read as {title}'s file: {file.refusal}",
-            f"correct it, then {command}" if file.names_us else f"correct it; until then {command} leaves it as it is",
+            f"correct it, then `{command}`"
+            if file.names_us
+            else f"correct it; until then `{command}` leaves it as it is",
         )
         return Findings(problems=(broken,)) if file.names_us else Findings(warnings=(broken,))
     reads = ".".join(file.client.key)
@@ -67,7 +69,7 @@ def file_findings(file: RegisteredFile) -> Findings:
                 f"has {entry.name!r} under {entry.key!r}, which {title} does not read: it reads {reads!r}",
                 "take it out there"
                 if file.connections
-                else f"take it out there, then {_connect(file.client, file.scope, entry.name)}",
+                else f"take it out there, then `{_connect(file.client, file.scope, entry.name)}`",
             )
             for entry in file.misplaced
         )
@@ -90,17 +92,17 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     entry = f"{client.title}'s entry {connection.name!r}"
     if connection.server is None:
         # Connecting leaves an entry alone that is not known to be ours.
-        again = command if connection.is_ours else f"take the entry out, then {command}"
+        again = command if connection.is_ours else f"take the entry out, then `{command}`"
         words = [client.stdio.command, *([] if client.http is None else [client.http.url])]
         missing = " or ".join(repr(word) for word in words)
         return _problem(connection, f"{entry} has no {missing} that {client.title} can use", again)
     if isinstance(connection.server, StdioServer) and fetches_namesake(connection.server):
         what = f"{entry} fetches SkillHub's name from the package index, where it is another program's"
-        return _problem(connection, what, f"take the entry out, then {command}")
+        return _problem(connection, what, f"take the entry out, then `{command}`")
     if tried.probed is None:
         what = f"{entry} was not started: {tried.untried}"
         look = f"look at it; {client.title} asks before it starts it"
-        beside = f"{_connect(client, connection.scope, 'skills')} adds SkillHub beside it"
+        beside = f"`{_connect(client, connection.scope, 'skills')}` adds SkillHub beside it"
         return Findings(notes=(Problem(connection.path, what, look if connection.is_ours else beside),))
     if not tried.probed.answers:
         return _problem(
@@ -108,7 +110,7 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
         )
     if tried.probed.server_name != SERVER_NAME:
         who = f"{tried.probed.server_name} {tried.probed.version}".strip()
-        return _problem(connection, f"{entry} starts another program: {who}", f"take the entry out, then {command}")
+        return _problem(connection, f"{entry} starts another program: {who}", f"take the entry out, then `{command}`")
     found = (_of_place(tried, command), _of_version(tried, version, command), _of_directories(tried, roots, command))
     return Findings(
         tuple(problem for one in found for problem in one.problems),
@@ -141,7 +143,7 @@ def _of_place(tried: Tried, command: str) -> Findings:
         f"{title} does not where it is started from the desktop"
     )
     if connection.scope is ClientScope.USER:
-        return _problem(connection, what, f"{command} writes the absolute path")
+        return _problem(connection, what, f"`{command}` writes the absolute path")
     return Findings(warnings=(Problem(connection.path, what, f"start {title} from a shell"),))
 
 
@@ -173,7 +175,7 @@ def _of_directories(tried: Tried, roots: Mapping[str, int], command: str) -> Fin
         return Findings()
     what = f"{about}, and so {connection.client.title} sees none of the skills elsewhere: {', '.join(hidden)}"
     unknown = sorted(searched - set(places))
-    added = f"; skillhub roots add {shlex.quote(unknown[0])} serves that too" if unknown else ""
+    added = f"; `skillhub roots add {shlex.quote(unknown[0])}` serves that too" if unknown else ""
     mend = command if named == FORMER_DIRECTORY else f"take SKILLS_DIR out of the entry{added}"
     return Findings(warnings=(Problem(connection.path, what, mend),))
 
@@ -185,7 +187,7 @@ def _mend_of_silence(tried: Tried, command: str) -> str:
         return f"start the server at that address, or correct the address{token}"
     if tried.connection.scope is ClientScope.PROJECT:
         # Connecting again would write the same bare command.
-        return f"put {COMMANDS[0]} on PATH, or {disconnecting_command(tried.connection)}"
+        return f"put {COMMANDS[0]} on PATH, or `{disconnecting_command(tried.connection)}`"
     return command
 
 
