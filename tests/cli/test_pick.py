@@ -28,7 +28,15 @@ from skillhub_mcp.cli.clipboard import copy_command, copying_sequence
 from skillhub_mcp.cli.editor import editor_command, run_editor
 from skillhub_mcp.cli.picker import Picker
 from skillhub_mcp.cli.picker_keys import KEYS, footer, guide_rows
-from skillhub_mcp.cli.picker_rows import NOT_SEARCHED, PickerRow, PickerScope, SearchedFor, fitting_rows, next_scope
+from skillhub_mcp.cli.picker_rows import (
+    NOT_SEARCHED,
+    PickerRow,
+    PickerScope,
+    SearchedFor,
+    fitting_rows,
+    nearest_rows,
+    next_scope,
+)
 from skillhub_mcp.errors import IndexUnavailable
 
 PLENTY_OF_SECONDS = 30.0
@@ -106,8 +114,10 @@ def test_rows_fit_by_name_by_search_or_by_every_word_somewhere() -> None:
     assert names("rel", found=found) == ["release-notes", "pdf-forms", "git"]
     assert names("paperwork", "repo", found) == []
     near = SearchedFor(near_misses=("/s/git", "/s/gone"))
-    assert names("zzz", found=near) == ["git"]
+    assert names("zzz", found=near) == []
     assert names("forms", found=near) == ["pdf-forms"]
+    assert nearest_rows(ROWS, "all", near) == [ROWS[2]]
+    assert nearest_rows(ROWS, "repo", near) == []
     assert [next_scope("all"), next_scope("repo"), next_scope("user")] == ["repo", "user", "all"]
 
 
@@ -311,7 +321,7 @@ def test_what_ends_reading_is_kept_for_the_command() -> None:
     assert isinstance(driven.app.failure, ZeroDivisionError)
 
 
-def test_a_skill_that_is_off_is_taken_only_after_saying_so() -> None:
+def test_a_skill_that_is_off_or_fits_badly_is_taken_only_after_saying_so() -> None:
     driven = Driven()
     driven.drive(*"git", "enter")
     assert driven.app.return_value is None
@@ -319,6 +329,11 @@ def test_a_skill_that_is_off_is_taken_only_after_saying_so() -> None:
     driven = Driven()
     driven.drive(*"git", "enter", "enter")
     assert driven.app.return_value is ROWS[2]
+    driven = Driven()
+    driven.skills.found = SearchedFor(near_misses=("/s/pdf-forms",))
+    driven.drive(*"zz", "enter")
+    assert driven.app.return_value is None
+    assert driven.status == "pdf-forms is no good match for this, only the nearest. Enter takes it all the same"
     # Having been elsewhere, it is said again.
     driven = Driven()
     driven.drive("enter", "down", "up", "enter")

@@ -41,6 +41,7 @@ from skillhub_mcp.cli.picker_rows import (
     SearchedFor,
     count_text,
     fitting_rows,
+    nearest_rows,
     next_scope,
     warning_about,
 )
@@ -157,6 +158,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._scope: PickerScope = scope
         self._rows: Sequence[PickerRow] | None = None
         self._fitting: list[PickerRow] = []
+        self._fits_badly = False
         self._shown: list[PickerRow] = []
         self._answer = _Answer("", NOT_SEARCHED)
         self._searching = _Searching.STARTING
@@ -330,9 +332,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._with_current(partial(self._toggle, here_only=here_only))
 
     def _choose(self, row: PickerRow) -> None:
-        """Take a skill; one that agents do not get, after saying so."""
-        warning = warning_about(row)
-        if warning and self._warned_about != row.directory:
+        """Take a skill; one that agents do not get, and one that does not fit, after saying so."""
+        if self._warning(row) and self._warned_about != row.directory:
             self._warned_about = row.directory
             self._tell_counts()
             return
@@ -394,6 +395,9 @@ class Picker(App[PickerRow], inherit_bindings=False):
         moved_to = self._current()
         found = self._answer.found if self._answer.typed == self._typed else NOT_SEARCHED
         self._fitting = fitting_rows(self._rows or (), self._typed, self._scope, found)
+        nearest = [] if self._fitting else nearest_rows(self._rows or (), self._scope, found)
+        self._fits_badly = bool(nearest)
+        self._fitting += nearest
         self._shown = self._fitting[:_MOST_SHOWN]
         table = self.query_one(DataTable)
         if keep is None and self._typed == self._shown_for and table.cursor_row > 0:
@@ -418,7 +422,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
             return
         row = self._current()
         if row is not None and row.directory == self._warned_about:
-            self._say(f"{warning_about(row)}. Enter takes it all the same")
+            self._say(f"{self._warning(row)}. Enter takes it all the same")
             return
         more = len(self._fitting) - len(self._shown)
         rest = f"; {more:,} not shown" if more else ""
@@ -426,7 +430,13 @@ class Picker(App[PickerRow], inherit_bindings=False):
             _Searching.SLOW: " · the index is being built: words as typed only",
             _Searching.FAILED: " · no index can be searched: words as typed only",
         }.get(self._searching, "")
-        self._say(f"{count_text(self._fitting, self._rows)}{rest} · scope: {self._scope}{how}")
+        bad = "no good match, the nearest: " if self._fits_badly else ""
+        self._say(f"{bad}{count_text(self._fitting, self._rows)}{rest} · scope: {self._scope}{how}")
+
+    def _warning(self, row: PickerRow) -> str:
+        """Return what is said before a skill is taken; mostly nothing."""
+        bad = f"{row.name} is no good match for this, only the nearest" if self._fits_badly else ""
+        return warning_about(row) or bad
 
     def _say(self, text: str) -> None:
         self.query_one("#status", Static).update(printable(text))

@@ -76,10 +76,9 @@ def fitting_rows(
     """Return the rows of `scope` that fit what was `typed`, best first; with nothing typed, all by name.
 
     First come names of which every word typed begins a word, so that a name can be typed letter by letter; then what
-    the hub's search found, in its order; then rows with every word somewhere in name, description or path. Near misses
-    are shown where there is nothing else.
+    the hub's search found, in its order; then rows with every word somewhere in name, description or path.
     """
-    among = [row for row in rows if scope in ("all", row.scope)]
+    among = _among(rows, scope)
     whole = fold_name(typed).strip()
     words = whole.split()
     if not words:
@@ -95,11 +94,18 @@ def fitting_rows(
             ranked.append(((1, False, False, place), row))
         elif all(word in row.text for word in words):
             ranked.append(((2, False, False, place), row))
-    if ranked:
-        ranked.sort(key=lambda one: (one[0], one[1].name, one[1].directory))
-        return [row for _, row in ranked]
-    by_directory = {row.directory: row for row in among}
+    ranked.sort(key=lambda one: (one[0], one[1].name, one[1].directory))
+    return [row for _, row in ranked]
+
+
+def nearest_rows(rows: Sequence[PickerRow], scope: PickerScope, found: SearchedFor) -> list[PickerRow]:
+    """Return the rows of `scope` that are near misses, best first: they are shown where no row fits."""
+    by_directory = {row.directory: row for row in _among(rows, scope)}
     return [by_directory[directory] for directory in found.near_misses if directory in by_directory]
+
+
+def _among(rows: Sequence[PickerRow], scope: PickerScope) -> list[PickerRow]:
+    return [row for row in rows if scope in ("all", row.scope)]
 
 
 def next_scope(scope: PickerScope) -> PickerScope:

@@ -30,6 +30,7 @@ from skillhub_mcp.cli.picker_rows import (
     PickerScope,
     count_text,
     fitting_rows,
+    nearest_rows,
     picker_rows,
     searched_for,
     warning_about,
@@ -107,15 +108,27 @@ def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json
         if not rows:
             absence = hub.why_nothing(for_models=False)
             if as_json:
-                print_json({"skills": [], "count": 0, "total": 0, "problems": problems_json(absence.causes)})
+                print_json(
+                    {
+                        "skills": [],
+                        "count": 0,
+                        "total": 0,
+                        "confident": False,
+                        "problems": problems_json(absence.causes),
+                    }
+                )
             else:
                 print_absence(absence)
             return EXIT_FAILED if absence.mistake else EXIT_OK
         found = searched_for(hub.search(typed, limit=MAX_LIMIT)) if typed.strip() else NOT_SEARCHED
-    shown = fitting_rows(rows, typed, scope, found)
+    fitting = fitting_rows(rows, typed, scope, found)
+    shown = fitting or nearest_rows(rows, scope, found)
     if as_json:
-        print_json({"skills": [_row_json(row) for row in shown], "count": len(shown), "total": len(rows)})
+        counts = {"count": len(shown), "total": len(rows), "confident": bool(fitting)}
+        print_json({"skills": [_row_json(row) for row in shown], **counts})
         return EXIT_OK
+    if shown and not fitting:
+        print_text("No good match. Nearest:")
     _print_lines(shown, rows)
     return EXIT_OK
 
