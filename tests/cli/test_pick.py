@@ -199,6 +199,8 @@ class Driven:
                 self.keys = str(self.app.query_one("#keys", Static).render())
                 table = self.app.query_one(DataTable)
                 self.room = self.app.query_one(Horizontal).size.height
+                cursor = table.get_component_styles("datatable--cursor").background
+                self.cursor_contrast = abs(cursor.brightness - table.background_colors[1].brightness)
                 self.has_preview = self.app.query_one("#preview").display
                 return [[str(cell) for cell in table.get_row_at(at)] for at in range(table.row_count)]
 
@@ -384,6 +386,8 @@ def test_a_small_terminal_has_room_for_the_skills_first(size: tuple[int, int], r
     driven = Driven(size=size)
     driven.drive()
     assert (driven.room, driven.has_preview) == (room, has_preview)
+    # Brightness alone is what NO_COLOR leaves.
+    assert driven.cursor_contrast > 0.2
 
 
 def test_what_an_author_wrote_is_text_and_never_markup() -> None:

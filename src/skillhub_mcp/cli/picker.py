@@ -133,6 +133,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #skills { width: 3fr; overflow-x: hidden; }
+    /* As of a table that has the focus: otherwise it can hardly be seen, without colours not at all. */
+    #skills > .datatable--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
     #preview { width: 2fr; border-left: solid $panel; padding: 0 1; }
     #status { height: 1; color: $text-muted; padding: 0 1; }
     #keys { height: auto; background: $panel; padding: 0 1; }
