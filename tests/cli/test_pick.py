@@ -199,8 +199,9 @@ class Driven:
                 self.keys = str(self.app.query_one("#keys", Static).render())
                 table = self.app.query_one(DataTable)
                 self.room = self.app.query_one(Horizontal).size.height
-                cursor = table.get_component_styles("datatable--cursor").background
-                self.cursor_contrast = abs(cursor.brightness - table.background_colors[1].brightness)
+                behind = table.background_colors[1]
+                cursor = behind + table.get_component_styles("datatable--cursor").background
+                self.cursor_contrast = abs(cursor.brightness - behind.brightness)
                 self.has_preview = self.app.query_one("#preview").display
                 return [[str(cell) for cell in table.get_row_at(at)] for at in range(table.row_count)]
 
