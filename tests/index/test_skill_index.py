@@ -105,6 +105,13 @@ def test_a_narrowed_search_finds_no_other(opened: Open) -> None:
     assert {one.directory for one in found} <= among
 
 
+def test_among_others_than_before_others_are_found(opened: Open) -> None:
+    index, (even, odd) = opened(), (frozenset(sorted(EVERYTHING)[start:40:2]) for start in (0, 1))
+    for among in (even, odd, even):
+        assert {one.directory for one in index.match_terms(WORDS, limit=300, among=among)} <= among
+        assert {one.directory for one in index.nearest(query_vector(), limit=300, among=among)} == among - {UNEMBEDDED}
+
+
 def test_rows_are_read_by_directory_and_unknown_ones_are_left_out(opened: Open) -> None:
     (found,) = opened().get_rows(frozenset({"/library/skill-011", "/library/nobody"}), query_vector())
     assert found.directory == "/library/skill-011"

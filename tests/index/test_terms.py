@@ -37,8 +37,7 @@ def terms_of(request: pytest.FixtureRequest) -> Has:
     """Return the terms of the skills of those numbers, in their order."""
     if request.param == "side by side":
         return lambda numbers: stack_terms([LIBRARY[number] for number in numbers])
-    held = Postings([str(number) for number in range(len(LIBRARY))], LIBRARY)
-    return lambda numbers: held.terms_of([str(number) for number in numbers])
+    return Postings(LIBRARY).terms_of
 
 
 def found(terms: Terms, *asked: str) -> dict[tuple[str, int], list[int]]:
@@ -83,6 +82,6 @@ def test_no_terms_and_no_skills_are_no_error(terms_of: Has, numbers: list[int]) 
 
 def test_a_library_without_skills_has_no_terms() -> None:
     nobody: list[SkillFeatures] = []
-    for terms in (stack_terms(nobody), Postings([], nobody).terms_of([])):
+    for terms in (stack_terms(nobody), Postings(nobody).terms_of([])):
         assert found(terms, "pdf") == {}
         assert terms.lengths.shape == (0, 5)

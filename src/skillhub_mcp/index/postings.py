@@ -31,13 +31,11 @@ _B = 0.75
 
 
 class Postings:
-    """An inverted index of skills: their terms and phrases by hash. Safe to use from several threads."""
+    """An inverted index of numbered skills: their terms and phrases by hash. Safe to use from several threads."""
 
-    def __init__(self, directories: Sequence[str], features: Sequence[SkillFeatures]) -> None:
+    def __init__(self, features: Sequence[SkillFeatures]) -> None:
         import numpy as np
 
-        self._directories = tuple(directories)
-        self._numbers = {directory: number for number, directory in enumerate(directories)}
         self._lengths = np.array([one.lengths for one in features], dtype=np.float64).reshape(-1, len(FIELDS))
         self._phrases, _ = _InvertedIndex.build([one.phrases for one in features])
         self._terms, order = _InvertedIndex.build([one.hashes for one in features])
@@ -47,48 +45,35 @@ class Postings:
         mean_length = max(1.0, float(total_lengths.mean())) if len(features) else 1.0
         saturation = _K1 * (1.0 - _B + _B * total_lengths / mean_length)
         self._weights = (frequencies * (_K1 + 1.0) / (frequencies + saturation[self._terms.owners])).astype(np.float32)
-        self._last_mask: tuple[frozenset[str], NDArray[Any]] | None = None
 
     def find(
-        self, terms: Sequence[str], *, limit: int, among: frozenset[str], rarity: Callable[[str], float]
-    ) -> list[str]:
-        """Return the directories of up to `limit` skills of `among` that have any of the terms, best first."""
-        import numpy as np
+        self, terms: Sequence[str], *, limit: int, among: NDArray[Any], rarity: Callable[[str], float]
+    ) -> list[int]:
+        """Return the numbers of up to `limit` skills that have any of the terms, best first.
 
-        scores = np.zeros(len(self._directories), dtype=np.float32)
-        for term, each in zip(terms, self._terms.slices([hash_term(term) for term in terms]), strict=True):
-            # A skill has a term once, so its number occurs once in each slice.
-            scores[self._terms.owners[each]] += rarity(term) * self._weights[each]
-        scores *= self._membership_mask(among)
-        found = scores.nonzero()[0]
-        if limit < len(found):
-            # Scores below the last wanted one need no sorting.
-            found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
-        best_first = found[np.argsort(-scores[found], kind="stable")]
-        return [self._directories[number] for number in best_first[:limit].tolist()]
-
-    def terms_of(self, directories: Sequence[str]) -> Terms:
-        """Return the terms of those skills, which must all be in this index."""
-        import numpy as np
-
-        numbers = np.array([self._numbers[directory] for directory in directories], dtype=np.intp)
-        rows = np.full(len(self._directories), -1)
-        rows[numbers] = np.arange(len(numbers))
-        return _SelectedTerms(self._terms, self._counts, self._phrases, rows, self._lengths[numbers])
-
-    def _membership_mask(self, among: frozenset[str]) -> NDArray[Any]:
-        """Return 1 for each skill in `among`, else 0: shape (skills,).
-
-        The last mask is cached, as `among` is mostly the same from one query to the next. It is compared by identity:
-        comparing by value takes as long as computing the mask.
+        `among` says of each skill whether it may be found: shape (skills,).
         """
         import numpy as np
 
-        known = self._last_mask
-        if known is None or known[0] is not among:
-            members = (directory in among for directory in self._directories)
-            known = self._last_mask = (among, np.fromiter(members, dtype=np.float32, count=len(self._directories)))
-        return known[1]
+        scores = np.zeros(len(self._lengths), dtype=np.float32)
+        for term, each in zip(terms, self._terms.slices([hash_term(term) for term in terms]), strict=True):
+            # A skill has a term once, so its number occurs once in each slice.
+            scores[self._terms.owners[each]] += rarity(term) * self._weights[each]
+        found = (scores * among).nonzero()[0]
+        if limit < len(found):
+            # Scores below the last wanted one need no sorting.
+            found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
+        best_first: list[int] = found[np.argsort(-scores[found], kind="stable")].tolist()
+        return best_first[:limit]
+
+    def terms_of(self, numbers: Sequence[int]) -> Terms:
+        """Return the terms of the skills of those numbers."""
+        import numpy as np
+
+        selected = np.array(numbers, dtype=np.intp)
+        rows = np.full(len(self._lengths), -1)
+        rows[selected] = np.arange(len(selected))
+        return _SelectedTerms(self._terms, self._counts, self._phrases, rows, self._lengths[selected])
 
 
 @dataclass(frozen=True, slots=True)
