@@ -57,8 +57,13 @@ def servers_of(path: Path) -> Any:
 def test_a_client_is_connected_once_and_gets_its_file_back(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     path = home / ".cursor" / "mcp.json"
     before = put(path, PLAIN)
+    skill = put(home / ".claude" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
     done = skillhub("connect", "cursor", "--yes")
     assert done.code == 0, done.err
+    assert done.err.endswith(
+        "\nNo skill is served yet\n  → `skillhub roots add ~/.claude/skills` serves the 1 skill of Claude Code\n"
+    )
+    put(home / ".agents" / "skills" / "a" / "SKILL.md", skill)
     assert done.out.splitlines() == [
         "Cursor: connected (~/.cursor/mcp.json). Next: enable it in Settings, MCP.",
         "  It starts: SkillHub 1.2.3 answers with 2 tools.",

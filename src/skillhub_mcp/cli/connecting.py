@@ -23,6 +23,7 @@ from skillhub_mcp.cli.client_options import (
 )
 from skillhub_mcp.cli.colours import painter
 from skillhub_mcp.cli.installed_command import COMMAND, CommandOwner, command_on_path, is_passing, own_command
+from skillhub_mcp.cli.next_steps import as_typed, skills_step
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_painted, print_text, printable
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
@@ -36,6 +37,7 @@ from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
 from skillhub_mcp.clients.snippets import whole_file
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
+from skillhub_mcp.settings import read_settings
 
 # A file or a pipe is as wide as its longest line.
 _UNCUT = 10_000
@@ -55,27 +57,16 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.printing:
         return _print_entries(clients, scope, server, connections, machine, name=name)
     _warn_of_command(server, scope)
-    plans: list[Plan] = []
-    outcomes: list[ClientOutcome] = []
-    for client in clients:
-        try:
-            plans.append(connections.plan(client, scope, server, name=name, registrar=registrar_of(client)))
-            if not args.json:
-                _note_others(connections.found(client, scope, name=name), name=name)
-        except ClientFileRefused as error:
-            # What is pasted under a name that is taken would replace what has it.
-            text = "" if error.name_taken else whole_file(client, server, name=name)
-            outcomes.append(refused(client, scope, error, text))
-        except InvalidArgument as error:
-            if len(clients) == 1:
-                raise
-            outcomes.append(refused(client, scope, error))
-    outcomes = [*settle(plans, connections, machine, args), *outcomes]
+    plans, left_alone = _planned(clients, scope, server, connections, name=name, quiet=args.json)
+    outcomes = [*settle(plans, connections, machine, args), *left_alone]
     if not args.json:
         _warn_of_directories(outcomes)
     if not args.dry_run:
         outcomes = _started(outcomes, machine)
     report(outcomes, machine, as_json=args.json, facts={"dry_run": args.dry_run})
+    started = (isinstance(one.server, StdioServer) and one.probed is not None for one in outcomes)
+    if not args.json and any(started):
+        _note_no_skills()
     failed = any(outcome.failed or outcome.outcome == "declined" for outcome in outcomes)
     return EXIT_FAILED if failed else EXIT_OK
 
@@ -110,6 +101,38 @@ def _chosen(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> t
         for client in able:
             print_note(f"{client.title} is installed: {shown(found[client.name][0], machine)}")
     return tuple(able)
+
+
+def _planned(
+    clients: Sequence[Client],
+    scope: ClientScope,
+    server: Server,
+    connections: Connections,
+    *,
+    name: str,
+    quiet: bool,
+) -> tuple[list[Plan], list[ClientOutcome]]:
+    """Return what connects the clients, and those whose files are left alone.
+
+    Raises InvalidArgument about the only one.
+    """
+    plans: list[Plan] = []
+    left_alone: list[ClientOutcome] = []
+    for client in clients:
+        try:
+            plan = connections.plan(client, scope, server, name=name, registrar=registrar_of(client))
+            if not quiet:
+                _note_others(connections.found(client, scope, name=name), name=name)
+            plans.append(plan)
+        except ClientFileRefused as error:
+            # What is pasted under a name that is taken would replace what has it.
+            text = "" if error.name_taken else whole_file(client, server, name=name)
+            left_alone.append(refused(client, scope, error, text))
+        except InvalidArgument as error:
+            if len(clients) == 1:
+                raise
+            left_alone.append(refused(client, scope, error))
+    return plans, left_alone
 
 
 def _print_entries(
@@ -159,6 +182,19 @@ def _warn_of_directories(outcomes: Sequence[ClientOutcome]) -> None:
                 "neither the project's skills nor your own\n"
                 "  `skillhub roots add DIR` has a directory searched beside the others"
             )
+
+
+def _note_no_skills() -> None:
+    """Say what serves the first skills, where a server that a client starts would find none."""
+    from skillhub_mcp.bootstrap import surroundings_of
+    from skillhub_mcp.chosen_roots import roots_of
+
+    own = {name: value for name, value in os.environ.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
+    settings, _ = read_settings(own)
+    counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
+    if not any(counts.values()):
+        step = skills_step(0, elsewhere)
+        print_note(f"\nNo skill is served yet\n  → `{as_typed(step.command, program=sys.argv[0])}` {step.what}")
 
 
 def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[ClientOutcome]:

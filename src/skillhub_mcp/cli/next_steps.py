@@ -34,10 +34,11 @@ def next_steps(
     `own_skills` are served already, `elsewhere` are places that are not searched, and `clients` are those that are
     installed and not connected, each by its name and its title. Pure.
     """
-    return _skills_step(own_skills, elsewhere), _client_step(clients)
+    return skills_step(own_skills, elsewhere), _client_step(clients)
 
 
-def _skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextStep:
+def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextStep:
+    """Return the command for skills: what serves those that are elsewhere, else what one does with one's own. Pure."""
     addable = [one for one in elsewhere if one.skills and one.reason.command and one.place.source is not Source.BUILTIN]
     if addable:
         best = max(addable, key=lambda one: one.skills)

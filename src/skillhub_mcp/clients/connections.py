@@ -124,9 +124,9 @@ class Connections:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        own = os.path.join(machine.home, _OWN_DIRECTORY)
-        self._backups = Backups(os.path.join(own, "backups"))
-        self._receipts = Receipts(os.path.join(own, "receipts"))
+        self._own = os.path.join(machine.home, _OWN_DIRECTORY)
+        self._backups = Backups(os.path.join(self._own, "backups"))
+        self._receipts = Receipts(os.path.join(self._own, "receipts"))
 
     def path_of(self, client: Client, scope: ClientScope) -> str | None:
         """Return the path of the client's file of a scope, also one that is only read; None where it has none."""
@@ -236,7 +236,7 @@ class Connections:
                 # Before the file is written: where no receipt can be kept, nothing is changed.
                 self._receipts.write(file.place, change.name, _receipt(change, change.entry, change.after, earlier))
         except OSError as error:
-            raise ClientFileRefused(file.path, f"no copy of it can be kept: {error.strerror}") from error
+            raise ClientFileRefused(file.path, f"no copy of it can be kept in {self._own}: {error.strerror}") from error
         if change.after is None:
             remove_client_file(file, change.directories)
         else:
@@ -267,7 +267,9 @@ class Connections:
                 # Of the program's file there is nothing to give back.
                 self._receipts.write(place, registration.name, Receipt(None, "", registration.entry))
         except OSError as error:
-            raise ClientFileRefused(registration.path, f"no receipt can be kept: {error.strerror}") from error
+            raise ClientFileRefused(
+                registration.path, f"no receipt can be kept in {self._own}: {error.strerror}"
+            ) from error
 
     def _read(self, path: str, scope: ClientScope) -> FileAsRead:
         """Return a file that may be changed. Raises ClientFileRefused, also for a project's link that leaves it."""

@@ -13,8 +13,8 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
 
 _NEXT = (
-    "Open it in Claude Desktop: Settings, Extensions, Advanced settings, Install Extension. Its first start fetches "
-    "the libraries that SkillHub needs, about 170 MB."
+    "In Claude Desktop: Settings, Extensions, Advanced settings, Install Extension.\n"
+    "Its first start fetches the libraries that SkillHub needs, about 170 MB."
 )
 
 
