@@ -14,6 +14,11 @@ from skillhub_mcp.cli.progress_line import ProgressLine, progress_text, terminal
 CLEAR = "\r\x1b[K"
 
 
+@pytest.fixture(autouse=True)
+def _terminal_that_moves_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+
 class Terminal(io.StringIO):
     """A terminal that says when something was drawn on it."""
 
@@ -98,13 +103,18 @@ def test_what_else_is_written_comes_on_a_line_of_its_own(monkeypatch: pytest.Mon
     assert terminal.getvalue().endswith("a note\n")
 
 
-def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_or_on_a_dumb_one_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
     with terminal_progress() as progress:
         progress("indexing", 1, 10)
         progress("indexing", 10, 10)
     assert stream.getvalue() == ""
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setenv("TERM", "dumb")
+    with terminal_progress() as progress:
+        # No line that could be drawn later either.
+        assert not isinstance(progress, ProgressLine)
 
 
 def test_an_interruption_leaves_no_line_behind(monkeypatch: pytest.MonkeyPatch) -> None:

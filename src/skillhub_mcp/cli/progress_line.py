@@ -6,6 +6,7 @@ provider does, and before the first step. Whoever writes something else to the t
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -109,7 +110,8 @@ def terminal_progress(what: str = "bringing skills and index up to date") -> Ite
     `what` is shown where no step is. Within another such context, it is the same line.
     """
     global _line  # noqa: PLW0603 - a terminal is one too
-    if _line is not None or not sys.stderr.isatty():
+    # A dumb terminal cannot remove a line.
+    if _line is not None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _line or _nothing
         return
     _line = ProgressLine(sys.stderr, what, delay_seconds=DELAY_SECONDS)
