@@ -161,6 +161,12 @@ def test_entries_are_printed_for_every_client_without_a_choice_of_skills(skillhu
     assert "Goose: ~/.config/goose/config.yaml" in done.err
     alone = skillhub("connect", "cursor", "--print")
     assert list(json.loads(alone.out)["mcpServers"]) == ["skillhub"]
+    (told,) = skillhub("connect", "cursor", "--print", "--json").json["clients"]
+    assert told == {"client": "cursor", "where": "~/.cursor/mcp.json", "text": alone.out}
+    # What a person put there, nobody else knows.
+    for option in ("--yes", "--restore"):
+        by_hand = skillhub("disconnect", "goose", option)
+        assert (by_hand.code, "config.yaml" in by_hand.out, "by hand" in by_hand.out) == (1, True, True)
     assert list(home.iterdir()) == []
 
 

@@ -55,7 +55,7 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     server = server_of_options(args, scope)
     clients = _chosen(args, machine, scope)
     if args.printing:
-        return _print_entries(clients, scope, server, connections, machine, name=name)
+        return _print_entries(clients, scope, server, connections, machine, name=name, as_json=args.json)
     _warn_of_command(server, scope)
     plans, left_alone = _planned(clients, scope, server, connections, name=name, quiet=args.json)
     outcomes = [*settle(plans, connections, machine, args), *left_alone]
@@ -64,8 +64,8 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.dry_run:
         outcomes = _started(outcomes, machine)
     report(outcomes, machine, as_json=args.json, facts={"dry_run": args.dry_run})
-    started = (isinstance(one.server, StdioServer) and one.probed is not None for one in outcomes)
-    if not args.json and any(started):
+    answering = [one.server for one in outcomes if one.probed is not None and one.probed.answers]
+    if not args.json and any(isinstance(server, StdioServer) for server in answering):
         _note_no_skills()
     failed = any(outcome.failed or outcome.outcome == "declined" for outcome in outcomes)
     return EXIT_FAILED if failed else EXIT_OK
@@ -143,13 +143,20 @@ def _print_entries(
     machine: Machine,
     *,
     name: str,
+    as_json: bool,
 ) -> int:
+    entries = []
     for client in clients:
         path = connections.path_of(client, scope)
         if path is None and not client.is_printed:
             raise no_file_of(client, scope)
-        print_note(f"{client.title}: {client.where or shown(path or '', machine)}")
-        print_text(whole_file(client, server, name=name).rstrip("\n"))
+        where = client.where or shown(path or "", machine)
+        entries.append({"client": client.name, "where": where, "text": whole_file(client, server, name=name)})
+        if not as_json:
+            print_note(f"{client.title}: {where}")
+            print_text(entries[-1]["text"].rstrip("\n"))
+    if as_json:
+        print_json({"clients": entries})
     return EXIT_OK
 
 

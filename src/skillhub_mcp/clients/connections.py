@@ -183,9 +183,10 @@ class Connections:
 
         A file that nobody touched since gets its bytes back; of another one, only our entry goes.
         """
+        _refuse_printed(client)
         path = self.path_of(client, scope)
         if path is None:
-            return Settled(client, scope, name, client.where)
+            return Settled(client, scope, name, "")
         file = self._read(path, scope)
         entries = self._entries(client, file)
         if name not in entries:
@@ -208,9 +209,10 @@ class Connections:
 
     def plan_restoration(self, client: Client, scope: ClientScope) -> Plan:
         """Return what gives a client's file back as the newest copy has it. Raises ClientFileRefused without one."""
+        _refuse_printed(client)
         path = self.path_of(client, scope) if client.files(scope, self._machine) else None
         if path is None:
-            return Settled(client, scope, "", client.where)
+            return Settled(client, scope, "", "")
         file = self._read(path, scope)
         backup = self._backups.newest(file.place)
         if backup is None:
@@ -340,6 +342,11 @@ class Connections:
             return work()
         except InvalidText as error:
             raise ClientFileRefused(file.path, str(error)) from error
+
+
+def _refuse_printed(client: Client) -> None:
+    if client.is_printed:
+        raise ClientFileRefused(client.where, "what was printed for it is taken out by hand")
 
 
 def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:

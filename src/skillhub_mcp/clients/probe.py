@@ -174,4 +174,4 @@ def _sentence(error: BaseException) -> str:
     while getattr(error, "exceptions", ()):
         error = error.exceptions[0]  # type: ignore[attr-defined]
     said = " ".join(str(error).split()) or type(error).__name__
-    return f"it did not answer: {said[:_SHOWN_CHARACTERS]}"
+    return said[:_SHOWN_CHARACTERS]
