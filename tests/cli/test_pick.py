@@ -391,6 +391,21 @@ def test_a_small_terminal_has_room_for_the_skills_first(size: tuple[int, int], r
     assert driven.cursor_contrast > 0.2
 
 
+def test_a_terminal_that_becomes_smaller_keeps_the_skill_under_the_cursor_in_sight() -> None:
+    driven = Driven([row(f"skill-{number:02}", "Does it.") for number in range(20)])
+
+    async def act(pilot: Pilot[PickerRow]) -> None:
+        await driven.settle(pilot)
+        await pilot.press("pagedown", "pagedown")
+        await pilot.resize_terminal(40, 10)
+        await pilot.pause()
+        table = driven.app.query_one(DataTable)
+        first, shown = round(table.scroll_y), table.scrollable_content_region.height - 1
+        assert first <= table.cursor_row < first + shown
+
+    driven.run(act)
+
+
 def test_what_an_author_wrote_is_text_and_never_markup() -> None:
     driven = Driven([row("evil", "[bold red]x[/] [link=https://example.com]y[/link] \x1b[31m")])
     (cells,) = driven.drive()

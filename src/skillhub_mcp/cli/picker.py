@@ -123,6 +123,12 @@ class _Searching(Enum):
     FAILED = "failed"
 
 
+class _SkillTable(DataTable[Text]):
+    def on_resize(self) -> None:
+        # Enter takes the skill under the cursor, so it stays in sight.
+        self.move_cursor(row=self.cursor_row)
+
+
 class Picker(App[PickerRow], inherit_bindings=False):
     """The app; it returns the chosen skill, or None. After its end, `failure` is what ended it.
 
@@ -188,7 +194,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
             select_on_focus=False,
         )
         with Horizontal():
-            yield DataTable(id="skills", cursor_type="row", zebra_stripes=True)
+            yield _SkillTable(id="skills", cursor_type="row", zebra_stripes=True)
             with VerticalScroll(id="preview", can_focus=False):
                 yield Static(id="text", markup=False)
         yield Static("Reading skills …", id="status", markup=False)
