@@ -212,6 +212,8 @@ def test_a_client_without_a_token_learns_through_the_proxy_where_to_get_one(prox
     assert proxied.get("/healthz", host="10.0.0.5").json() == {"status": "ok"}
     assert set(proxied.get("/readyz").json()) == {"index"}
     assert proxied.get("/metrics").status_code == 404
+    # Typed with a slash behind it, the address leads to the endpoint, as without a proxy.
+    assert proxied.get("/mcp/").headers["location"] == f"https://{NAME}/mcp"
 
 
 def test_the_hosts_own_pages_may_call_over_tls_and_no_others(proxied: Proxied) -> None:
