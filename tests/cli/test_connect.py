@@ -293,7 +293,10 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     assert "Codex is installed: ~/.codex" in done.err
     assert "Codex: connected (~/.codex/config.toml)." in done.out
     assert "Goose: put this into ~/.config/goose/config.yaml" in done.out
-    assert "Cursor: nothing was changed (~/.cursor/mcp.json): the text ends too early (line 1, column 17)" in done.out
+    assert (
+        "Cursor: nothing was changed (~/.cursor/mcp.json): the text ends too early (line 1, column 17)\n"
+        "  hint: correct it, and run the command again\n"
+    ) in done.out
     assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out
     # Pasted under a name that is taken, the text would replace what has it.
     kiro = done.out.index("Kiro: nothing was changed")

@@ -341,7 +341,7 @@ class Connections:
         try:
             return work()
         except InvalidText as error:
-            raise ClientFileRefused(file.path, str(error)) from error
+            raise ClientFileRefused(file.path, str(error), hint="correct it, and run the command again") from error
 
 
 def _refuse_printed(client: Client) -> None:
