@@ -44,6 +44,10 @@ def test_the_script_of_a_draft_runs(tmp_path: Path) -> None:
     script.write_text(draft_files("one", "", script=True, reference=False)[SCRIPT], encoding="utf-8")
     done = subprocess.run([sys.executable, script, "-"], input=b"a\nb\n", capture_output=True, check=True, timeout=60)
     assert done.stdout.decode().split() == ["2", "lines"]
+    # As EXECUTION_ENV.md asks of authors: a sentence, and no traceback.
+    failed = subprocess.run([sys.executable, script, "nowhere"], capture_output=True, check=False, timeout=60)
+    assert (failed.returncode, failed.stdout) == (1, b"")
+    assert failed.stderr.startswith(b"nowhere cannot be read: ")
 
 
 @pytest.mark.parametrize(

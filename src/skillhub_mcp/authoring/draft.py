@@ -55,7 +55,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("input", help="file to read, or - for standard input")
     args = parser.parse_args()
-    text = sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
+    try:
+        text = sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        print(f"{args.input} cannot be read: {error}", file=sys.stderr)
+        return 1
     print(f"{len(text.splitlines())} lines")
     return 0
 
