@@ -153,7 +153,7 @@ def test_indexing_shows_progress_on_a_terminal_only(
     code, seen = on_a_terminal(["index"], hub_environment, stream="stderr")
     assert code == 0
     # Opening the index alone takes longer than the line waits; when all is done it is gone.
-    assert b"reading skills" in seen
+    assert b"skills and index" in seen
     assert seen.endswith(b"\r\x1b[K")
     done = process("--reindex")
     assert (done.code, done.err) == (0, "")
