@@ -140,7 +140,7 @@ def test_a_default_directory_that_nobody_named_may_be_missing(
     # Where no place has a skill, the place to put one is named, whether or not it is there.
     elsewhere = skillhub("doctor", SKILLHUB_CWD=str(tmp_path), SKILLHUB_PROJECT_ROOT=str(tmp_path), **settings)
     assert (elsewhere.code, elsewhere.out.count("\nproblem")) == (1, 1)
-    assert f"{tmp_path}/home/.skillhub/skills\n  has no skill\n  → put a folder with a SKILL.md there" in elsewhere.out
+    assert "~/.skillhub/skills\n  has no skill\n  → put a folder with a SKILL.md there" in elsewhere.out
 
 
 @pytest.mark.parametrize("kind", ["missing", "file"])

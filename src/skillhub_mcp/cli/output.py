@@ -112,9 +112,15 @@ def _absence_text(absence: Absence) -> str:
 
 def problem_lines(problems: Sequence[Problem]) -> str:
     """Return the first twenty problems, three lines each, and how many more there are."""
-    lines = [f"  {one.about}\n      {one.what}\n      → {one.mend}" for one in problems[:_SHOWN_PROBLEMS]]
+    lines = [f"  {from_home(one.about)}\n      {one.what}\n      → {one.mend}" for one in problems[:_SHOWN_PROBLEMS]]
     more = len(problems) - _SHOWN_PROBLEMS
     return "\n".join([*lines, *([f"  … and {more:,} more; --json lists them all"] if more > 0 else [])])
+
+
+def from_home(about: str) -> str:
+    """Return what a problem is about, with a path below the home directory written from `~`, as other places are."""
+    home = os.path.join(os.path.expanduser("~"), "")
+    return f"~{os.sep}{about.removeprefix(home)}" if len(home) > 1 and about.startswith(home) else about
 
 
 def problems_json(problems: Sequence[Problem]) -> list[dict[str, str]]:

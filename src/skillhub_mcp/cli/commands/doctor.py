@@ -15,6 +15,7 @@ from skillhub_mcp.cli.output import (
     EXIT_BUG,
     EXIT_FAILED,
     EXIT_OK,
+    from_home,
     plural,
     print_json,
     print_note,
@@ -105,7 +106,7 @@ def _text(examined: Sequence[Examined], paint: Painter, *, verbose: bool) -> Ite
             found = {"problem": result.problems, "warning": result.warnings, "note": result.notes}[severity]
             for problem in found if verbose else found[:_SHOWN]:
                 yield ""
-                yield f"{paint(severity, colour, Colour.BOLD)}  {paint(problem.about, Colour.BOLD)}"
+                yield f"{paint(severity, colour, Colour.BOLD)}  {paint(from_home(problem.about), Colour.BOLD)}"
                 yield f"  {paint(problem.what)}"
                 yield f"  {paint('→', Colour.GREEN)} {paint(problem.mend)}"
             more = len(found) - _SHOWN
