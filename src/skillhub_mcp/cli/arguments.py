@@ -66,8 +66,9 @@ class Group(str, Enum):
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises InvalidArgument instead of exiting, with suggestions for mistyped words.
 
-    `subcommands` holds the parsers of its commands by name. A command's own parser has its `group`, and whether it is
-    an `everyday` one, which has a line of its own in the help that fits a screen.
+    `subcommands` holds the parsers of its commands by name; a parser that `runs_alone` needs none of them. A command's
+    own parser has its `group`, and whether it is an `everyday` one, which has a line of its own in the help that fits a
+    screen.
     """
 
     def __init__(self, *, group: Group | None = None, everyday: bool = False, **options: Any) -> None:
@@ -75,6 +76,7 @@ class Parser(argparse.ArgumentParser):
         self.group = group
         self.everyday = everyday
         self.subcommands: Mapping[str, Parser] = {}
+        self.runs_alone = False
         self._argv: Sequence[str] = ()
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
@@ -189,8 +191,7 @@ class Parser(argparse.ArgumentParser):
     @property
     def _actions_hint(self) -> str:
         actions = f"{self.prog} {'|'.join(self.subcommands)}"
-        alone = any(isinstance(one, argparse._SubParsersAction) and not one.required for one in self._actions)  # noqa: SLF001 - as in `summaries`
-        return f"{self.prog}, or {actions}" if alone else actions
+        return f"{self.prog}, or {actions}" if self.runs_alone else actions
 
     def refuse(self, typed: str) -> NoReturn:
         """Raise InvalidArgument for an argument or option that this command does not accept."""
@@ -211,6 +212,7 @@ def add_actions(parser: Parser, *, required: bool = True) -> Any:
         title="actions", metavar=ACTION, dest="action", required=required, parser_class=Parser
     )
     parser.subcommands = actions.choices
+    parser.runs_alone = not required
     return actions
 
 
