@@ -17,6 +17,7 @@
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
     ├── SkillUnreadable         SKILL_UNREADABLE       a SKILL.md cannot be read or parsed
+    ├── SkillUnverifiable       SKILL_UNVERIFIABLE     a skill's files cannot be compared with what was approved
     ├── RootUnavailable         ROOT_UNAVAILABLE       the skill is known; its skills directory is missing or empty
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
     ├── ResourceNotFound        RESOURCE_NOT_FOUND     nothing is served at that URI
@@ -333,6 +334,23 @@ class SkillUnreadable(SkillHubError):
         super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint="fix or remove the file")
         self.name = name
         self.path = path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name}
+
+
+class SkillUnverifiable(SkillHubError):
+    """Not all of a skill's files can be looked at, so nobody can tell whether they are what was approved."""
+
+    code = "SKILL_UNVERIFIABLE"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"The files of {name!r} cannot be compared with what was approved: {reason}",
+            hint="remove what does not belong to the skill, or make all of its files readable",
+        )
+        self.name = name
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -1,0 +1,84 @@
+"""The digest of a skill: one value that changes when any of its files does, so that an approval can be bound to it.
+
+All that a command of the skill could execute or read counts: hidden files, `__pycache__`, executables, and the targets
+that links name. Git's own directory is left out: it changes with every fetch, while a checkout changes the files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+
+from skillhub_mcp.errors import SkillUnverifiable
+
+MAX_ENTRIES = 20_000
+# Of files beyond these, in the order of their paths, size and times count instead of the bytes.
+MAX_BYTES = 64 * 1024 * 1024
+
+_GIT = ".git"
+_CHUNK_BYTES = 1024 * 1024
+_TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def skill_digest(directory: str) -> str:
+    """Return `sha256:` and 64 hexadecimal digits over the names, executable bits and bytes of all files below.
+
+    The skill's own name, owner and times do not count, so that a copy has the same digest; for the files beyond
+    `MAX_BYTES` times count too. Raises SkillUnverifiable for more than `MAX_ENTRIES` files and directories, and where
+    one of them cannot be read.
+    """
+    top = os.path.realpath(directory)
+    whole = hashlib.sha256()
+    room = MAX_BYTES
+    try:
+        for path in sorted(_paths(top), key=os.fsencode):
+            there = os.path.join(top, path)
+            status = os.lstat(there)
+            fields = [path.replace(os.sep, "/"), _kind(status)]
+            if stat.S_ISLNK(status.st_mode):
+                fields.append(os.readlink(there))
+            elif stat.S_ISREG(status.st_mode) and status.st_size <= room:
+                room -= status.st_size
+                fields.append(_content_digest(there))
+            elif stat.S_ISREG(status.st_mode):
+                fields.append(f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}")
+            for field in fields:
+                content = os.fsencode(field)
+                # With its length, so that no name can pass for the end of one field and the start of another.
+                whole.update(f"{len(content)}:".encode() + content)
+    except OSError as error:
+        reason = f"{os.path.basename(error.filename or top)!r} cannot be read: {error.strerror}"
+        raise SkillUnverifiable(os.path.basename(top), reason) from error
+    return f"sha256:{whole.hexdigest()}"
+
+
+def _paths(top: str) -> Iterator[str]:
+    """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
+    seen = 0
+    for place, directories, files in os.walk(top, onerror=_raise):
+        directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
+        for name in (*directories, *files):
+            seen += 1
+            if seen > MAX_ENTRIES:
+                raise SkillUnverifiable(os.path.basename(top), f"it has more than {MAX_ENTRIES:,} files")
+            yield os.path.relpath(os.path.join(place, name), top)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _kind(status: os.stat_result) -> str:
+    """Return the type of a file, and those of its permission bits that change what running it does."""
+    bits = 0 if stat.S_ISLNK(status.st_mode) or os.name == "nt" else status.st_mode & 0o6111
+    return f"{stat.S_IFMT(status.st_mode):o} {bits:o}"
+
+
+def _content_digest(path: str) -> str:
+    found = hashlib.sha256()
+    with open(os.open(path, _TO_READ), "rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            found.update(chunk)
+    return found.hexdigest()
