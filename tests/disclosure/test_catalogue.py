@@ -25,8 +25,8 @@ from skillhub_mcp.disclosure.catalogue import (
     render_codelia,
     render_descriptions,
 )
-from skillhub_mcp.disclosure.sanitization import shortened, visible
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.harmless import shortened, visible
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
 UPDATE = "SKILLHUB_UPDATE_GOLDEN"

@@ -16,7 +16,6 @@ parts             long bodies, split at lines
 project_match     skills that fit the files at a project's root
 reader            the instructions and files of a skill, for a caller
 registry_json     the registry's index as JSON
-sanitization      untrusted text of skills: visible characters, one line, no markup
 shared_room       two lists of skills, or a list and the card, in one budget of bytes
 skill_loaded      the `<skill-loaded>` message
 token_estimate    estimates of tokens

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillhub_mcp.disclosure.available_skills import render_available_skills
-from skillhub_mcp.disclosure.sanitization import escaped, shortened, shown_name, visible
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.harmless import in_element, shortened, visible
+from skillhub_mcp.skills.names import shown_name
 
 CatalogueScope = Literal["repo", "user"]
 
@@ -104,16 +105,16 @@ def render_codelia(catalogue: Catalogue) -> str:
     lines = [
         "<skills_context>",
         "<skills_usage>",
-        *(f"  <rule>{escaped(rule)}</rule>" for rule in rules),
+        *(f"  <rule>{in_element(rule)}</rule>" for rule in rules),
         "</skills_usage>",
         f'<skills_catalog scope="initial" truncated="{str(catalogue.truncated).lower()}">',
     ]
     for entry in catalogue.entries:
         lines += [
             "  <skill>",
-            f"    <name>{escaped(entry.name)}</name>",
-            f"    <description>{escaped(entry.description)}</description>",
-            f"    <path>{escaped(entry.path)}</path>",
+            f"    <name>{in_element(entry.name)}</name>",
+            f"    <description>{in_element(entry.description)}</description>",
+            f"    <path>{in_element(entry.path)}</path>",
             f"    <scope>{entry.scope}</scope>",
             "  </skill>",
         ]

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from skillhub_mcp.disclosure.card import MAX_DESCRIPTION, CardContext, render_card, whole_card
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, largest_fitting
-from skillhub_mcp.disclosure.sanitization import visible
+from skillhub_mcp.harmless import visible
 from skillhub_mcp.skills.model import Skill
 
 SEPARATOR = "\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillhub_mcp.disclosure.sanitization import quoted
+from skillhub_mcp.harmless import in_attribute
 
 # Prescribed byte for byte, in Japanese: "Follow the instructions of the skill above."
 FOLLOW = "上記のスキルの指示に従ってください。"
@@ -24,7 +24,7 @@ def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), wher
     `files` are the skill's other files, listed by name only; `where` names the directory that has them or the tool that
     reads them. `rest` says how to load the rest of a body in parts.
     """
-    lines = [f"<skill-loaded name={quoted(name)}>", skill_content(name, body).rstrip("\n")]
+    lines = [f"<skill-loaded name={in_attribute(name)}>", skill_content(name, body).rstrip("\n")]
     if files:
         more = f", and {len(files) - _MAX_FILES:,} more" if len(files) > _MAX_FILES else ""
         lines += ["", f"Files of this skill ({where}): {', '.join(files[:_MAX_FILES])}{more}"]

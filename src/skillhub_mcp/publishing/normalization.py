@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from skillhub_mcp.disclosure.sanitization import shortened
+from skillhub_mcp.harmless import shortened
 from skillhub_mcp.publishing.portable_yaml import Json, read_portable
 from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools

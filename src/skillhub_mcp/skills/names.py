@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_NOT_IN_AN_ALIAS = re.compile(r"[\W_]+")
+from skillhub_mcp.harmless import for_model
+
+# The last four count as letters and show nothing.
+_NOT_IN_AN_ALIAS = re.compile("[\\W_\u115f\u1160\u3164\uffa0]+")
 _IS_AN_ALIAS = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -29,3 +32,9 @@ def safe_alias(name: str) -> str:
 def is_specified_name(name: str) -> bool:
     """Whether `name` has the specification's form: NFKC, lowercase letters of any script, digits, single hyphens."""
     return bool(name) and name == safe_alias(name)
+
+
+def shown_name(name: str) -> str:
+    """Return the name that a skill is shown and loaded by: its own, or its alias if not all of it can be shown."""
+    seen = for_model(name)
+    return name if seen == name else safe_alias(name) or seen

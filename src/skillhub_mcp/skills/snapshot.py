@@ -17,6 +17,7 @@ from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
 
@@ -128,9 +129,9 @@ class Snapshot:
         return next((root for root in self.report.unavailable if root.path == skill.root), None)
 
     def handle(self, skill: Skill) -> str:
-        """Return the shortest text for which `find` returns exactly this skill."""
-        source = self.source(skill)
-        handles = (skill.name, f"{skill.name}@{source.value}")
+        """Return the shortest text for which `find` returns exactly this skill, and that can be shown as it is."""
+        name = shown_name(skill.name)
+        handles = (name, f"{name}@{self.source(skill).value}")
         return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
 
     @cached_property

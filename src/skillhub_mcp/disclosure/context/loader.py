@@ -10,8 +10,8 @@ from pathlib import Path
 from skillhub_mcp.disclosure.context.catalogue import Listing, Vanished
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
-from skillhub_mcp.disclosure.sanitization import escaped, quoted
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
+from skillhub_mcp.harmless import in_attribute, in_element
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
@@ -107,13 +107,13 @@ def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bo
 
 
 def _render(skill: SkillMetadata, content: str, *, with_paths: bool, handle: str) -> str:
-    path = f" path={quoted(skill.path)}" if with_paths else ""
+    path = f" path={in_attribute(skill.path)}" if with_paths else ""
     # A file URL that ends with a slash, so that relative paths resolve against it.
     base = [f"Base directory: {Path(skill.dir).as_uri().rstrip('/')}/"] if with_paths else []
     reader = f"its own directory: read one with read_skill_file, skill_name={handle}"
     base_name = "this directory" if with_paths else reader
     lines = [
-        f"<skill_context name={quoted(skill.name)}{path}>",
+        f"<skill_context name={in_attribute(skill.name)}{path}>",
         content.rstrip("\n"),
         "",
         *base,
@@ -134,7 +134,7 @@ def _listed_files(skill: SkillMetadata, *, with_paths: bool) -> list[str]:
         remaining -= len(path.encode("utf-8", "surrogateescape"))
         if remaining < 0:
             break
-        lines.append(f"<file>{escaped(path)}</file>")
+        lines.append(f"<file>{in_element(path)}</file>")
     omitted = len(paths) - len(lines)
     if omitted or more:
         count = "more files" if more else f"{omitted:,} more files"

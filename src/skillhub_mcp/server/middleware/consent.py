@@ -21,8 +21,8 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult
 from mcp.shared.exceptions import MCPError
 
-from skillhub_mcp.disclosure.sanitization import shortened, visible
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable
+from skillhub_mcp.harmless import shortened, visible
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless

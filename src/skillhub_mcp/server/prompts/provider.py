@@ -17,9 +17,9 @@ from fastmcp.utilities.versions import VersionSpec
 from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
 
-from skillhub_mcp.disclosure.sanitization import shortened, visible
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
+from skillhub_mcp.harmless import shortened, visible
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.prompts.completion import BY_NAME

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from pydantic import BaseModel, ConfigDict
 
-from skillhub_mcp.disclosure.sanitization import shortened
 from skillhub_mcp.execution.runner import CommandResult
+from skillhub_mcp.harmless import shortened
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent

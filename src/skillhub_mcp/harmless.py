@@ -1,0 +1,193 @@
+"""Makes text from skills harmless: one function for each kind of output. Pure.
+
+| output | function | what cannot be seen |
+|---|---|---|
+| a value in JSON, or a line of text, for a model | `for_model` | is left out |
+| JSON, when it is written | `in_json` | is written as JSON's escape: the value is the same |
+| XML | `in_element`, `in_attribute` | is written as a character reference: the value is the same |
+| a text that stands whole inside a wrapper | `contained` | stays: the text is the file's |
+| a terminal | `on_terminal`, `in_line` | is shown as an escape, so that a reviewer sees it |
+
+A joiner is kept where a script or an emoji needs it (RFC 5892 appendix A, UTS #51): there it shapes what stands beside
+it. Everywhere else it is unseen.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+# These count as letters, symbols or accents, but show nothing, or can hide bytes behind a visible character.
+_BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+# Zero-width characters, marks of direction, line and paragraph separators, tags.
+_FORMATS = (
+    "\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
+)
+_SURROGATES = "\ud800-\udfff"
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_LINE = "\t\n"
+_UNSEEN = f"{_CONTROLS}{_BLANK_LETTERS}{_FORMATS}{_SURROGATES}"
+
+# Where a joiner or a variation selector is part of what is written: in an emoji, after a virama, in Arabic scripts.
+_EMOJI = (
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\u3030"
+    "\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_PICTURE = f"{_EMOJI}\ufe0f?[\U0001f3fb-\U0001f3ff]?"
+_VIRAMA = (
+    "[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d3b\u0d3c\u0d4d\u0dca\u0e3a\u0eba\u0f84\u1039\u103a\u1714\u1734"
+    "\u17d2\u1a60\u1b44\u1baa\u1bab\u1bf2\u1bf3\u2d7f\ua806\ua82c\ua8c4\ua953\ua9c0\uaaf6\uabed]"
+)
+_ARABIC = "[\u0620-\u06dc\u06de-\u06ff\u0750-\u077f\u08a0-\u08e1\ufb50-\ufdff\ufe70-\ufefc]"
+_WRITTEN = (
+    f"{_PICTURE}(?:\u200d{_PICTURE})*|[0-9#*]\ufe0f(?=\u20e3)"
+    f"|(?<={_VIRAMA})[\u200c\u200d]|(?<={_ARABIC})\u200c(?={_ARABIC})"
+)
+_BLANK = re.compile(f"[{_BLANK_LETTERS}]")
+_KEPT = "\u200c\u200d"
+
+# More accents on one letter than any language writes cover the lines above and below it.
+_ACCENTS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ecd\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+)
+_ACCENT_FLOOD = re.compile(f"([{_ACCENTS}]{{6}})[{_ACCENTS}{_KEPT}]+")
+
+# Where a tag begins, or a comment, a declaration, an instruction, or a marker such as `<|im_start|>`.
+_TAG = re.compile(r"<(?=[A-Za-z!?|]|\s*/)")
+
+# What the hub writes around a text, and what the hub and hosts say things to a model in. Letters of another case, and
+# characters that show nothing, make no other tag for a reader.
+_WRAPPERS = (
+    "skill-loaded",
+    "skill-context",
+    "skill-files",
+    "skills-context",
+    "skills-catalog",
+    "available-skills",
+    "agents-context",
+    "system-reminder",
+)
+_FIRST_LETTERS = "".join(sorted({letter for name in _WRAPPERS for letter in (name[0], name[0].upper())}))
+# How much of a tag is looked at: its name, and what may be hidden in that.
+_TAG_LENGTH, _NAME_LENGTH = 128, 32
+_DASHES = re.compile("[-_\u2010-\u2015\u2212]")
+
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_QUOTES = str.maketrans({'"': "&quot;", "'": "&#x27;"})
+
+
+# Compiled when they are needed, which takes some milliseconds each: most texts have nothing to leave out.
+@cache
+def _hidden() -> re.Pattern[str]:
+    return re.compile(f"({_WRITTEN})|[{_BLANK_LETTERS}{_KEPT}]")
+
+
+@cache
+def _unprintable(*, also: str = "") -> re.Pattern[str]:
+    return re.compile(f"({_WRITTEN})|[{also}{_UNSEEN}]")
+
+
+@cache
+def _maybe_wrapper() -> re.Pattern[str]:
+    return re.compile(f"[<\uff1c\ufe64](?=[\\s/\uff0f{_UNSEEN}]*([{_FIRST_LETTERS}\uff21-\uff5a]))")
+
+
+@cache
+def _not_in_xml() -> re.Pattern[str]:
+    return re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff{_SURROGATES}]")
+
+
+def visible(text: str) -> str:
+    """Return `text` on one line, without characters that cannot be seen and without floods of accents."""
+    printable = text.isprintable()
+    if not text.isascii():
+        if not printable or _BLANK.search(text):
+            text = _hidden().sub(lambda found: found[1] or "", text)
+        text = _ACCENT_FLOOD.sub(r"\1", text)
+    if not printable:
+        text = "".join(c if c.isprintable() or c in _KEPT else " " if c.isspace() else "" for c in text)
+    return " ".join(text.split())
+
+
+def for_model(text: str) -> str:
+    """Return `text` as one line in which nothing is hidden and no tag begins: `<` is `&lt;` where one would."""
+    seen = visible(text)
+    return _TAG.sub("&lt;", seen) if "<" in seen else seen
+
+
+def in_json(written: str) -> str:
+    """Return `written`, which is JSON, with what cannot be seen as JSON's escapes: it means the same."""
+    if written.isascii() and written.isprintable():
+        return written
+    return _unprintable().sub(lambda found: found[1] or _json_escape(found[0]), written)
+
+
+def in_element(text: str, *, quotes: bool = False) -> str:
+    """Return `text` for an XML element. What cannot be seen is a reference; what XML cannot have is U+FFFD."""
+    marked = text.translate(_MARKUP)
+    if quotes:
+        marked = marked.translate(_QUOTES)
+    if marked.isascii() and marked.isprintable():
+        return marked
+    marked = _not_in_xml().sub("\ufffd", marked)
+    return _unprintable(also=_LINE).sub(lambda found: found[1] or f"&#{ord(found[0])};", marked)
+
+
+def in_attribute(text: str) -> str:
+    """Return `text` as an XML attribute's value, in double quotes."""
+    # `xml.sax.saxutils.quoteattr` does the same, but its import loads urllib: 20 ms of the startup time.
+    return f'"{in_element(text).replace(chr(34), "&quot;")}"'
+
+
+def contained(text: str) -> str:
+    """Return `text`, which stands inside a wrapper of the hub, so that it neither closes that one nor opens another.
+
+    It is the same but for the `<` of such tags, which is `&lt;`.
+    """
+
+    def harmless(found: re.Match[str]) -> str:
+        tag = text[found.start(1) : found.start(1) + _TAG_LENGTH]
+        if not (tag.isascii() and tag.isprintable()):
+            tag = unicodedata.normalize("NFKC", _unprintable().sub("", tag))
+        return "&lt;" if _DASHES.sub("-", tag[:_NAME_LENGTH].casefold()).startswith(_WRAPPERS) else found[0]
+
+    return _maybe_wrapper().sub(harmless, text)
+
+
+def on_terminal(text: str) -> str:
+    """Return `text` for a terminal: what controls it, reorders or hides is shown as an escape. Lines and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _shown(_unprintable(), text.replace("\r\n", "\n"))
+
+
+def in_line(text: str) -> str:
+    """Return `text` for one line on a terminal, such as a name or a path: line breaks and tabs are escapes too."""
+    return text if text.isascii() and text.isprintable() else _shown(_unprintable(also=_LINE), text)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return `text` in at most `length` characters, with an ellipsis where it was cut and there is room for one."""
+    if len(text) <= length:
+        return text
+    # An ellipsis needs room for itself and for a character before it.
+    return text[: length - 1].rstrip() + "…" if length > 1 else ""
+
+
+def _shown(unprintable: re.Pattern[str], text: str) -> str:
+    escaped = unprintable.sub(lambda found: found[1] or _escape(found[0]), text)
+    if text.isascii():
+        return escaped
+    return _ACCENT_FLOOD.sub(lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
