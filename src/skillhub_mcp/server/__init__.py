@@ -9,6 +9,7 @@ progress         progress notifications, and cancelled calls
 prompts/         prompts and completion
 resources/       skills as resources, and notifications of changes
 tools/           the tool sets
+unreadable       answers over stdio to what is no JSON-RPC
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ from skillhub_mcp.server.resources.provider import SkillResourceProvider
 from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
 from skillhub_mcp.server.tools import registration
 from skillhub_mcp.server.tools.core import CoreTools
+from skillhub_mcp.server.unreadable import answer_unreadable_messages
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
@@ -164,6 +165,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
+    answer_unreadable_messages(server)
     subscriptions.serve(server, stateless=options.stateless)
     server.completion(ArgumentCompletion(hub, options.publisher).complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
