@@ -410,6 +410,26 @@ def test_a_token_that_the_issuer_signed_for_this_server_is_let_in_and_no_other(
         assert {why: knock(url, token).status_code for why, token in wrong.items()} == dict.fromkeys(wrong, 401)
 
 
+def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
+    signed: dict[str, str], signing: Signing, stopped_clock: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    deep = base64url(b"[" * 5_000)
+    wrong = {
+        "a deep header": f"{deep}.e30.c2ln",
+        "deep claims": f"{base64url(b'{}')}.{deep}.c2ln",
+        "a header that is no object": f"{base64url(b'[]')}.e30.c2ln",
+        "an end at infinity": signing.token(exp=float("inf")),
+        "a beginning that is no number": signing.token(nbf=float("nan")),
+        "an end after all times": signing.token(exp=10**400),
+    }
+    with listening(signed) as url:
+        assert {why: knock(url, token).status_code for why, token in wrong.items()} == dict.fromkeys(wrong, 401)
+        # They were counted: the next ones are not looked at.
+        rest = [knock(url, f"{deep}.e30.{number}").status_code for number in range(61 - len(wrong))]
+        assert rest == [401] * (60 - len(wrong)) + [429]
+    assert "Traceback" not in caplog.text
+
+
 def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
     signed: dict[str, str], signing: Signing, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastmcp.server.auth import AccessToken, RemoteAuthProvider, TokenVerifier
-from fastmcp.utilities.auth import decode_jwt_header
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend
 from pydantic import AnyHttpUrl
 from starlette.authentication import AuthCredentials, AuthenticationError
@@ -29,6 +28,7 @@ from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Token
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.front_page import MCP_PATH
+from skillhub_mcp.server.http.jwt_form import Malformed, algorithm_of
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -124,10 +124,9 @@ class _SignedTokens:
 
     async def verify(self, token: str) -> AccessToken | None:
         try:
-            algorithm = decode_jwt_header(token).get("alg")
-        except ValueError:
+            verifier = self._verifiers.get(algorithm_of(token))
+        except Malformed:
             return None
-        verifier = self._verifiers.get(algorithm) if isinstance(algorithm, str) else None
         found = None if verifier is None else await verifier.verify_token(token)
         if found is None:
             return None
