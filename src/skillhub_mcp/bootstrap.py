@@ -75,6 +75,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_THIS_MACHINE = ("127.0.0.1", "::1")
+
 
 def surroundings_of(settings: Settings) -> Surroundings:
     """Return every place that may hold skills, searched or not. Reads no skill. Raises InvalidSetting."""
@@ -318,7 +320,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
         public_url=settings.http.public_url,
         metrics=None if metrics is None else metrics.exposition,
         auth=auth,
-        trusted_proxies=settings.http.trusted_proxies,
+        trusted_proxies=_trusted_proxies(settings.http),
         rate_limit=settings.http.rate_limit,
         max_request_bytes=settings.http.max_request_bytes,
         stateless=settings.http.stateless,
@@ -334,6 +336,13 @@ def _refuse_anonymous(settings: Settings, host: str) -> None:
         raise InvalidSetting(
             "SKILLHUB_ENABLE_RUN_OVER_HTTP", "1", "allows anyone who can reach the server to run commands", hint=hint
         )
+
+
+def _trusted_proxies(http: HttpSettings) -> tuple[str, ...]:
+    """Return the proxies that are declared: by name, or by a public address with TLS, which a proxy must provide."""
+    if http.trusted_proxies is not None:
+        return http.trusted_proxies
+    return _THIS_MACHINE if urlsplit(http.public_url).scheme == "https" else ()
 
 
 def _auth_options(http: HttpSettings) -> AuthOptions | None:

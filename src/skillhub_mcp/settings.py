@@ -157,7 +157,10 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Serving over HTTP: authentication, allowed hosts and origins, limits, proxies and processes."""
+    """Serving over HTTP: authentication, allowed hosts and origins, limits, proxies and processes.
+
+    `trusted_proxies` is None where they follow from `public_url`.
+    """
 
     token: str = field(repr=False)
     tokens_file: str
@@ -168,7 +171,7 @@ class HttpSettings:
     public_url: str
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
-    trusted_proxies: tuple[str, ...]
+    trusted_proxies: tuple[str, ...] | None
     rate_limit: int
     max_request_bytes: int
     stateless: bool
@@ -233,15 +236,19 @@ def _mcp_address(text: str) -> str:
     return address
 
 
-def _networks(text: str) -> tuple[str, ...]:
+def _networks(text: str) -> tuple[str, ...] | None:
     networks = _list(text)
+    if networks == ("auto",):
+        return None
     if networks == ("none",):
         return ()
     try:
         for network in networks:
             ipaddress.ip_network(network)
     except ValueError:
-        raise ValueError("must be IP addresses or networks, such as 10.0.0.0/8, separated by commas, or none") from None
+        raise ValueError(
+            "must be IP addresses or networks, such as 10.0.0.0/8, separated by commas, or auto or none"
+        ) from None
     return networks
 
 
@@ -783,8 +790,9 @@ _HTTP = (
     _setting(
         "SKILLHUB_TRUSTED_PROXIES",
         "trusted_proxies",
-        "127.0.0.1,::1",
-        "IP addresses or networks of proxies whose X-Forwarded-* headers are trusted, separated by commas, or none",
+        "auto",
+        "IP addresses or networks of proxies whose X-Forwarded-* headers are trusted, separated by commas; none; or "
+        "auto, this machine's if SKILLHUB_PUBLIC_URL begins with https, and none otherwise",
         _networks,
     ),
     _setting(

@@ -299,7 +299,7 @@ def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_token
         assert http.get("/healthz", headers={"host": "10.0.0.5"}).status_code == 200
         while http.get("/readyz").status_code != 200:
             pass
-        assert http.get("/readyz", headers={"host": "10.0.0.5"}).json() == {"index": "ready"}
+        assert http.get("/readyz").json() == {"index": "ready"}
         assert http.get("/readyz", headers=bearing(token)).json()["skills"] == 1
         everything = http.get("/readyz", headers=bearing(environment["SKILLHUB_TOKEN"])).json()
         assert (everything["skills"], everything["digest"][:7]) == (2, "sha256:")

@@ -8,8 +8,14 @@ from tests.server.connections import listening
 
 HOST = {"host": "skills.example.com"}
 ORIGIN = {**HOST, "origin": "https://skills.example.com"}
-TRUSTING = [{}, {"SKILLHUB_TRUSTED_PROXIES": "10.0.0.0/8,127.0.0.0/8"}]
-DISTRUSTING = [{"SKILLHUB_TRUSTED_PROXIES": "none"}, {"SKILLHUB_TRUSTED_PROXIES": "10.0.0.0/8,::1"}]
+PUBLIC = "https://elsewhere.example.com/mcp"
+TRUSTING = [{"SKILLHUB_PUBLIC_URL": PUBLIC}, {"SKILLHUB_TRUSTED_PROXIES": "10.0.0.0/8,127.0.0.0/8"}]
+DISTRUSTING = [
+    {},
+    {"SKILLHUB_PUBLIC_URL": PUBLIC.replace("https", "http")},
+    {"SKILLHUB_PUBLIC_URL": PUBLIC, "SKILLHUB_TRUSTED_PROXIES": "none"},
+    {"SKILLHUB_TRUSTED_PROXIES": "10.0.0.0/8,::1"},
+]
 
 
 @pytest.fixture
@@ -17,7 +23,7 @@ def environment(hub_environment: dict[str, str]) -> dict[str, str]:
     return {**hub_environment, "SKILLHUB_ALLOWED_HOSTS": "skills.example.com"}
 
 
-@pytest.mark.parametrize("proxies", TRUSTING, ids=["this machine", "a network"])
+@pytest.mark.parametrize("proxies", TRUSTING, ids=["declared by TLS", "a network"])
 def test_behind_a_proxy_with_tls_the_servers_own_pages_may_call(
     environment: dict[str, str], proxies: dict[str, str]
 ) -> None:
@@ -32,7 +38,7 @@ def test_behind_a_proxy_with_tls_the_servers_own_pages_may_call(
         assert knock(url, host="evil.example.com", **{"x-forwarded-host": "skills.example.com"}).status_code == 421
 
 
-@pytest.mark.parametrize("proxies", DISTRUSTING, ids=["nobody", "others"])
+@pytest.mark.parametrize("proxies", DISTRUSTING, ids=["none declared", "no TLS", "nobody", "others"])
 def test_a_strangers_headers_change_nothing(environment: dict[str, str], proxies: dict[str, str]) -> None:
     with listening({**environment, **proxies, "SKILLHUB_RATE_LIMIT": "3"}) as url:
         assert knock(url, **ORIGIN, **{"x-forwarded-proto": "https"}).status_code == 403
@@ -44,7 +50,7 @@ def test_a_strangers_headers_change_nothing(environment: dict[str, str], proxies
 
 
 def test_a_trusted_proxys_clients_are_distinguished_and_cannot_pass_for_others(environment: dict[str, str]) -> None:
-    with listening({**environment, "SKILLHUB_RATE_LIMIT": "2"}) as url:
+    with listening({**environment, "SKILLHUB_TRUSTED_PROXIES": "127.0.0.1", "SKILLHUB_RATE_LIMIT": "2"}) as url:
 
         def statuses(*chains: str) -> list[int]:
             return [knock(url, **HOST, **{"x-forwarded-for": chain}).status_code for chain in chains]

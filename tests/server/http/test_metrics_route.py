@@ -80,3 +80,19 @@ def test_several_processes_count_as_one(environment: dict[str, str]) -> None:
         found = [scraped(url) for _ in range(4)]
     assert [one["skillhub_loads_total", "ok"] for one in found] == [8] * 4
     assert [one[("skillhub_index_skills",)] for one in found] == [1] * 4
+
+
+def test_metrics_and_readiness_answer_the_hosts_of_the_endpoint_and_health_any(environment: dict[str, str]) -> None:
+    with listening({**environment, "SKILLHUB_ALLOWED_HOSTS": "skills.example.com"}) as url:
+
+        def status(path: str, **headers: str) -> int:
+            return httpx2.get(url.replace("/mcp", path), headers=headers).status_code
+
+        for path in ("/metrics", "/readyz"):
+            assert status(path) in (200, 503)
+            assert status(path, host="skills.example.com") != 421
+            assert status(path, host="evil.example.com") == 421
+            assert status(path, host="10.0.0.5") == 421
+            assert status(path, origin="https://evil.example.com") == 403
+        assert "SKILLHUB_ALLOWED_HOSTS" in ask(url, host="evil.example.com").text
+        assert status("/healthz", host="10.0.0.5", origin="https://evil.example.com") == 200

@@ -1,4 +1,4 @@
-"""The HTTP application: /mcp behind the Host and Origin guard, and /, /healthz, /readyz and /metrics outside it."""
+"""The HTTP application: /mcp, /readyz and /metrics behind the guard of Host and Origin, / and /healthz outside it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 from fastmcp import FastMCP
+from fastmcp.server.http import HostOriginGuardMiddleware
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -84,9 +85,19 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
             yield
 
     page = FrontPage(options.public_url, options.auth)
-    probes = [page.route(), *_probes(server, hub, page)]
+    guard = [
+        Middleware(LegibleRefusals, page=page),
+        Middleware(
+            HostOriginGuardMiddleware,
+            allowed_hosts=options.allowed_hosts,
+            allowed_origins=options.allowed_origins,
+            mode="strict",
+        ),
+        *([] if server.auth is None else server.auth.get_middleware()),
+    ]
+    probes = [page.route(), _healthz(), _readyz(server, hub, page, middleware=guard)]
     if options.metrics is not None:
-        probes.append(metrics_route(server, options.metrics, page))
+        probes.append(metrics_route(server, options.metrics, page, middleware=guard))
     mounted: ASGIApp = LegibleRefusals(guarded, page)
     if options.allowed_origins:
         # A browser sends preflight requests without a token, so CORS comes before authentication.
@@ -107,11 +118,17 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     return DisconnectOnShutdown(RequestSizeLimit(whole, options.max_request_bytes), end_streams=end_streams)
 
 
-def _probes(server: FastMCP, hub: SkillHub, page: FrontPage) -> list[Route]:
-    """Return the routes outside the guard, because a probe addresses the server by its IP."""
+def _healthz() -> Route:
+    """Return the route outside the guard: it tells nothing, and whatever asks may address the server by any name."""
 
     async def healthz(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
+
+    return Route("/healthz", healthz)
+
+
+def _readyz(server: FastMCP, hub: SkillHub, page: FrontPage, *, middleware: Sequence[Middleware]) -> Route:
+    """Return the route behind the guard, which knows the addresses that the server listens at."""
 
     async def readyz(request: Request) -> Response:
         if server.auth is None or request.user.is_authenticated:
@@ -121,8 +138,7 @@ def _probes(server: FastMCP, hub: SkillHub, page: FrontPage) -> list[Route]:
             return page.unauthorized(request.scope)
         return readiness(hub, anonymous=True)
 
-    bearers = [] if server.auth is None else server.auth.get_middleware()
-    return [Route("/healthz", healthz), Route("/readyz", readyz, middleware=bearers)]
+    return Route("/readyz", readyz, middleware=middleware)
 
 
 def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
