@@ -125,6 +125,7 @@ REFUSED = [
     (ClientFile("quotes of the wrong kind", "cursor", "{'mcpServers': {}}"), "quotes"),
     (ClientFile("something behind it", "cursor", "{}\n{}\n"), "behind the end"),
     (ClientFile("a comment without end", "vscode", "{} /* "), "comment"),
+    (ClientFile("a number without end", "cursor", '{"a": %s}' % ("9" * 5_000)), "too long"),
     (ClientFile("a list", "cursor", "[]\n"), "not an object"),
     (ClientFile("a text", "cursor", '"mcpServers"'), "not an object"),
     (ClientFile("servers in a list", "cursor", '{"mcpServers": []}'), "not an object"),

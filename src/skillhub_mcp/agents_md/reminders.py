@@ -21,10 +21,7 @@ PROMPT_RULES = (
 _CLOSING = re.compile(r"<(?=/agents_context\b)")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _OPENING, _END = "<system-reminder ", "</system-reminder>"
-_RESUME_REMINDER = re.compile(
-    rf'\n*<system-reminder type="{re.escape(SystemReminderType.SESSION_RESUME_DIFF.value)}">\n.*?\n</system-reminder>',
-    re.DOTALL,
-)
+_RESUME_OPENING = f'<system-reminder type="{SystemReminderType.SESSION_RESUME_DIFF.value}">\n'
 
 
 def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = (), *, scope: str = "initial") -> str:
@@ -68,7 +65,7 @@ def resume_reminder(old: AgentsState, new: AgentsState, recheck: Sequence[Agents
 
 def replace_resume_reminder(text: str, new: str) -> str:
     """Return `text` without its earlier `session.resume.diff` reminder, followed by `new`."""
-    rest = _RESUME_REMINDER.sub("", text).rstrip("\n")
+    rest = _without_resume_reminders(text).rstrip("\n")
     return "\n\n".join(part for part in (rest, new) if part)
 
 
@@ -89,12 +86,30 @@ def trim_output(text: str, max_bytes: int) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _without_resume_reminders(text: str) -> str:
+    """Return `text` without any `session.resume.diff` reminder that ends, and the empty lines before it."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find(_RESUME_OPENING, at)) >= 0:
+        end = text.find(f"\n{_END}", start + len(_RESUME_OPENING))
+        if end < 0:
+            break
+        kept.append(text[at:start].rstrip("\n"))
+        at = end + 1 + len(_END)
+    return "".join(kept) + text[at:]
+
+
 def _split_reminders(text: str) -> tuple[str, str]:
     """Split a text into its body and the reminders at its end."""
-    rest = text.rstrip()
-    while rest.endswith(_END) and _OPENING in rest:
-        rest = rest[: rest.rindex(_OPENING)].rstrip()
-    return rest, text[len(rest) :].strip()
+    end = len(text.rstrip())
+    while text.endswith(_END, 0, end):
+        start = text.rfind(_OPENING, 0, end)
+        if start < 0:
+            break
+        end = start
+        while end and text[end - 1].isspace():
+            end -= 1
+    return text[:end], text[end:].strip()
 
 
 def _reminder(kind: SystemReminderType, *lines: str) -> str:

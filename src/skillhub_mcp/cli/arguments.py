@@ -17,7 +17,7 @@ from skillhub_mcp.errors import InvalidArgument
 
 # argparse's messages differ between Python versions; these three kinds are replaced by messages of ours.
 _ABOUT_ONE = re.compile(r"argument (?P<argument>[^:]+): (?P<reason>.*)", re.DOTALL)
-_CHOICE = re.compile(r"invalid choice: (?P<typed>'.*'|\".*\") \(choose from (?P<choices>.*)\)", re.DOTALL)
+_CHOICE, _CHOICES = "invalid choice: ", " (choose from "
 _REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)")
 
 PROGRAM = "skillhub"
@@ -141,14 +141,14 @@ class Parser(argparse.ArgumentParser):
         about = _ABOUT_ONE.fullmatch(message)
         if about is None:
             raise InvalidArgument(self.prog, f"cannot be run this way: {message}", hint=self._help)
-        choice = _CHOICE.fullmatch(about["reason"])
-        if choice is not None:
-            typed = str(ast.literal_eval(choice["typed"]))
+        written, _, listed = about["reason"].removeprefix(_CHOICE).rpartition(_CHOICES)
+        if about["reason"].startswith(_CHOICE) and written:
+            typed = str(ast.literal_eval(written))
             if about["argument"] == COMMAND:
                 self._refuse_command_of_line(typed)
             if about["argument"] == ACTION:
                 self.refuse_command(typed, ())
-            choices = re.findall(r"[\w-]+", choice["choices"])
+            choices = re.findall(r"[\w-]+", listed)
             near = difflib.get_close_matches(typed, choices, n=1)
             hint = f"did you mean {near[0]!r}?" if near else self._help
             raise InvalidArgument(about["argument"], f"{typed!r} is not one of {', '.join(choices)}", hint=hint)

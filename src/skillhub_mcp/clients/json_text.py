@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -251,18 +252,22 @@ class _Layout:
 
     def unit_below(self, root: ValueNode) -> str:
         """Return how much deeper the first member that begins a line is than the object it is in."""
-        pending = [root]
+        pending = deque([root])
         while pending:
-            node = pending.pop(0)
-            outer = self.indentation(node.start)
+            node = pending.popleft()
+            outer: str | None = None
             for member in node.members:
-                inner = self.indentation(member.start)
-                begins_line = _LINE_END.search(self.text, node.start, member.start) and self.text.endswith(
-                    (f"\n{inner}", f"\r{inner}"), 0, member.start
-                )
-                if begins_line and inner.startswith(outer) and len(inner) > len(outer):
-                    return inner[len(outer) :]
                 pending.append(member.value)
+                begin = member.start
+                while begin > node.start and self.text[begin - 1] in " \t":
+                    begin -= 1
+                if begin == node.start or self.text[begin - 1] not in "\r\n":
+                    continue
+                inner = self.text[begin : member.start]
+                # Only now: of a text on one line, each member would have its beginning looked for.
+                outer = self.indentation(node.start) if outer is None else outer
+                if inner.startswith(outer) and len(inner) > len(outer):
+                    return inner[len(outer) :]
         return _DEFAULT_UNIT
 
     def indentation(self, at: int) -> str:
@@ -334,8 +339,13 @@ class _Reader:
         scalar = _SCALAR.match(self._text, start)
         if scalar is None or not scalar[0]:
             raise self.wrong("a value is missing")
+        try:
+            content = json.loads(scalar[0])
+        except ValueError as error:
+            # Python reads no whole number of thousands of digits, which would take long.
+            raise self.wrong("a number is too long") from error
         self.at = scalar.end()
-        return ValueNode(start, self.at, json.loads(scalar[0]))
+        return ValueNode(start, self.at, content)
 
     def _string(self) -> str:
         found = _STRING.match(self._text, self.at)

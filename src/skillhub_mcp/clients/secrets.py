@@ -9,16 +9,16 @@ _NAMES = re.compile(
     r"(?:^|[_-])(?:API[_-]?KEYS?|KEY|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|AUTHORIZATION)$",
     re.IGNORECASE,
 )
-# The beginnings that providers give their keys so that they are recognised, and JSON web tokens.
+# The beginnings that providers give their keys so that they are recognised, and of JSON in base64, as in web tokens.
 _VALUES = re.compile(
     r"(?:sk|pk|rk)-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|xox[abposr]-[\w-]{10,}"
-    r"|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
+    r"|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|eyJ[\w-]{13,}(?:\.[\w-]+)*"
 )
 
 # In a value that names a variable and has none of its own.
 _REFERENCE = re.compile(r"\$\w|\$?\{")
 # A member of JSON or TOML with a text: what leads to its value, its name, the value, and the quote behind it.
-_MEMBER = re.compile(r'("?([A-Za-z_][\w-]*)"?\s*[:=]\s*")((?:[^"\\\r\n]|\\.)*)(")')
+_MEMBER = re.compile(r'("?(?<![\w-])([\w-]+)"?\s*[:=]\s*")((?:[^"\\\r\n]|\\.)*)(")')
 
 
 def looks_secret(name: str, value: str) -> bool:

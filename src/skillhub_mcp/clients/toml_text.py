@@ -18,7 +18,10 @@ from skillhub_mcp.clients.snippets import toml_table
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-_HEADING = re.compile(r"[ \t]*\[\[?(?P<path>[^\r\n]*?)\]\]?[ \t]*(?:#[^\r\n]*)?(?:\r?\n|$)")
+_HEADING = re.compile(
+    r"""[ \t]*\[\[?(?P<path>(?:"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'|[^\[\]"'#\r\n])*)\]\]?"""
+    r"[ \t]*(?:#[^\r\n]*)?(?:\r?\n|$)"
+)
 # Texts and comments, in which brackets mean nothing.
 _PASSED = re.compile(
     r'"{3}(?:\\.|[^\\])*?"{3,5}'

@@ -9,6 +9,7 @@ path may be one of the user's own files, as those under `assets/` often are.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import basename, dirname, normpath, splitext
@@ -22,16 +23,22 @@ MAX_BODY_TOKENS = 5_000
 
 # Without the beginning of its line, which would make a search look at every line.
 _FENCES = (re.compile(r"```+"), re.compile(r"~~~+"))
-_LINK = re.compile(r"\]\(\s*<?([^)<>\s]+)>?(?:\s+[\"'(][^)]*)?\)")
+# Neither a place nor a title goes beyond a "]": or each link would be looked for to the end of the text.
+_LINK = re.compile(r"\]\(\s*<?([^\])<>\s]+)>?(?:\s+[\"'(][^\])]*)?\)")
 # What follows the first directory of a path that a text mentions, and what such a path may not follow.
 _REST_OF_A_PATH = re.compile(r"(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{1,8}(?![\w/*{<-])")
 _WITHIN_A_PATH = re.compile(r"[\w./\\:@$~{<*-]")
 _OF_THE_SPECIFICATION = frozenset({"references", "scripts"})
-# Words before a path, on its line, after which it need not be a file of the skill.
+_LINE_END = re.compile("\n")
+_WORD = re.compile(r"[\w-]+")
+# How many characters are compared with the names of files that no word of the texts mentions.
+_MOST_COMPARED = 400_000_000
+# Words before a path, on its line and near it, after which it need not be a file of the skill.
 _SUPPOSED = re.compile(
     r"\b(?:e\.g|examples?|for instance|such as|like|would|could|creat\w*|generat\w*|your|user'?s?|projects?|repo\w*)\b",
     re.IGNORECASE,
 )
+_SUPPOSING_CHARACTERS = 200
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
 _PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
 # Words that say when, in the languages that descriptions are written in; a missed problem is the better mistake.
@@ -79,28 +86,54 @@ def description_advice(description: str, line: int | None) -> Iterator[Diagnosti
 def reference_advice(body: str, first_line: int, files: Collection[str]) -> Iterator[Diagnostic]:
     """Report missing files that the body references, each once. `files` are the skill's files, by relative path."""
     directories = _directories(files)
+    line_ends = [end.start() for end in _LINE_END.finditer(body)]
     for reference in references(body, directories):
         if reference.path in files or reference.path in directories or f"{reference.path}.md" in files:
             continue
-        line = first_line + body.count("\n", 0, reference.position)
+        line = first_line + bisect_left(line_ends, reference.position)
         yield violation("reference-missing", f"{reference.path!r} is not in the skill", line=line)
 
 
 def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Report files that no text of the skill mentions; `texts` are its text files, by relative path."""
-    everything = "\n".join(texts.values())
-    named_directories = {directory for directory in _directories(files) if f"{directory}/" in everything}
+    everything = _Texts(texts.values())
+    named_directories = {directory for directory in sorted(_directories(files)) if everything.have(f"{directory}/")}
     for path in sorted(files):
         if _CONVENTIONAL.search(path) or path.startswith(".") or "/." in path:
             continue
         name, folder = basename(path), dirname(path)
-        if name in everything or (folder and _is_named(folder, named_directories)):
+        if folder and _is_named(folder, named_directories):
             continue
         # Code is imported, and documents are linked, without the file extension.
-        stem = splitext(name)[0]
-        if re.search(rf"(?<![\w-]){re.escape(stem)}(?![\w-])", everything):
+        if everything.have_word(splitext(name)[0]) or everything.have(name):
             continue
         yield violation("file-unreferenced", f"nothing in the skill mentions {path!r}")
+
+
+class _Texts:
+    """Texts to be searched for many names: their words once, and anything else as often as that is affordable.
+
+    Beyond that every name is taken for mentioned: a missed problem is better than a check that does not end.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._all = "\n".join(texts)
+        self._words = frozenset(_WORD.findall(self._all))
+        self._affordable = _MOST_COMPARED
+
+    def have(self, part: str) -> bool:
+        """Whether `part` is anywhere in the texts."""
+        self._affordable -= len(self._all)
+        return self._affordable < 0 or part in self._all
+
+    def have_word(self, word: str) -> bool:
+        """Whether `word` is in the texts with nothing of a word beside it."""
+        if word in self._words:
+            return True
+        if _WORD.fullmatch(word):
+            return False
+        self._affordable -= len(self._all)
+        return self._affordable < 0 or re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self._all) is not None
 
 
 def references(text: str, directories: Collection[str]) -> Iterator[Reference]:
@@ -129,17 +162,20 @@ def _mentions(text: str, directory: str) -> Iterator[Reference]:
     start = text.find(f"{directory}/")
     while start >= 0:
         after = start + len(directory) + 1
-        rest = _REST_OF_A_PATH.match(text, after)
         begin = start - len("./") if text.endswith("./", 0, start) else start
+        # First: of a name within a path the rest of it was looked at already.
+        rest = None if begin and _WITHIN_A_PATH.match(text, begin - 1) else _REST_OF_A_PATH.match(text, after)
         path = _relative(text[start : rest.end()]) if rest else None
-        if path is not None and not (begin and _WITHIN_A_PATH.match(text, begin - 1)):
+        if path is not None:
             yield Reference(path, start)
         start = text.find(f"{directory}/", after)
 
 
 def _is_supposed(text: str, position: int) -> bool:
     """Whether the words before the path at `position` make it an example, or a file of the user."""
-    return _SUPPOSED.search(text, text.rfind("\n", 0, position) + 1, position) is not None
+    earliest = max(0, position - _SUPPOSING_CHARACTERS)
+    begin = text.rfind("\n", earliest, position) + 1
+    return _SUPPOSED.search(text, begin or earliest, position) is not None
 
 
 class _CodeBlocks:
@@ -153,7 +189,8 @@ class _CodeBlocks:
         """Whether a position of the text is in a code block."""
         if self._spans is None:
             self._spans = _fenced(self._text)
-        return any(start <= position < end for start, end in self._spans)
+        before = bisect_right(self._spans, (position, len(self._text))) - 1
+        return before >= 0 and position < self._spans[before][1]
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
@@ -172,7 +209,9 @@ def _fenced(text: str) -> list[tuple[int, int]]:
 
 def _begins_line(text: str, position: int) -> bool:
     """Whether only blanks are before `position` on its line."""
-    return not text[text.rfind("\n", 0, position) + 1 : position].strip(" \t")
+    while position and text[position - 1] in " \t":
+        position -= 1
+    return position == 0 or text[position - 1] == "\n"
 
 
 def _relative(written: str) -> str | None:
