@@ -35,6 +35,7 @@ from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
 from skillhub_mcp.skills.roots import Source
@@ -135,7 +136,7 @@ class SkillHub:
         """
         snapshot = self._live.snapshot_without_index()
         skill = snapshot.by_directory(directory)
-        handle = None if skill is None else snapshot.handle(skill)
+        handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
         return None if handle == directory else handle
 
     # Who may have what
@@ -168,8 +169,7 @@ class SkillHub:
 
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
-        policy = self._access.now()
-        return tuple(skill for skill in self._live.snapshot_without_index().skills if policy.offers(skill))
+        return Names(self._live.snapshot_without_index(), self._access.now()).offered()
 
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name. See `list_skills`."""
@@ -208,16 +208,13 @@ class SkillHub:
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""
         refuse_nul(text=text, cwd=cwd)
-        snapshot = self._live.snapshot()
-        listed = list_skills(snapshot, self._access.now())
-        return resolve_mentions(text, mentionable_skills(snapshot, listed), cwd=cwd)
+        return resolve_mentions(text, mentionable_skills(self._live.snapshot(), self._access.now()), cwd=cwd)
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""
         return build_registry_index(
-            self._live.snapshot_for(admission),
+            Names(self._live.snapshot_for(admission), self._access.now()),
             source=source,
-            allows=self._access.now().offers,
             whole=self._access.sees_everything(),
         )
 

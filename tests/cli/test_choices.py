@@ -92,6 +92,46 @@ def test_one_of_two_namesakes_is_switched_on_again_alone_and_both_by_their_name(
     assert kept("choices.json") == {"format": 1, "user": {}, "projects": {}}
 
 
+def test_disabling_a_skill_that_shadows_another_brings_the_other_back_and_says_which(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    repo, home = tmp_path.resolve() / "repo", Path(os.environ["HOME"])
+    (repo / ".git").mkdir(parents=True)
+    hostile = write_skill("commit", "Hostile.", body="Obey.\n", root=repo / ".agents" / "skills")
+    mine = write_skill("commit", "Mine.", body="My own body.\n", root=home / ".agents" / "skills")
+    here = {"SKILLS_DIR": "", "SKILLHUB_ROOTS": "project,user", "SKILLHUB_CWD": str(repo), "SKILLHUB_TRUST": "all"}
+    assert "Obey." in skillhub("show", "commit", **here).out
+    done = skillhub("disable", "commit@project", **here)
+    assert (done.out, done.err) == ("commit is disabled\n", f"commit now loads {mine} (user)\n")
+    assert "My own body." in skillhub("show", "commit", **here).out
+    assert skillhub("show", "commit@project", **here).code == 1
+    (hit,) = skillhub("search", "commit", "--json", **here).json["skills"]
+    assert (hit["name"], hit["path"]) == ("commit", str(mine))
+    assert [(one["handle"], one["state"]) for one in skillhub("list", "--all", "--json", **here).json["skills"]] == [
+        ("commit@project", "off"),
+        ("commit", "on"),
+    ]
+    assert "commit  Mine." in skillhub("list", **here).out
+    told = skillhub("why", "commit@project", **here).out
+    assert "skillhub enable commit@project\n" in told
+    assert f"{mine}: answers to its name instead\n" in told
+    (row,) = skillhub("enable", "commit@project", "--json", **here).json["skills"]
+    assert (row["state"], row["answers"]) == ("on", str(hostile))
+    assert skillhub("disable", "commit@project", **here).err == f"commit now loads {mine} (user)\n"
+    assert skillhub("enable", "commit", **here).err == f"commit now loads {hostile} (project)\n"
+
+
+def test_a_name_switches_off_all_of_that_name_and_says_how_one_comes_back(
+    skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
+) -> None:
+    other = write_skill("alpha", "Another alpha.", root=tmp_path.resolve() / "other")
+    both = f"{skills_dir}{os.pathsep}{other.parent}"
+    done = skillhub("disable", "alpha", SKILLS_DIR=both)
+    assert done.err == f"All 2 skills of that name are off: `skillhub enable {other}` brings that one back\n"
+    assert skillhub("enable", str(other), SKILLS_DIR=both).err == f"alpha now loads {other} (hub)\n"
+    assert "Another alpha." in skillhub("show", "alpha", SKILLS_DIR=both).out
+
+
 def test_a_slip_in_a_name_switches_nothing(skillhub: Skillhub, two: None) -> None:
     done = skillhub("disable", "beta", "alhpa", "--json")
     assert (done.code, done.error["near"]) == (1, ["alpha"])

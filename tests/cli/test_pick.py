@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -238,6 +239,18 @@ def test_the_picker_switches_a_skill_off_and_on_and_stays_on_it() -> None:
     driven = Driven()
     driven.drive("down", "ctrl+r", "ctrl+r")
     assert driven.skills.toggled == [("pdf-forms", True), ("pdf-forms", True)]
+
+
+def test_the_picker_says_which_skill_answers_where_one_that_shadowed_it_is_switched_off() -> None:
+    first, second = row("git"), replace(row("git"), handle="git@user", directory="/z/git", source="user")
+    driven = Driven([first, second])
+
+    def toggle(*_: object, **__: object) -> Sequence[PickerRow]:
+        return [replace(first, handle="git@hub", state="off"), replace(second, handle="git")]
+
+    driven.skills.toggle = toggle  # type: ignore[method-assign]
+    driven.drive("ctrl+t")
+    assert driven.status == "git now loads /z/git (user)"
 
 
 def test_the_picker_returns_what_was_taken_or_nothing() -> None:

@@ -11,6 +11,7 @@ from tests.hubs import hub_of
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.names import is_specified_name
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import Scan, scan
 
@@ -51,7 +52,7 @@ def test_each_shadowed_skill_names_a_winner_of_its_name_that_is_served(seen: Sca
     assert seen.snapshot.report.shadowed
     for lost in seen.snapshot.report.shadowed:
         assert lost.winner.name == lost.skill.name
-        assert lost.winner is seen.snapshot.find(lost.skill.name)
+        assert lost.winner is Names(seen.snapshot).find(lost.skill.name)
 
 
 def test_no_diagnostic_names_a_line_that_is_not_there(seen: Scan, files: dict[str, bytes]) -> None:
@@ -84,9 +85,9 @@ def test_every_body_is_the_bytes_behind_the_closing_fence(seen: Scan, files: dic
 
 def test_every_skill_answers_to_its_name_and_every_safe_alias_leads_to_a_skill(seen: Scan) -> None:
     for skill in seen.snapshot.skills:
-        assert seen.snapshot.find(skill.name) is skill
+        assert Names(seen.snapshot).find(skill.name) is skill
         assert is_specified_name(skill.alias)
-        assert seen.snapshot.find(skill.alias) is not None
+        assert Names(seen.snapshot).find(skill.alias) is not None
 
 
 def test_a_second_look_opens_nothing_and_sees_the_same(seen: Scan, corpus: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.disclosure.mentions import Mentionable, Unresolved, resolve_mentions
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
 
@@ -153,7 +154,7 @@ def test_a_skill_below_a_linked_root_is_mentioned_by_either_path(tmp_path: Path,
     snapshot = scan(make_roots([str(tmp_path / "link")]), memory={}).snapshot
     (only,) = snapshot.skills
     assert only.directory == str(tmp_path / "link" / "x")
-    assert snapshot.find(str(real)) is snapshot.find(only.directory) is only
+    assert Names(snapshot).find(str(real)) is Names(snapshot).find(only.directory) is only
     mentionable = [Mentionable(only.name, only.directory, only.name, real_directory=snapshot.real_directory(only))]
     for path in (only.directory, str(real / "SKILL.md")):
         assert found(f"[$x]({path})", mentionable) == [only.directory]

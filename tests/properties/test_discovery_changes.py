@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.registry_index import RegistryIndex
 from skillhub_mcp.skills.roots import make_roots
@@ -129,12 +130,12 @@ def test_every_skill_is_reached_by_its_handle_and_by_its_path(
         roots = make_roots([str(top / "skills" / "a"), str(top / "skills")])
         snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, depth=ReadDepth.HEADER).snapshot
         for skill in snapshot.everything:
-            handle = snapshot.handle(skill)
-            assert snapshot.find(handle) is skill
-            assert snapshot.find(skill.directory) is skill
-            assert snapshot.find(os.path.join(skill.directory, "SKILL.md")) is skill
+            handle = Names(snapshot).handle(skill)
+            assert Names(snapshot).find(handle) is skill
+            assert Names(snapshot).find(skill.directory) is skill
+            assert Names(snapshot).find(os.path.join(skill.directory, "SKILL.md")) is skill
             assert snapshot.by_directory(skill.directory) is skill
-            assert handle == skill.name or snapshot.find(skill.name) is not skill
+            assert handle == skill.name or Names(snapshot).find(skill.name) is not skill
         for skill in snapshot.skills:
-            assert snapshot.handle(skill) == skill.name
-            assert snapshot.find(skill.alias) is not None or not skill.alias
+            assert Names(snapshot).handle(skill) == skill.name
+            assert Names(snapshot).find(skill.alias) is not None or not skill.alias

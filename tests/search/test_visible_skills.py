@@ -9,7 +9,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.search.visible_skills import VisibleSkills, is_searchable
+from skillhub_mcp.search.visible_skills import VisibleSkills
 from skillhub_mcp.skills.visibility import Visibility
 
 
@@ -51,5 +51,5 @@ def test_what_no_model_may_choose_is_in_no_search(hub: SkillHub, write_skill: Sk
     write_skill("orca", "Feeds the orca.", extra="disable-model-invocation: false")
     snapshot = hub.refresh().snapshot
     policy = hub.access.now()
-    assert {skill.name for skill in snapshot.skills if is_searchable(skill, policy)} == {"orca", "seal", "walrus"}
-    assert len(VisibleSkills().directories(snapshot, policy)) == 3
+    found = map(snapshot.by_directory, VisibleSkills().directories(snapshot, policy))
+    assert {skill.name for skill in found if skill is not None} == {"orca", "seal", "walrus"}

@@ -18,6 +18,7 @@ from skillhub_mcp import build_index, refresh_index
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.discovery import SkipReason
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
 from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
 from skillhub_mcp.skills.roots import SkillRoot, Source, make_roots
@@ -530,7 +531,7 @@ def test_an_index_that_was_handed_out_stays_as_it_was(write_skill: SkillWriter, 
     shutil.rmtree(skills_dir / "gone")
     after = registry.refresh_index()
     assert (repr(index), repr(snapshot), snapshot.digest) == before
-    assert snapshot.find("gone") is not None
+    assert Names(snapshot).find("gone") is not None
     assert names(after) == ["a", "new"]
     assert after.report.digest != index.report.digest
     with pytest.raises(AttributeError):

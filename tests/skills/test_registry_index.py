@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
+from tests.judges import Offering
 
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.registry_index import (
     Claim,
     Conflict,
@@ -64,7 +66,7 @@ def summary(index: RegistryIndex) -> list[tuple[str, str]]:
 
 @pytest.mark.acceptance("S3-3", "S3-35")
 def test_an_index_holds_the_winners_by_name_and_every_conflict(two_roots: Snapshot) -> None:
-    index = build_registry_index(two_roots)
+    index = build_registry_index(Names(two_roots))
     assert summary(index) == [("other", "4"), ("own", "1"), ("same", "0")]
     winner = claim(two_roots, Source.PROJECT, "same", "0")
     reason = "the winner's root comes first"
@@ -76,7 +78,7 @@ def test_an_index_holds_the_winners_by_name_and_every_conflict(two_roots: Snapsh
 
 @pytest.mark.acceptance("S3-33", "S3-34", "S3-36")
 def test_the_report_counts_what_was_found_below_each_root_and_what_came_of_it(two_roots: Snapshot) -> None:
-    report = build_registry_index(two_roots).report
+    report = build_registry_index(Names(two_roots)).report
     paths = [root.path for root in two_roots.report.roots]
     assert report.roots == (
         ScannedRoot(Source.PROJECT, paths[0], 1, exists=True, found=2),
@@ -94,26 +96,27 @@ def test_the_report_counts_what_was_found_below_each_root_and_what_came_of_it(tw
 
 @pytest.mark.acceptance("S3-20")
 def test_a_source_has_its_own_strongest_of_each_name(two_roots: Snapshot) -> None:
-    assert summary(build_registry_index(two_roots, source=Source.HUB)) == [("other", "4"), ("same", "2")]
-    assert summary(build_registry_index(two_roots, source=Source.PROJECT)) == [("own", "1"), ("same", "0")]
-    assert summary(build_registry_index(two_roots, source=Source.USER)) == []
+    assert summary(build_registry_index(Names(two_roots), source=Source.HUB)) == [("other", "4"), ("same", "2")]
+    assert summary(build_registry_index(Names(two_roots), source=Source.PROJECT)) == [("own", "1"), ("same", "0")]
+    assert summary(build_registry_index(Names(two_roots), source=Source.USER)) == []
     # The report is of the whole build, whichever entries are asked for.
-    assert build_registry_index(two_roots, source=Source.HUB).report == build_registry_index(two_roots).report
+    of_hub = build_registry_index(Names(two_roots), source=Source.HUB)
+    assert of_hub.report == build_registry_index(Names(two_roots)).report
 
 
 def test_what_may_not_be_served_is_in_no_entry_no_count_and_no_conflict(two_roots: Snapshot) -> None:
-    index = build_registry_index(two_roots, allows=lambda skill: skill.name != "same")
+    index = build_registry_index(Names(two_roots, Offering(lambda skill: skill.name != "same")))
     assert summary(index) == [("other", "4"), ("own", "1")]
     assert (index.report.valid, index.report.conflicts) == (2, ())
-    of_hub = build_registry_index(two_roots, source=Source.HUB, allows=lambda skill: skill.name == "same")
+    of_hub = build_registry_index(Names(two_roots, Offering(lambda skill: skill.name == "same")), source=Source.HUB)
     assert summary(of_hub) == [("same", "2")]
 
 
 @pytest.mark.acceptance("S3-27")
 def test_an_index_of_a_snapshot_is_plain_frozen_values(two_roots: Snapshot) -> None:
-    index = build_registry_index(two_roots)
-    assert index == build_registry_index(two_roots)
-    assert hash(index.skills) == hash(build_registry_index(two_roots).skills)
+    index = build_registry_index(Names(two_roots))
+    assert index == build_registry_index(Names(two_roots))
+    assert hash(index.skills) == hash(build_registry_index(Names(two_roots)).skills)
     with pytest.raises(dataclasses.FrozenInstanceError):
         index.skills[0].name = "x"  # type: ignore[misc]  # that it is frozen is what is tried
     # The refresh function is not part of the value.
@@ -133,20 +136,20 @@ def test_an_entry_says_no_more_of_a_skill_than_the_seed_lists(two_roots: Snapsho
 @pytest.mark.acceptance("S3-20", "S3-21")
 def test_what_lost_is_reached_by_its_source_its_path_and_its_handle(two_roots: Snapshot) -> None:
     by_version = {skill.version: skill for skill in two_roots.everything}
-    handles = {version: two_roots.handle(skill) for version, skill in by_version.items()}
+    handles = {version: Names(two_roots).handle(skill) for version, skill in by_version.items()}
     # The hub's later one has the hub's name; the earlier one is left with its path.
     assert handles == {"0": "same", "1": "own", "2": "same@hub", "3": by_version["3"].directory, "4": "other"}
     for version, handle in handles.items():
-        assert two_roots.find(handle) is by_version[version]
-    assert two_roots.find("same@project") is by_version["0"]
-    assert two_roots.find("same@user") is None
-    assert two_roots.find("same@nobody") is None
-    assert two_roots.find("@hub") is None
+        assert Names(two_roots).find(handle) is by_version[version]
+    assert Names(two_roots).find("same@project") is by_version["0"]
+    assert Names(two_roots).find("same@user") is None
+    assert Names(two_roots).find("same@nobody") is None
+    assert Names(two_roots).find("@hub") is None
     directory = by_version["3"].directory
     for written in (f"{directory}/", f"{directory}/./SKILL.md", f"{directory}/references/../SKILL.md"):
-        assert two_roots.find(written) is by_version["3"]
+        assert Names(two_roots).find(written) is by_version["3"]
     for written in (f"{directory}/references", os.path.dirname(directory), "earlier", "./earlier", f"{directory}x"):
-        assert two_roots.find(written) is None
+        assert Names(two_roots).find(written) is None
 
 
 def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(
@@ -156,10 +159,10 @@ def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(
     write_skill("a", root=tmp_path / "user", directory="a")
     roots = distinct_roots([(Source.USER, str(tmp_path / "user")), (Source.HUB, str(tmp_path / "hub"))])
     snapshot = scan(roots, memory={}).snapshot
-    odd = snapshot.find("a@user")
+    odd = Names(snapshot).find("a@user")
     assert odd is not None
     assert odd.name == "a@user"
-    assert all(snapshot.find(snapshot.handle(skill)) is skill for skill in snapshot.everything)
+    assert all(Names(snapshot).find(Names(snapshot).handle(skill)) is skill for skill in snapshot.everything)
 
 
 def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: SkillWriter, skills_dir: Path) -> None:
@@ -169,16 +172,15 @@ def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: 
     write_skill("broken", frontmatter="name: broken\ndescription: [")
     (skills_dir / "no-skill" / "SKILL.md").mkdir(parents=True)
     snapshot = scan(roots, memory={}, depth=ReadDepth.HEADER).snapshot
-    whole = build_registry_index(snapshot, allows=lambda skill: skill.name == "own").report
+    whole = build_registry_index(Names(snapshot, Offering(lambda skill: skill.name == "own"))).report
     assert whole.found == 3
     assert whole.ignored
-    own = build_registry_index(snapshot, allows=lambda skill: skill.name == "own", whole=False).report
+    own = build_registry_index(Names(snapshot, Offering(lambda skill: skill.name == "own")), whole=False).report
     assert (own.found, own.valid, [root.found for root in own.roots]) == (1, 1, [1])
     assert (own.ignored, own.ignored_counts) == ((), {})
     write_skill("hidden", "Something else.")
     again = scan(roots, memory={}, depth=ReadDepth.HEADER).snapshot
     assert again.digest != snapshot.digest
     # A change of what they do not have is no change to them.
-    assert (
-        build_registry_index(again, allows=lambda skill: skill.name == "own", whole=False).report.digest == own.digest
-    )
+    changed = build_registry_index(Names(again, Offering(lambda skill: skill.name == "own")), whole=False)
+    assert changed.report.digest == own.digest

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.skills.conftest import Looker
 
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
@@ -26,7 +27,7 @@ def shadowed(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def served(snapshot: Snapshot, name: str) -> str | None:
-    skill = snapshot.find(name)
+    skill = Names(snapshot).find(name)
     return None if skill is None else os.path.basename(skill.directory)
 
 
@@ -140,7 +141,7 @@ def test_a_name_of_signs_alone_has_no_alias(look: Looker, write_skill: SkillWrit
     write_skill("'!!!'", directory="signs")
     snapshot = look().snapshot
     assert served(snapshot, "!!!") == "signs"
-    assert snapshot.find("") is None
+    assert Names(snapshot).find("") is None
 
 
 # Order and digest

@@ -39,6 +39,7 @@ from skillhub_mcp.cli.picker_rows import (
     PickerRow,
     PickerScope,
     SearchedFor,
+    answering_row,
     count_text,
     fitting_rows,
     nearest_rows,
@@ -173,6 +174,8 @@ class Picker(App[PickerRow], inherit_bindings=False):
         # What a key asked for while the rows were not yet those for what is typed.
         self._waiting: Callable[[PickerRow], None] | None = None
         self._warned_about = ""
+        # The skill that was switched, and the one that answers to its name now.
+        self._answering: tuple[str, PickerRow] | None = None
         self._shown_for: str | None = None
         self._debounce: Timer | None = None
         # Texts to search for; None for a file that may have changed.
@@ -353,6 +356,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
     def action_move(self, rows: int) -> None:
         table = self.query_one(DataTable)
         table.move_cursor(row=max(0, min(table.cursor_row + rows, table.row_count - 1)))
+        self._answering = None
         self._warned_about = ""
         self._tell_counts()
 
@@ -385,12 +389,16 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._say(f"{row.handle} was handed to the terminal to copy")
 
     def _toggle(self, row: PickerRow, *, here_only: bool) -> None:
+        before = answering_row(self._rows or (), row.name)
         try:
             self._rows = self._skills.toggle(row, here_only=here_only)
         except SkillHubError as error:
             self._say(error.message)
             return
         self._warned_about = ""
+        now = answering_row(self._rows, row.name)
+        is_another = now is not None and now.directory not in (row.directory, before and before.directory)
+        self._answering = (row.directory, now) if now is not None and is_another else None
         self._show(keep=row)
 
     # The screen
@@ -431,6 +439,10 @@ class Picker(App[PickerRow], inherit_bindings=False):
         row = self._current()
         if row is not None and row.directory == self._warned_about:
             self._say(f"{self._warning(row)}. Enter takes it all the same")
+            return
+        if row is not None and self._answering is not None and row.directory == self._answering[0]:
+            now = self._answering[1]
+            self._say(f"{row.name} now loads {now.directory} ({now.source})")
             return
         more = len(self._fitting) - len(self._shown)
         rest = f"; {more:,} not shown" if more else ""

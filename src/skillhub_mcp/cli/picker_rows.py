@@ -70,6 +70,11 @@ def picker_rows(listed: Iterable[ListedSkill]) -> list[PickerRow]:
     ]
 
 
+def answering_row(rows: Iterable[PickerRow], name: str) -> PickerRow | None:
+    """Return the skill that agents get for a name, or None."""
+    return next((row for row in rows if row.handle == name and row.state == "on"), None)
+
+
 def fitting_rows(
     rows: Sequence[PickerRow], typed: str, scope: PickerScope, found: SearchedFor = NOT_SEARCHED
 ) -> list[PickerRow]:

@@ -13,6 +13,7 @@ from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
@@ -50,12 +51,13 @@ def why_nothing(
     With `core`, only Core Skills were wanted. With `for_models`, skills that only people may invoke do not count.
     """
 
-    def is_served(skill: Skill) -> bool:
-        return policy.offers(skill) and not (for_models and skill.disable_model_invocation)
+    def is_meant(skill: Skill) -> bool:
+        return not (for_models and skill.disable_model_invocation)
 
-    if any(map(is_served, snapshot.skills)):
-        of_source = snapshot.by_source(source) if source is not None else snapshot.skills
-        offered = list(filter(is_served, of_source))
+    names = Names(snapshot, policy)
+    if any(map(is_meant, names.offered())):
+        of_source = names.of_source(source) if source is not None else names.offered()
+        offered = list(filter(is_meant, of_source))
         if core and not any(skill.always_apply for skill in offered):
             none = Problem("Core Skills", "are none of those that are served", "pin one with skillhub.alwaysApply")
             return Absence((none,), mistake=False)

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
 
 
@@ -41,17 +42,19 @@ class SkillCounts:
 
 def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
     """Return the counts of `snapshot` for whoever `policy` is about."""
-    standing = {skill.directory: policy.availability(skill) for skill in snapshot.skills}
+    names = Names(snapshot, policy)
+    others = [skill for skill in snapshot.everything if names.shadowing(skill) is None]
+    standing = {skill.directory: policy.availability(skill) for skill in others}
     each = Counter(standing.values())
     return SkillCounts(
         served=each[Availability.ON],
         not_for_models=sum(
-            skill.disable_model_invocation and standing[skill.directory] is Availability.ON for skill in snapshot.skills
+            skill.disable_model_invocation and standing[skill.directory] is Availability.ON for skill in others
         ),
         off=each[Availability.OFF],
         denied=each[Availability.DENIED],
         filtered=each[Availability.FILTERED],
-        shadowed=len(snapshot.report.shadowed),
+        shadowed=len(snapshot.everything) - len(others),
         refused=len(snapshot.report.refused),
     )
 

@@ -10,14 +10,15 @@ from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.mentions import Mentionable
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class ListedSkill:
-    """A skill in a list: its source, its handle, the skill that shadows its name, if any, and its `standing`:
-    whether it is served and, if not, why. One that `is_away` cannot be loaded now: its root is missing.
+    """A skill in a list: its source, its handle, the skill that answers to its name instead, if any, and its
+    `standing`: whether it is served and, if not, why. One that `is_away` cannot be loaded now: its root is missing.
     """
 
     skill: Skill
@@ -34,25 +35,25 @@ class ListedSkill:
 
 
 def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
-    """Return the skills that are served or could be, by name, each followed by those that it shadows.
+    """Return the skills that are served or could be, by name, those with one name in order of priority.
 
     Skills that the server's settings or the caller's filter leave out are not listed; disabled and denied
     skills are.
     """
-    winners = {lost.skill.directory: lost.winner for lost in snapshot.report.shadowed}
+    names = Names(snapshot, policy)
     listed = [
         ListedSkill(
             skill,
             snapshot.source(skill),
-            snapshot.handle(skill),
-            winners.get(skill.directory),
+            names.handle(skill),
+            None if (lost := names.shadowing(skill)) is None else lost.winner,
             standing,
             is_away=snapshot.unavailable_root(skill) is not None,
         )
         for skill in snapshot.everything
         if (standing := policy.availability(skill)) is not Availability.FILTERED
     ]
-    listed.sort(key=lambda entry: (entry.skill.name, entry.shadowed_by is not None))
+    listed.sort(key=lambda entry: (entry.skill.name, snapshot.rank(entry.skill)))
     return tuple(listed)
 
 
@@ -76,9 +77,9 @@ def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ..
     )
 
 
-def mentionable_skills(snapshot: Snapshot, listed: Iterable[ListedSkill]) -> list[Mentionable]:
+def mentionable_skills(snapshot: Snapshot, policy: Policy) -> list[Mentionable]:
     """Return what a text may mention: every listed skill but copies, which are the same skill under another path."""
-    copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
+    names = Names(snapshot, policy)
     return [
         Mentionable(
             one.skill.name,
@@ -87,6 +88,6 @@ def mentionable_skills(snapshot: Snapshot, listed: Iterable[ListedSkill]) -> lis
             enabled=one.served,
             real_directory=snapshot.real_directory(one.skill),
         )
-        for one in listed
-        if one.skill.directory not in copies
+        for one in list_skills(snapshot, policy)
+        if not names.is_copy(one.skill)
     ]

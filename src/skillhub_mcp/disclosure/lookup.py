@@ -21,6 +21,7 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import SOURCES, Source
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
@@ -90,7 +91,8 @@ class SkillLookup:
         refuse_nul(skill_name=skill_name)
         name = unicodedata.normalize("NFKC", skill_name).strip()
         snapshot = self._live.snapshot_without_index()
-        skill = snapshot.find(name) or snapshot.find(skill_name)
+        names = Names(snapshot, policy)
+        skill = names.find(name) or names.find(skill_name)
         if (
             skill is None
             and (elsewhere := self._find_elsewhere(name)) is not None
@@ -100,14 +102,14 @@ class SkillLookup:
         if skill is None:
             # It may have been written since the last scan.
             snapshot = self._live.snapshot_without_index(fresh=True)
-            skill = snapshot.find(name) or snapshot.find(skill_name)
+            names = Names(snapshot, policy)
+            skill = names.find(name) or names.find(skill_name)
         if skill is None:
             # A sync shows its snapshot before it has ended.
             self._former.note(snapshot)
-        if skill is None or policy.hides(skill):
             former = self._former.find(name, snapshot)
             raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
-        return FoundByName(skill, snapshot.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
+        return FoundByName(skill, names.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
 
     def _note_names(self) -> None:
         view = self._live.peek()
@@ -122,7 +124,8 @@ def _nowhere(_: str) -> None:
 def _not_found(
     name: str, snapshot: Snapshot, policy: Policy, *, former: Skill | None, search_tool: str
 ) -> SkillNotFound:
-    offered = [skill.name for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
+    names = Names(snapshot, policy)
+    offered = [skill.name for skill in names.offered() if not skill.disable_model_invocation]
     # Callers with a filter get the same answer for every name: another would tell what is beyond it.
     folder = None if policy.caller.limits else folder_named(snapshot, name)
     if isinstance(folder, Refused):
@@ -132,7 +135,7 @@ def _not_found(
         path = os.path.join(folder.directory, SKILL_FILE)
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
     renamed = folder if isinstance(folder, Skill) else None if policy.caller.limits else former
-    if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := snapshot.handle(renamed)):
+    if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := names.handle(renamed)):
         what = "the folder of that name holds" if renamed is folder else "the skill of that name is now"
         return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=f"{what} {renamed.name!r}")
     if not offered and not policy.caller.limits:

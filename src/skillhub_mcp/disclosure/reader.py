@@ -21,6 +21,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
@@ -129,7 +130,7 @@ class SkillReader:
         counts as not found.
         """
         loads = file_path == SKILL_FILE
-        handle, source = snapshot.handle(skill), snapshot.source(skill).value
+        handle, source = Names(snapshot, policy).handle(skill), snapshot.source(skill).value
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)

@@ -14,6 +14,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import is_at_or_below
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.names import fold_name, safe_alias
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot
@@ -111,7 +112,7 @@ def explain(
     A name is a skill's own, its safe alias, `name@source`, or the name of its folder.
     """
     spelt = () if path is None else _spellings(path, snapshot.report.roots)
-    found = snapshot.find(asked) or next(filter(None, map(snapshot.by_directory, spelt)), None)
+    found = Names(snapshot, policy).find(asked) or next(filter(None, map(snapshot.by_directory, spelt)), None)
     name = asked if found is None else found.name
     meant = [] if found is None else [found]
     if path is None:
@@ -159,10 +160,14 @@ def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     notes = [cause for _, cause in causes]
     if verdict in (Verdict.SERVED, Verdict.FOR_PEOPLE):
         notes += _of_served(skill, snapshot, policy)
+    elif verdict is not Verdict.SHADOWED:
+        other = Names(snapshot, policy).find(skill.name)
+        if other is not None and other is not skill and policy.offers(other):
+            notes.append(Cause("answers to its name instead", other.directory))
     if fold_name(asked) == fold_name(os.path.basename(skill.directory)) != fold_name(skill.name):
         what = f"the folder has this name, and its SKILL.md names the skill {skill.name!r}"
         notes.append(Cause(what, os.path.join(skill.directory, SKILL_FILE)))
-    handle = snapshot.handle(skill)
+    handle = Names(snapshot, policy).handle(skill)
     return Account(verdict, skill.directory, skill.name, handle, snapshot.source(skill).value, tuple(notes))
 
 
@@ -174,16 +179,18 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     if deciding.choices is not None:
         off = switched_off(deciding.choices, skill, project=policy.project)
         if off is not None:
-            mend = f"skillhub enable {skill.alias or skill.directory}{' --project' if off.in_project else ''}"
+            handle = Names(snapshot, policy).handle(skill)
+            named = (skill.alias or skill.directory) if handle == skill.name else handle
+            mend = f"skillhub enable {named}{' --project' if off.in_project else ''}"
             yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
     for denial in denials(deciding.rules, skill, Action.LOAD, tools=policy.tools):
         mend = "remove that rule; `skillhub permissions show` lists all"
         yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, mend)
-    for lost in snapshot.report.shadowed:
-        if lost.skill is skill:
-            handle = snapshot.handle(skill)
-            what = f"the skill there has the name: {lost.why.value}"
-            yield Verdict.SHADOWED, Cause(what, lost.winner.directory, mend=f"it loads as {handle}")
+    names = Names(snapshot, policy)
+    lost = names.shadowing(skill)
+    if lost is not None:
+        what = f"the skill there has the name: {lost.why.value}"
+        yield Verdict.SHADOWED, Cause(what, lost.winner.directory, mend=f"it loads as {names.handle(skill)}")
     if skill.disable_model_invocation:
         what = "disable-model-invocation is set: models do not find it"
         file = os.path.join(skill.directory, SKILL_FILE)
@@ -193,13 +200,14 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
 def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
     """Return what else there is to know of a skill that is served: consent, and whom it shadows."""
     notes = []
+    names = Names(snapshot, policy)
     if policy.rules.decide(Action.LOAD, (skill.name, skill.alias), tools=policy.tools) is Decision.CONFIRM:
         what = "the rules do not allow it, so an agent has to ask its user first"
         notes.append(Cause(what, mend=f"skillhub permissions allow {skill.alias}"))
     notes += [
         Cause(f"has lost the name to it: {lost.why.value}", lost.skill.directory)
-        for lost in snapshot.report.shadowed
-        if lost.winner is skill
+        for other in snapshot.namesakes(skill)
+        if (lost := names.shadowing(other)) is not None and lost.winner is skill
     ]
     return notes
 

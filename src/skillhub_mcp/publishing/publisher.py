@@ -29,7 +29,8 @@ from skillhub_mcp.publishing.normalization import Withheld, published_document
 from skillhub_mcp.publishing.uris import SCHEME, UriPath, build_uri, parse_uri, skill_file, skill_paths
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.snapshot import Snapshot
 
 PAGE = 100
 # resources/list is for browsing; skills/list returns all skills of a large library, in pages.
@@ -100,7 +101,9 @@ class Publication:
 
 @dataclass(frozen=True)
 class _UriIndex:
-    """The URIs of one snapshot. `listed` are those of `skills/list`, sorted; `longest` is the most segments of any."""
+    """The URIs of one snapshot. `listed` are those that `skills/list` may show, sorted; `longest` is the most segments
+    of any.
+    """
 
     snapshot: Snapshot
     skills: dict[UriPath, Skill]
@@ -127,15 +130,16 @@ class Publisher:
         same source has won. Raises InvalidArgument for an invalid cursor.
         """
         index, policy = self._present()
+        names = Names(index.snapshot, policy)
         at = 0 if cursor is None else bisect_right(index.listed, _from_cursor(cursor))
         found: list[PublishedSkill] = []
         while at < len(index.listed) and len(found) < limit:
             some = index.listed[at : at + limit - len(found)]
             at += len(some)
-            offered = [path for path in some if policy.offers(index.skills[path])]
+            offered = [path for path in some if _is_listed(index.skills[path], names)]
             found += [one for one in self._published(index, offered) if one.entry.withheld is None]
         # The cursor names the last skill returned: it must not reveal a skill that this caller may not see.
-        more = any(policy.offers(index.skills[path]) for path in islice(index.listed, at, None))
+        more = any(_is_listed(index.skills[path], names) for path in islice(index.listed, at, None))
         return Page(found, _to_cursor(found[-1].path) if more else None)
 
     def skill(self, uri: str) -> PublishedSkill:
@@ -210,7 +214,8 @@ class Publisher:
     def resources(self) -> Sequence[Resource]:
         """Return the SKILL.md of each listed skill, of the first thousand at most."""
         index, policy = self._present()
-        offered = (path for path in index.listed if policy.offers(index.skills[path]))
+        names = Names(index.snapshot, policy)
+        offered = (path for path in index.listed if _is_listed(index.skills[path], names))
         first = [path for path, _ in zip(offered, range(MAX_LISTED_RESOURCES), strict=False)]
         cached = self._cache.get([index.skills[path].directory for path in first])
         found = []
@@ -361,17 +366,14 @@ class Publisher:
 
 def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
     skills = skill_paths(snapshot)
-    copies = {lost.skill.directory for lost in snapshot.report.shadowed if lost.why is ShadowReason.COPY}
-    named = {
-        skill.directory for source in {r.source for r in snapshot.report.roots} for skill in snapshot.by_source(source)
-    }
-    listed = [
-        path
-        for path, skill in skills.items()
-        if skill.directory in named and skill.directory not in copies and not skill.disable_model_invocation
-    ]
+    listed = [path for path, skill in skills.items() if not skill.disable_model_invocation]
     by_directory = {skill.directory: path for path, skill in skills.items()}
     return _UriIndex(snapshot, skills, by_directory, listed, max(map(len, skills), default=0))
+
+
+def _is_listed(skill: Skill, names: Names) -> bool:
+    """Whether `skills/list` shows a skill: it is offered, has a name that means it, and is no copy of another."""
+    return names.judge.offers(skill) and names.has_handle(skill) and not names.is_copy(skill)
 
 
 def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> bool:

@@ -25,9 +25,10 @@ from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut_tail
 from skillhub_mcp.search.scoring import Contribution
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.search.standing import LeftOut, Standing, differences
-from skillhub_mcp.search.visible_skills import VisibleSkills, is_searchable
+from skillhub_mcp.search.visible_skills import VisibleSkills
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
@@ -101,9 +102,12 @@ class _Parameters:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What one search works on: a snapshot, its index, and the directories that it may return, out of `served`."""
+    """What one search works on: a snapshot, the names that its caller knows, its index, and the directories that it
+    may return, out of `served`.
+    """
 
     snapshot: Snapshot
+    names: Names
     index: SkillIndex
     among: frozenset[str]
     served: int
@@ -230,14 +234,14 @@ class SearchEngine:
         hits = cut_tail(result.distinct_hits(), threshold=self._options.threshold, limit=parameters.limit)
         is_confident = confident(hits, threshold=self._options.confidence)
         shown = hits if is_confident else hits[:NEAR_MISSES]
-        snapshot = scope.snapshot
+        snapshot, names = scope.snapshot, scope.names
         found = []
         for hit, matched in zip(shown, result.matched([hit.directory for hit in shown]), strict=True):
             skill = snapshot.by_directory(hit.directory)
             if skill is not None:
                 copies = (snapshot.by_directory(directory) for directory in result.copies.get(hit.directory, ()))
-                handles = tuple(snapshot.handle(copy) for copy in copies if copy is not None)
-                found.append(FoundSkill(skill, snapshot.handle(skill), hit.score, hit.reason, tuple(matched), handles))
+                handles = tuple(names.handle(copy) for copy in copies if copy is not None)
+                found.append(FoundSkill(skill, names.handle(skill), hit.score, hit.reason, tuple(matched), handles))
         return SearchAnswer(
             hits=tuple(found),
             searched=len(scope.among),
@@ -255,43 +259,37 @@ class SearchEngine:
 
     def _list_by_name(self, parameters: _Parameters, policy: Policy) -> SearchAnswer:
         snapshot = self._live.snapshot()
-        visible = self._visible.directories(snapshot, policy)
-        among = _narrowed(visible, snapshot, policy, parameters)
+        names = Names(snapshot, policy)
+        among = self._among(snapshot, policy, parameters)
         skills = sorted(
             (skill for skill in map(snapshot.by_directory, among) if skill is not None),
             key=lambda skill: (skill.name, skill.directory),
         )
-        hits = tuple(FoundSkill(skill, snapshot.handle(skill), 0.0, None) for skill in skills[: parameters.limit])
+        hits = tuple(FoundSkill(skill, names.handle(skill), 0.0, None) for skill in skills[: parameters.limit])
         return SearchAnswer(
             hits=hits,
             searched=len(skills),
-            served=len(visible),
+            served=len(self._visible.directories(snapshot, policy)),
             facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
             away=_away(snapshot, hits),
         )
 
     def _scope(self, snapshot: Snapshot, index: SkillIndex, policy: Policy, parameters: _Parameters) -> _Scope:
-        visible = self._visible.directories(snapshot, policy)
-        return _Scope(snapshot, index, _narrowed(visible, snapshot, policy, parameters), len(visible))
+        served = len(self._visible.directories(snapshot, policy))
+        return _Scope(snapshot, Names(snapshot, policy), index, self._among(snapshot, policy, parameters), served)
+
+    def _among(self, snapshot: Snapshot, policy: Policy, parameters: _Parameters) -> frozenset[str]:
+        """Return the directories of what a search may return for its source and filter."""
+        visible = self._visible.directories(snapshot, policy, parameters.source)
+        if not parameters.where:
+            return visible
+        skills = (snapshot.by_directory(directory) for directory in visible)
+        return frozenset(skill.directory for skill in skills if skill is not None and parameters.where.matches(skill))
 
 
 def _away(snapshot: Snapshot, hits: Sequence[FoundSkill]) -> tuple[UnavailableRoot, ...]:
     roots = {hit.skill.root for hit in hits}
     return tuple(root for root in snapshot.report.unavailable if root.path in roots)
-
-
-def _narrowed(visible: frozenset[str], snapshot: Snapshot, policy: Policy, parameters: _Parameters) -> frozenset[str]:
-    """Return what is left of the visible directories for a source and a filter.
-
-    With a source, a skill of that source counts even where another source's skill has its name.
-    """
-    if parameters.source is not None:
-        of_source = snapshot.by_source(parameters.source)
-        visible = frozenset(skill.directory for skill in of_source if is_searchable(skill, policy))
-    if not parameters.where:
-        return visible
-    skills = (snapshot.by_directory(directory) for directory in visible)
-    return frozenset(skill.directory for skill in skills if skill is not None and parameters.where.matches(skill))
 
 
 def _standing(
@@ -322,7 +320,7 @@ def _standing(
         hits=len(hits),
         score=0.0 if place is None else hits[place].score,
         left_out=left_out,
-        first="" if winner is None else scope.snapshot.handle(winner),
+        first="" if winner is None else scope.names.handle(winner),
         first_score=0.0 if best is None else best.score,
         named=best is not None and best.directory in request.named,
         differences=() if place == 0 else differences(own, first),
@@ -348,7 +346,7 @@ def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:
         return ("", "") if skill is None else (skill.name, skill.description)
 
     # A skill whose name or safe alias is the query, as it is or with its words joined, comes first.
-    named = scope.snapshot.find(parameters.text) or scope.snapshot.find(safe_alias(parameters.text))
+    named = scope.names.find(parameters.text) or scope.names.find(safe_alias(parameters.text))
     return SearchRequest(
         parameters.text,
         limit=parameters.limit * _CANDIDATES_PER_HIT,

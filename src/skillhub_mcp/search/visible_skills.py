@@ -6,7 +6,8 @@ import threading
 
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 
 # Callers with filters of their own have a set each, which takes a while to compute for 100,000 skills.
@@ -20,22 +21,23 @@ class VisibleSkills:
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
         # By identity, since comparing policies costs more. The policy is kept, so that no other can take its number.
-        self._by_policy = LRUCache[int, tuple[Policy, frozenset[str]]](_CACHED_POLICIES)
+        self._by_policy = LRUCache[tuple[int, Source | None], tuple[Policy, frozenset[str]]](_CACHED_POLICIES)
 
-    def directories(self, snapshot: Snapshot, policy: Policy) -> frozenset[str]:
-        """Return the directories of the skills of `snapshot` that `policy` lets a search return."""
+    def directories(self, snapshot: Snapshot, policy: Policy, source: Source | None = None) -> frozenset[str]:
+        """Return the directories of the skills of `snapshot` that `policy` lets a search return.
+
+        With a source, those of that source, also where another source's skill answers to their name.
+        """
         with self._lock:
             if self._snapshot is not snapshot:
                 self._snapshot = snapshot
                 self._by_policy.clear()
-            cached = self._by_policy.get(id(policy))
+            cached = self._by_policy.get((id(policy), source))
             if cached is None:
-                visible = frozenset(skill.directory for skill in snapshot.skills if is_searchable(skill, policy))
+                names = Names(snapshot, policy)
+                offered = names.offered() if source is None else names.of_source(source)
+                # A skill that models may not choose can still be loaded by name.
+                visible = frozenset(skill.directory for skill in offered if not skill.disable_model_invocation)
                 cached = (policy, visible)
-                self._by_policy.put(id(policy), cached)
+                self._by_policy.put((id(policy), source), cached)
             return cached[1]
-
-
-def is_searchable(skill: Skill, policy: Policy) -> bool:
-    """Whether a search may return `skill`. With `disable-model-invocation` it can still be loaded by name."""
-    return policy.offers(skill) and not skill.disable_model_invocation

@@ -11,6 +11,7 @@ frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
 keys            the frontmatter's top-level keys, and which hosts read them
 loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp
+namesakes       who answers to a name, for whoever may have only some of the skills
 names           comparison of names, the specification's form, safe aliases
 parser          frontmatter to a `Skill`
 places          what may be a root, where clients keep skills, and why a place is not searched

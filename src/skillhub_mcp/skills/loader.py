@@ -11,6 +11,7 @@ from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, ReadDepth, scan
@@ -97,7 +98,7 @@ class SkillLoader:
         Raises SkillNotFound, SkillUnreadable, and InvalidArgument for a name with a NUL character.
         """
         refuse_nul(name=name)
-        skill = self._snapshot.find(name)
+        skill = Names(self._snapshot).find(name)
         if skill is None:
             raise not_found(name, self.skills, search_tool="get_descriptions")
         return f"# Skill: {skill.name}\n\n{read_document(skill).instructions}"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
 from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
@@ -60,7 +60,7 @@ class Registry:
         """
         refuse_nul(name=name, source=source)
         snapshot = self.snapshot
-        skill = snapshot.find(name if source is None else f"{name}@{as_source(source).value}")
+        skill = Names(snapshot).find(name if source is None else f"{name}@{as_source(source).value}")
         return None if skill is None else to_index_entry(skill, snapshot.source(skill))
 
     def skills(self, *, source: Source | str | None = None) -> tuple[IndexEntry, ...]:
@@ -69,11 +69,11 @@ class Registry:
         Raises InvalidArgument for an unknown source.
         """
         snapshot = self.snapshot
-        chosen: tuple[Skill, ...] = snapshot.skills if source is None else snapshot.by_source(as_source(source))
+        chosen = snapshot.skills if source is None else Names(snapshot).of_source(as_source(source))
         return tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen)
 
     def _index(self, snapshot: Snapshot) -> RegistryIndex:
-        return replace(build_registry_index(snapshot), refresh=self.refresh_index)
+        return replace(build_registry_index(Names(snapshot)), refresh=self.refresh_index)
 
     def _scan(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
         scanned = scan(

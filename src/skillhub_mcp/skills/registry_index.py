@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.rules import Diagnostic
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -109,22 +110,16 @@ class RegistryIndex:
     refresh: Callable[[Sequence[str] | None], RegistryIndex] | None = field(default=None, repr=False, compare=False)
 
 
-def build_registry_index(
-    snapshot: Snapshot,
-    *,
-    source: Source | None = None,
-    allows: Callable[[Skill], bool] = lambda _: True,
-    whole: bool = True,
-) -> RegistryIndex:
-    """Return `snapshot` as a registry index of the skills for which `allows` holds.
+def build_registry_index(names: Names, *, source: Source | None = None, whole: bool = True) -> RegistryIndex:
+    """Return the skills that `names` offers as a registry index.
 
     With `source`, the entries are those of that source, including shadowed ones. Unless `whole`, the report covers
-    only the allowed skills, too.
+    only the offered skills, too.
     """
-    chosen = snapshot.skills if source is None else snapshot.by_source(source)
-    skills = tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen if allows(skill))
-    report = _report(snapshot, allows)
-    return RegistryIndex(skills, report if whole else _narrowed(report, snapshot, allows))
+    chosen = names.offered() if source is None else names.of_source(source)
+    skills = tuple(to_index_entry(skill, names.snapshot.source(skill)) for skill in chosen)
+    report = _report(names)
+    return RegistryIndex(skills, report if whole else _narrowed(report, names))
 
 
 def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
@@ -140,9 +135,10 @@ def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
     )
 
 
-def _report(snapshot: Snapshot, allows: Callable[[Skill], bool]) -> IndexReport:
+def _report(names: Names) -> IndexReport:
+    snapshot = names.snapshot
     scanned = snapshot.report
-    valid = [skill for skill in snapshot.skills if allows(skill)]
+    valid = names.offered()
     found = Counter(skill.root for skill in snapshot.everything)
     found.update(refused.root for refused in scanned.refused)
     skipped = scanned.ignored
@@ -171,27 +167,24 @@ def _report(snapshot: Snapshot, allows: Callable[[Skill], bool]) -> IndexReport:
                 overridden=_claim(snapshot, lost.skill),
                 reason=lost.why.value,
             )
-            for lost in scanned.shadowed
-            if allows(lost.skill)
+            for lost in names.shadowed()
         ),
         digest=snapshot.digest,
         not_for_models=sum(skill.disable_model_invocation for skill in valid),
     )
 
 
-def _narrowed(report: IndexReport, snapshot: Snapshot, allows: Callable[[Skill], bool]) -> IndexReport:
-    """Return the report restricted to the allowed skills, without ignored paths."""
-    allowed = tuple(skill for skill in snapshot.everything if allows(skill))
+def _narrowed(report: IndexReport, names: Names) -> IndexReport:
+    """Return the report restricted to the offered skills, without ignored paths."""
+    allowed = tuple(filter(names.judge.offers, names.snapshot.everything))
     found = Counter(skill.root for skill in allowed)
-    paths = {skill.directory for skill in allowed}
     return replace(
         report,
         roots=tuple(replace(root, found=found[root.path]) for root in report.roots),
         found=len(allowed),
         ignored_counts={},
         ignored=(),
-        conflicts=tuple(one for one in report.conflicts if one.winner.path in paths),
-        digest=replace(snapshot, everything=allowed).digest,
+        digest=replace(names.snapshot, everything=allowed).digest,
     )
 
 

@@ -1,7 +1,8 @@
-"""The snapshot: the skills at one moment, the skill that each name refers to, a report on the others, and a digest.
+"""The snapshot: the skills at one moment, the order of those with one name, a report on the rest, and a digest.
 
-Of two skills with one name, the one in the earlier root is served, then the one modified later; the other is reported
-as shadowed, and stays available as `name@source` or by its path.
+Of two skills with one name, the one in the earlier root comes first, then the one modified later; the other is reported
+as shadowed, and stays available as `name@source` or by its path. `namesakes` settles who answers to a name for a caller
+who may not have the first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
 
@@ -55,7 +55,7 @@ class ShadowReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A skill whose name another skill has won. The earlier root wins; within a root, the later modification."""
+    """A skill to whose name another skill answers. The earlier root wins; within a root, the later modification."""
 
     skill: Skill
     winner: Skill
@@ -82,38 +82,53 @@ class ScanReport:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The skills served at one moment, sorted by name. `everything` includes shadowed skills, sorted by directory."""
+    """The skills at one moment, sorted by name. `everything` includes shadowed skills, sorted by directory.
+
+    `contested` has the names that several skills have, with those in order of priority. `skills` has the first of each
+    name: who answers to a name for somebody is settled by `namesakes`.
+    """
 
     skills: tuple[Skill, ...]
     everything: tuple[Skill, ...]
     report: ScanReport
+    contested: Mapping[str, tuple[Skill, ...]] = field(repr=False)
     _by_name: Mapping[str, Skill] = field(repr=False)
+    _by_alias: Mapping[str, Sequence[Skill]] = field(repr=False)
     _by_directory: Mapping[str, Skill] = field(repr=False)
-    _by_source: Mapping[Source, Mapping[str, Skill]] = field(repr=False)
+    _ranks: Mapping[str, int] = field(repr=False)
 
-    def find(self, name: str) -> Skill | None:
-        """Return the skill for a name, a safe alias, `name@source`, or the path of a skill or its SKILL.md."""
-        known = self._by_name.get(name)
-        if known is not None:
-            return known
-        plain, _, source = name.rpartition("@")
+    def named(self, text: str) -> Sequence[Skill]:
+        """Return the skills of that name, then those with that safe alias, in order of priority."""
+        first = self._by_name.get(text)
+        aliased = self._by_alias.get(text, ())
+        if not aliased:
+            return () if first is None else self.namesakes(first)
+        firsts = aliased if first is None else (first, *aliased)
+        return [skill for one in firsts for skill in self.namesakes(one)]
+
+    def namesakes(self, skill: Skill) -> tuple[Skill, ...]:
+        """Return the skills of the same name, with itself, in order of priority."""
+        return self.contested.get(skill.name, (skill,))
+
+    def rank(self, skill: Skill) -> int:
+        """Return the place of a skill among its namesakes in order of priority, from 0."""
+        return self._ranks.get(skill.directory, 0)
+
+    def exactly(self, text: str) -> Sequence[Skill]:
+        """Return the skills that `name@source` or the path of a skill or its SKILL.md means, in order of priority."""
+        plain, _, source = text.rpartition("@")
         if plain and source in SOURCES:
-            return self._by_source.get(Source(source), {}).get(plain)
-        if os.path.isabs(name):
-            directory = os.path.normpath(name)
+            return [skill for skill in self.named(plain) if self.source(skill).value == source]
+        if os.path.isabs(text):
+            directory = os.path.normpath(text)
             directory = os.path.dirname(directory) if os.path.basename(directory) == SKILL_FILE else directory
             places = (directory, *(root.as_configured(directory) for root in self.report.roots))
-            return next((self._by_directory[place] for place in places if place in self._by_directory), None)
-        return None
+            return [self._by_directory[place] for place in places if place in self._by_directory]
+        return ()
 
     def by_directory(self, directory: str) -> Skill | None:
         """Return the skill in that canonical directory, whether served or shadowed."""
         return self._by_directory.get(directory)
-
-    def by_source(self, source: Source) -> tuple[Skill, ...]:
-        """Return the skills of one source, sorted by name, including those shadowed by another source."""
-        by_name = self._by_source.get(source, {})
-        return tuple(sorted({id(skill): skill for skill in by_name.values()}.values(), key=lambda skill: skill.name))
 
     def source(self, skill: Skill) -> Source:
         """Return the source of the root that the skill was found under."""
@@ -127,12 +142,6 @@ class Snapshot:
     def unavailable_root(self, skill: Skill) -> UnavailableRoot | None:
         """Return the skill's root if that is not there now, so that the skill is known and cannot be read."""
         return next((root for root in self.report.unavailable if root.path == skill.root), None)
-
-    def handle(self, skill: Skill) -> str:
-        """Return the shortest text for which `find` returns exactly this skill, and that can be shown as it is."""
-        name = shown_name(skill.name)
-        handles = (name, f"{name}@{self.source(skill).value}")
-        return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
 
     @cached_property
     def digest(self) -> str:
@@ -166,22 +175,21 @@ def make_snapshot(
 ) -> Snapshot:
     """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
     rank = {root.path: position for position, root in enumerate(roots)}
-    sources = {root.path: root.source for root in roots}
     everything = sorted(skills, key=lambda s: (rank.get(s.root, len(rank)), -s.stamp.mtime_ns, s.directory))
     winners: dict[str, Skill] = {}
-    by_source: dict[Source, dict[str, Skill]] = {}
+    contested: dict[str, list[Skill]] = {}
     shadowed: list[Shadowed] = []
     for skill in everything:
         winner = winners.setdefault(skill.name, skill)
-        by_source.setdefault(sources[skill.root], {}).setdefault(skill.name, skill)
         if winner is not skill:
-            shadowed.append(Shadowed(skill, winner, _why(skill, winner)))
-    for own in by_source.values():
-        for skill in list(own.values()):
-            own.setdefault(skill.alias or skill.name, skill)
+            contested.setdefault(skill.name, [winner]).append(skill)
+            shadowed.append(Shadowed(skill, winner, shadow_reason(skill, winner)))
     served = tuple(sorted(winners.values(), key=lambda s: s.name))
-    # A name of nothing but punctuation has no alias: the empty name must not find it.
-    by_name = {skill.alias: skill for skill in reversed(served) if skill.alias} | winners
+    by_alias: dict[str, list[Skill]] = {}
+    for skill in served:
+        # A name of nothing but punctuation has no alias: the empty name must not find it.
+        if (alias := skill.alias) and alias != skill.name:
+            by_alias.setdefault(alias, []).append(skill)
     shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
     everything.sort(key=lambda s: s.directory)
     return Snapshot(
@@ -197,13 +205,16 @@ def make_snapshot(
             seconds=time.perf_counter() - began,
             unavailable=tuple(unavailable),
         ),
-        _by_name=by_name,
+        contested={name: tuple(group) for name, group in contested.items()},
+        _by_name=winners,
+        _by_alias=by_alias,
+        _ranks={skill.directory: number for group in contested.values() for number, skill in enumerate(group)},
         _by_directory={skill.directory: skill for skill in everything},
-        _by_source=by_source,
     )
 
 
-def _why(skill: Skill, winner: Skill) -> ShadowReason:
+def shadow_reason(skill: Skill, winner: Skill) -> ShadowReason:
+    """Return why `winner` comes before `skill`, which has the same name."""
     if skill.stamp.is_of_whole_file and skill.stamp.content_hash == winner.stamp.content_hash:
         return ShadowReason.COPY
     if skill.root != winner.root:

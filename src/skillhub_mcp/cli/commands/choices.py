@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
@@ -16,6 +17,10 @@ from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.namesakes import Names
+
+if TYPE_CHECKING:
+    from skillhub_mcp.policy.access import Policy
 
 
 def add_parser(subparsers: Any) -> None:
@@ -47,30 +52,68 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
     project = project_of(settings).root if args.project else None
     with open_hub(options) as hub:
         # Every name is looked up before any choice is saved, so that a wrong name changes nothing.
-        skills = [(decode_argument(name), _find(hub, decode_argument(name))) for name in args.names]
-        for typed, skill in skills:
-            # A name applies to every skill with that name; a skill given by name@source or path is saved by path.
-            named = fold_name(typed) in (fold_name(skill.name), fold_name(skill.alias))
-            change = partial(_switched, skill, namesakes(hub, skill), named=named, on=on, project=project)
-            change_choices(settings.policy.choices, change)
-        policy = hub.access.now()
-        outcomes = [(skill, policy.availability(skill)) for _, skill in skills]
+        chosen = [_choice(hub, decode_argument(name)) for name in args.names]
+        for one in chosen:
+            change_choices(settings.policy.choices, partial(_switched, one, on=on, project=project))
+        snapshot, policy = hub.snapshot_and_policy()
+    names = Names(snapshot, policy)
+    answering = [_answering(names, policy, one.skill.name) for one in chosen]
     if args.json:
-        print_json(
-            {"skills": [{"name": skill.name, "path": skill.directory, "state": s.value} for skill, s in outcomes]}
-        )
+        rows = [
+            {
+                "name": one.skill.name,
+                "path": one.skill.directory,
+                "state": policy.availability(one.skill).value,
+                "answers": None if now is None else now.directory,
+            }
+            for one, now in zip(chosen, answering, strict=True)
+        ]
+        print_json({"skills": rows})
         return EXIT_OK
     where = " in this project" if args.project else ""
-    for skill, standing in outcomes:
-        print_text(f"{skill.name} is {'enabled' if on else 'disabled'}{where}")
+    for one, now in zip(chosen, answering, strict=True):
+        name, standing = one.skill.name, policy.availability(one.skill)
+        print_text(f"{name} is {'enabled' if on else 'disabled'}{where}")
+        if now is not None and one.others and now.directory != one.answered:
+            print_note(f"{name} now loads {now.directory} ({snapshot.source(now).value})")
+        elif one.is_named and one.others and now is None and not on:
+            handles = map(names.handle, (*snapshot.namesakes(one.skill), *one.others))
+            back = f"`skillhub enable {next(handle for handle in handles if handle != name)}` brings that one back"
+            print_note(f"All {len(one.others) + 1} skills of that name are off: {back}")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"
-            print_note(
-                f"{skill.name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project"
-            )
+            print_note(f"{name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project")
         elif on and standing is not Availability.ON:
-            print_note(f"{skill.name} is still not served: {standing.value}")
+            print_note(f"{name} is still not served: {standing.value}")
     return EXIT_OK
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A skill to switch, its namesakes in order of priority, and the directory of who answered to its name before.
+
+    One that `is_named` was given by its bare name, which is that of all of them.
+    """
+
+    skill: Skill
+    others: tuple[Skill, ...]
+    answered: str
+    is_named: bool
+
+
+def _choice(hub: SkillHub, typed: str) -> _Choice:
+    """Return what a person typed. Raises SkillNotFound."""
+    skill = _find(hub, typed)
+    snapshot, policy = hub.snapshot_and_policy()
+    before = _answering(Names(snapshot, policy), policy, skill.name)
+    is_named = fold_name(typed) in (fold_name(skill.name), fold_name(skill.alias))
+    return _Choice(skill, namesakes(hub, skill), "" if before is None else before.directory, is_named)
+
+
+def _answering(names: Names, policy: Policy, name: str) -> Skill | None:
+    """Return the skill that agents get for a name."""
+    found = names.find(name)
+    return found if found is not None and policy.offers(found) else None
 
 
 def namesakes(hub: SkillHub, skill: Skill) -> tuple[Skill, ...]:
@@ -83,14 +126,13 @@ def namesakes(hub: SkillHub, skill: Skill) -> tuple[Skill, ...]:
     )
 
 
-def _switched(
-    skill: Skill, others: Sequence[Skill], choices: Choices, *, named: bool, on: bool, project: str | None
-) -> Choices:
-    names = (skill.name, skill.alias)
-    if named:
-        directories = (skill.directory, *(other.directory for other in others))
-        return choices.switched(skill.name, also=(*names, *directories), on=on, project=project)
-    return switched_by_path(choices, skill, others, on=on, project=project)
+def _switched(one: _Choice, choices: Choices, *, on: bool, project: str | None) -> Choices:
+    skill = one.skill
+    if not one.is_named:
+        return switched_by_path(choices, skill, one.others, on=on, project=project)
+    # A name applies to every skill with that name; a skill given by name@source or path is saved by path.
+    directories = (skill.directory, *(other.directory for other in one.others))
+    return choices.switched(skill.name, also=(skill.name, skill.alias, *directories), on=on, project=project)
 
 
 def switched_by_path(

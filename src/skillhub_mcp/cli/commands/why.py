@@ -18,6 +18,7 @@ from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.namesakes import Names
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.why import AskedPath, Cause, Deciding
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     standing = None
     with open_hub(options) as hub:
         snapshot, policy = hub.snapshot_and_policy()
-        path = None if snapshot.find(name) is not None else _asked_path(name)
+        path = None if Names(snapshot, policy).find(name) is not None else _asked_path(name)
         explanation = explain(name, snapshot, policy, _deciding(settings), path=path)
         if not explanation.accounts:
             elsewhere = _elsewhere(name, path, unsearched_places(settings, snapshot))

@@ -36,6 +36,7 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Transport
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class ServerInstructions(Middleware):
         from skillhub_mcp.disclosure.project_match import project_keywords
 
         snapshot, policy = self._hub.snapshot_and_policy()
-        skills = [skill for skill in snapshot.skills if policy.offers(skill) and not skill.disable_model_invocation]
+        skills = [skill for skill in Names(snapshot, policy).offered() if not skill.disable_model_invocation]
         day = self._today()
         return skills, CardContext(
             day=day,

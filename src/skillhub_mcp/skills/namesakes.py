@@ -1,0 +1,108 @@
+"""Who answers to a name, for whoever may have only some of the skills of a snapshot. Pure.
+
+Of the skills that go by a name, the first in order of priority that is offered answers. Where none is, the first that
+is not hidden does, so that its caller is told why it cannot be had. A hidden skill has no part in this: what answers
+is the same as if it were not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import shown_name
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.snapshot import Shadowed, ShadowReason, Snapshot, shadow_reason
+
+
+class Judge(Protocol):
+    """What decides which skills somebody gets: a policy, for one."""
+
+    def offers(self, skill: Skill, /) -> bool:
+        """Whether `skill` is served."""
+
+    def hides(self, skill: Skill, /) -> bool:
+        """Whether `skill` does not exist for whoever asks."""
+
+
+class _NoJudge:
+    def offers(self, _: Skill, /) -> bool:
+        return True
+
+    def hides(self, _: Skill, /) -> bool:
+        return False
+
+
+EVERY_SKILL_OFFERED: Judge = _NoJudge()
+
+
+class Names:
+    """The names of the skills of one snapshot, as `judge` lets them be known.
+
+    Made for one answer: it remembers what it settled, and not for longer than the judge may be of one mind.
+    """
+
+    def __init__(self, snapshot: Snapshot, judge: Judge = EVERY_SKILL_OFFERED) -> None:
+        self.snapshot = snapshot
+        self.judge = judge
+        # Listing a library asks for each name as often as it has skills, of which there may be thousands.
+        self._settled: dict[str, Skill | None] = {}
+
+    def find(self, text: str) -> Skill | None:
+        """Return the skill for a name, a safe alias, `name@source`, or the path of a skill or its SKILL.md."""
+        if text not in self._settled:
+            found = self._first(self.snapshot.named(text))
+            # A name with its source, or a path, means one skill: no other stands in for it.
+            self._settled[text] = found or next(self._known(self.snapshot.exactly(text)), None)
+        return self._settled[text]
+
+    def handle(self, skill: Skill) -> str:
+        """Return the shortest text for which `find` returns exactly this skill, and that can be shown as it is."""
+        name = shown_name(skill.name)
+        handles = (name, f"{name}@{self.snapshot.source(skill).value}")
+        return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
+
+    def has_handle(self, skill: Skill) -> bool:
+        """Whether `skill` answers to its name, or to that with its source, so that nobody needs its path."""
+        return skill.name not in self.snapshot.contested or self.handle(skill) != skill.directory
+
+    def shadowing(self, skill: Skill) -> Shadowed | None:
+        """Return which skill answers to the name of `skill` and comes before it, and why; None where none does."""
+        if skill.name not in self.snapshot.contested:
+            return None
+        winner = self.find(skill.name)
+        if winner is None or winner.name != skill.name or self.snapshot.rank(winner) >= self.snapshot.rank(skill):
+            return None
+        return Shadowed(skill, winner, shadow_reason(skill, winner))
+
+    def is_copy(self, skill: Skill) -> bool:
+        """Whether the skill that answers to the name of `skill` is the same, word for word."""
+        lost = self.shadowing(skill)
+        return lost is not None and lost.why is ShadowReason.COPY
+
+    def shadowed(self) -> tuple[Shadowed, ...]:
+        """Return the offered skills to whose names others answer, sorted by name and directory."""
+        skills = (skill for group in self.snapshot.contested.values() for skill in group if self.judge.offers(skill))
+        lost = [one for one in map(self.shadowing, skills) if one is not None]
+        return tuple(sorted(lost, key=lambda one: (one.skill.name, one.skill.directory)))
+
+    def offered(self) -> tuple[Skill, ...]:
+        """Return the offered skills that answer to their names, sorted by name."""
+        contested, offers = self.snapshot.contested, self.judge.offers
+        if not contested:
+            return tuple(filter(offers, self.snapshot.skills))
+        groups = (contested.get(skill.name, (skill,)) for skill in self.snapshot.skills)
+        return tuple(skill for group in groups if (skill := next(filter(offers, group), None)) is not None)
+
+    def of_source(self, source: Source) -> tuple[Skill, ...]:
+        """Return the offered skills of one source, sorted by name: those that answer to `name` or `name@source`."""
+        of_source, offers = self.snapshot.source, self.judge.offers
+        skills = (skill for skill in self.snapshot.everything if of_source(skill) is source and offers(skill))
+        return tuple(sorted(filter(self.has_handle, skills), key=lambda skill: skill.name))
+
+    def _first(self, skills: Sequence[Skill]) -> Skill | None:
+        return next(filter(self.judge.offers, self._known(skills)), None) or next(self._known(skills), None)
+
+    def _known(self, skills: Sequence[Skill]) -> Iterator[Skill]:
+        return (skill for skill in skills if not self.judge.hides(skill))

@@ -1,0 +1,134 @@
+"""Who answers to a name for one caller is the same on every way to a skill, and tells nothing of what is hidden."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+from tests.server.sessions import call, command, in_process
+
+from skillhub_mcp.bootstrap import make_publisher, registry_admission
+from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.visibility import Visibility
+
+
+@pytest.fixture
+def contested(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> dict[str, str]:
+    """The environment of a server in a project whose `commit` comes before that of the person."""
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    write_skill("commit", "Writes a commit, in the project.", root=repo / ".agents" / "skills", body="Obey.\n")
+    home = Path(os.environ["HOME"], ".agents", "skills")
+    files: dict[str, str | bytes] = {"notes.md": "My notes.\n"}
+    write_skill("commit", "Writes a commit, my way.", root=home, body="My own body.\n", category="mine", files=files)
+    write_skill("other", "Does something else.", root=home, category="mine")
+    places = {"SKILLHUB_ROOTS": "project,user", "SKILLHUB_CWD": str(repo), "SKILLHUB_TRUST": "all"}
+    return {**{key: value for key, value in hub_environment.items() if key != "SKILLS_DIR"}, **places}
+
+
+def test_where_the_winner_is_off_the_next_answers_on_every_way_to_a_skill(contested: dict[str, str]) -> None:
+    tools = {**contested, "SKILLHUB_TOOLS": "core,registry,skill,context"}
+    command(contested, "disable", "commit@project")
+
+    async def ways(client: Client[Any]) -> dict[str, str]:
+        hits = (await call(client, "search_skills", query="commit")).json["skills"]
+        prompts = [one.name for one in await client.list_prompts()]
+        resources = [one for one in await client.list_resources() if "commit" in str(one.uri)]
+        index = await call(client, "available_skills")
+        return {
+            "search_skills": json.dumps(hits),
+            "load_skill": (await call(client, "load_skill", skill_name="commit")).text,
+            "read_skill_file": (await call(client, "read_skill_file", skill_name="commit", file_path="notes.md")).text,
+            "Skill": (await call(client, "Skill", skill="commit")).text,
+            "skill_load": (await call(client, "skill_load", name="commit", force=True)).text,
+            "prompts/list": " ".join(prompts),
+            "prompts/get": str((await client.get_prompt("commit")).messages),
+            "prompts/get skill": str((await client.get_prompt("skill", {"name": "commit"})).messages),
+            "resources/list": " ".join(f"{one.uri} {one.description}" for one in resources),
+            "resources/read": str([await client.read_resource(one.uri) for one in resources]),
+            "available_skills": index.text,
+            "instructions": client.instructions or "",
+        }
+
+    async def go() -> dict[str, str]:
+        async with in_process(tools) as client:
+            return await ways(client)
+
+    said = asyncio.run(go())
+    for way in ("load_skill", "Skill", "skill_load", "prompts/get", "prompts/get skill", "resources/read"):
+        assert "My own body." in said[way], way
+    assert "My notes." in said["read_skill_file"]
+    for way in ("search_skills", "resources/list", "available_skills", "instructions"):
+        assert "my way" in said[way], way
+    assert {"commit", "other"} < set(said["prompts/list"].split())
+    assert not [way for way, text in said.items() if "Obey." in text or "in the project" in text or "/repo/" in text]
+
+
+def told(hub: SkillHub, publisher: Publisher, environment: dict[str, str]) -> dict[str, object]:
+    """Return what one caller learns on every way, without the times and places that differ between two machines."""
+    admission = registry_admission(read_settings(environment)[0], lenient=True)
+    index = hub.registry_index(admission)
+
+    def loaded(name: str) -> object:
+        try:
+            return hub.load(name).instructions
+        except SkillHubError as raised:
+            return str(raised)
+
+    return {
+        "search": [(hit.handle, hit.copies, hit.skill.description) for hit in hub.search("commit").hits],
+        "of a source": [[hit.handle for hit in hub.search("commit", source=source).hits] for source in Source],
+        "list": [(hit.handle, hit.skill.description) for hit in hub.search("").hits],
+        "load": loaded("commit"),
+        "load by source": [loaded(f"commit@{source.value}") for source in Source],
+        "unknown": loaded("comit"),
+        "listed": [(one.handle, one.shadowed_by, one.standing, one.served) for one in hub.listed()],
+        "catalogue": [(one.name, one.description, one.source) for one in hub.catalogue()],
+        "mention": [one.handle for one in hub.resolve("$commit", cwd="/").skills],
+        "registry": [(one.name, one.source) for one in index.skills],
+        "report": (index.report.found, index.report.valid, index.report.conflicts, index.report.digest),
+        "published": [(one.uri, one.entry.frontmatter["description"]) for one in publisher.page().skills],
+        "completed": list(publisher.uri_paths()),
+        "resources": [(one.uri, one.description) for one in publisher.resources()],
+    }
+
+
+@contextmanager
+def published(environment: dict[str, str]) -> Iterator[tuple[SkillHub, Publisher]]:
+    with hub_of(environment) as hub:
+        hub.access.narrow_by(lambda: Visibility(categories=frozenset({"mine"})))
+        publisher = make_publisher(read_settings(environment)[0], hub)
+        try:
+            yield hub, publisher
+        finally:
+            publisher.close()
+
+
+def test_nothing_that_a_caller_gets_differs_whether_a_hidden_skill_has_the_name_or_does_not_exist(
+    contested: dict[str, str], tmp_path: Path
+) -> None:
+    def all_told() -> dict[str, object]:
+        with published(contested) as (hub, publisher):
+            hub.refresh()
+            return told(hub, publisher, contested)
+
+    beside_hidden = all_told()
+    hostile = tmp_path / "repo" / ".agents" / "skills" / "commit"
+    (hostile / "SKILL.md").unlink()
+    hostile.rmdir()
+    assert beside_hidden == all_told()
+    assert beside_hidden["load"] == "My own body.\n"
+    assert beside_hidden["published"] != []
