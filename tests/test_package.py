@@ -114,3 +114,28 @@ def test_the_python_api_leaves_the_environment_of_the_program_alone() -> None:
     code = "import os; before = dict(os.environ); import skillhub_mcp.api; assert dict(os.environ) == before | ALLOWED"
     allowed = {"LANCEDB_LOG": "error"}
     subprocess.run([sys.executable, "-c", code.replace("ALLOWED", repr(allowed))], check=True, timeout=60)
+
+
+EARLY = ("__future__", "typing", "re", "json", "argparse", "dataclasses", "yaml", "numpy", "fastmcp")
+# What `python -m` itself imports before any program can say anything: `-P` does, from Python 3.11 on.
+BEFORE_ALL = ("contextlib", "skillhub_mcp")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param([str(Path(sysconfig.get_path("scripts")) / "skillhub-mcp")], id="the command"),
+        pytest.param([sys.executable, "-m", "skillhub_mcp"], id="the module"),
+        pytest.param([sys.executable, str(Path(skillhub_mcp.__file__).with_name("__main__.py"))], id="the file"),
+    ],
+)
+def test_no_module_of_the_working_directory_is_imported(words: list[str], tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    code = f"open({str(taken)!r}, 'a').write(__name__ + ' ')\n"
+    for name in (*EARLY, *(() if "-m" in words else BEFORE_ALL)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(code, encoding="utf-8")
+    command = [*words, "list", "--json", "--skills-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False, timeout=60)
+    assert done.stdout.startswith("{"), done.stderr
+    assert not taken.exists(), taken.read_text(encoding="utf-8")

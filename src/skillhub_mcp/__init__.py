@@ -3,9 +3,17 @@
 The public Python API. Names are imported on first use, so that importing the package is cheap.
 """
 
-from __future__ import annotations
+import os
+import sys
 
-from typing import TYPE_CHECKING, Any
+# `python -m skillhub_mcp` puts the working directory first on the path: it may be somebody's repository, with a
+# `typing.py` of its own. Before it is off again, nothing is imported that Python has not loaded by itself; that is why
+# there is no `__future__` here. Where the program itself lies there, it is its own source.
+_HAS_WORKING_DIRECTORY = sys.argv[:1] == ["-m"] and not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated)
+if _HAS_WORKING_DIRECTORY and sys.path[0] != os.path.dirname(__path__[0]):
+    del sys.path[0]
+
+from typing import TYPE_CHECKING, Any  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver

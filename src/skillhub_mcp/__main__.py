@@ -1,12 +1,22 @@
-"""The entry point of `python -m skillhub_mcp`, `skillhub` and `skillhub-mcp`, which are one command."""
+"""The entry point of `python -m skillhub_mcp`, `skillhub` and `skillhub-mcp`, which are one command.
 
-from __future__ import annotations
+Started as a file, by its path, it is the same command too, and the one of them for which Python looks into no directory
+but its own.
+"""
 
+import os
 import sys
+
+if not __package__:
+    # The path begins with this package's own directory, whose modules are not to be imported by their bare names.
+    _HERE = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [place for place in sys.path if place != _HERE] + [os.path.dirname(_HERE)]
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # FastMCP would read settings of its own from a `.env` of the working directory.
+    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
     try:
         if sys.argv[1:2] == ["__complete"]:
             # The commands, which this leaves out, take three times as long to import.

@@ -15,7 +15,10 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.cli import installed_command
 from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, own_command
+from skillhub_mcp.clients.model import StdioServer
+from skillhub_mcp.clients.ownership import starts_skillhub
 from skillhub_mcp.version import version
 
 STRANGER = "Somebody else's hub."
@@ -152,3 +155,16 @@ def test_doctor_says_that_the_command_on_path_is_this_installations(
     assert missing.code == 0
     assert "command   skillhub-mcp is not on PATH\n" in missing.out
     assert skillhub("doctor", "--json", PATH=str(tmp_path)).json["command"] is None
+
+
+def test_an_installation_without_a_command_is_started_by_its_file_and_known_by_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(installed_command, "own_command", lambda: None)
+    program, *words = installed_command.lasting_command()
+    assert Path(words[0]).is_file()
+    # Not as a module, which Python would look for in the project first.
+    assert "-m" not in words
+    assert starts_skillhub(StdioServer(program, tuple(words)))
+    assert starts_skillhub(StdioServer("python.exe", (r"C:\py\Lib\site-packages\skillhub_mcp\__main__.py",)))
+    assert not starts_skillhub(StdioServer(program, ("/x/other/__main__.py",)))

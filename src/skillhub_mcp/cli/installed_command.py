@@ -17,6 +17,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution,
 from itertools import pairwise
 from pathlib import Path
 
+import skillhub_mcp
+
 COMMAND = "skillhub-mcp"
 
 _NAME = "skillhub-mcp"
@@ -70,11 +72,12 @@ def lasting_command() -> tuple[str, ...]:
     """Return the words that start this installation from anywhere: the absolute path of its command.
 
     A tool installer's link, which stays the same when the tool is upgraded, is preferred to what it leads to. Where
-    this installation has no command, its interpreter is told the module.
+    this installation has no command, its interpreter is told the file: told the module, it would look for it in the
+    working directory first, which is somebody's project.
     """
     own = own_command()
     if own is None:
-        return (sys.executable, "-m", "skillhub_mcp")
+        return (sys.executable, str(Path(skillhub_mcp.__file__).with_name("__main__.py")))
     typed = shutil.which(sys.argv[0]) if sys.argv and sys.argv[0] else None
     if typed is not None:
         beside = shutil.which(COMMAND, path=os.path.dirname(os.path.abspath(typed)))

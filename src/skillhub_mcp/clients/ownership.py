@@ -12,6 +12,7 @@ COMMANDS = ("skillhub-mcp", "skillhub")
 # What our examples once had for SKILLS_DIR: the directory that is searched in any case, and then no other.
 FORMER_DIRECTORY = "~/.skillhub/skills"
 _MODULE = "skillhub_mcp"
+_FILE = f"/{_MODULE}/__main__.py"
 # Programs that fetch another one by its name: without a place to take it from, that is the package index's namesake.
 _FETCHERS = ("uvx", "uv", "pipx")
 
@@ -28,6 +29,8 @@ def starts_skillhub(server: Server | None) -> bool:
         return True
     if program in _FETCHERS:
         return "--from" in server.arguments and any(argument in COMMANDS for argument in server.arguments)
+    if any(argument.replace("\\", "/").endswith(_FILE) for argument in server.arguments[:1]):
+        return True
     return any(pair == ("-m", _MODULE) for pair in zip(server.arguments, server.arguments[1:], strict=False))
 
 

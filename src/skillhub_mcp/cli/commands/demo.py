@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.installed_command import lasting_command
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.next_steps import NextStep, as_typed, next_steps
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
@@ -150,9 +151,10 @@ async def _walk(task: str, directories: Sequence[str], environment: dict[str, st
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
 
+    command, *words = lasting_command()
     transport = StdioTransport(
-        command=sys.executable,
-        args=["-m", "skillhub_mcp", "--transport", "stdio"],
+        command=command,
+        args=[*words, "--transport", "stdio"],
         env=environment,
         keep_alive=False,
     )

@@ -90,13 +90,20 @@ class _Workers:
 
     def _start(self, number: int) -> tuple[SpawnProcess, float]:
         name = f"{_WORKER}{number}"
-        process = self._context.Process(target=_work, args=(self._make_server, self._listener), name=name)
-        process.start()
+        place = os.getcwd()
+        process = self._context.Process(target=_work, args=(self._make_server, self._listener, place), name=name)
+        # A new Python looks for its first modules where it starts: that must not be a project of somebody.
+        os.chdir(os.path.abspath(os.sep))
+        try:
+            process.start()
+        finally:
+            os.chdir(place)
         return process, time.monotonic()
 
 
-def _work(make_server: MakeServer, listener: socket.socket) -> None:
-    """Run a worker."""
+def _work(make_server: MakeServer, listener: socket.socket, place: str) -> None:
+    """Run a worker, in the directory `place`."""
+    os.chdir(place)
     exit_cleanly_on_sigterm()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
