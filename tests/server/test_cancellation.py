@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import select
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import mcp
 import pytest
 from fastmcp import Client
 from filelock import FileLock
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, reached
+from tests.server.bearers import ACCEPT
+from tests.server.connections import WAYS, listening, reached
+from tests.server.processes import serving
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.bootstrap import make_hub, server_options
@@ -27,6 +34,7 @@ from skillhub_mcp.settings import read_settings
 Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+MODERN = "2026-07-28"
 needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells that a process has ended")
 
 # Starts a process of its own, tells the numbers of both, and waits for what never comes.
@@ -142,6 +150,69 @@ def test_a_command_ends_with_the_client_that_asked_for_it(running: Environment, 
     forever.started()
     assert client.close() == 0
     assert forever.ended()
+
+
+@needs_pidfd
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_to_a_server_over_stdio_ends_its_commands_and_closes_what_it_opened(
+    running: Environment, forever: Forever, number: signal.Signals, code: int
+) -> None:
+    audit_log = Path(running["DB_PATH"]).parent / "audit.jsonl"
+    client = RawClient({**running, "SKILLHUB_AUDIT_LOG": str(audit_log)})
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    client.send(tool_call(2, "run_skill_command", **forever.call))
+    forever.started()
+    client.process.send_signal(number)
+    # Its input is still open: nothing but the signal ends it.
+    assert client.process.wait(timeout=20) == code
+    assert forever.ended()
+    assert json.loads(audit_log.read_text())["exit_code"] == -signal.SIGKILL
+    client.close()
+
+
+@contextmanager
+def calling(url: str, call: dict[str, Any], *, era: str) -> Iterator[None]:
+    """A call over HTTP whose client dies at the end of the block, without a word of cancelling."""
+    address = urlsplit(url)
+    headers = {**ACCEPT, "Content-Type": "application/json", "MCP-Protocol-Version": era}
+    message = tool_call(2, "run_skill_command", **call)
+    with contextlib.closing(HTTPConnection(address.hostname or "", address.port)) as connection:
+        if era == MODERN:
+            headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "run_skill_command"}
+            message["params"]["_meta"] = {
+                "io.modelcontextprotocol/protocolVersion": era,
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+        else:
+            connection.request("POST", "/mcp", json.dumps(INITIALIZE), headers)
+            with connection.getresponse() as started:
+                headers["Mcp-Session-Id"] = started.headers["mcp-session-id"]
+                started.read()
+        connection.request("POST", "/mcp", json.dumps(message), headers)
+        yield
+
+
+@needs_pidfd
+@pytest.mark.parametrize("era", [MODERN, "2025-11-25"])
+def test_a_command_over_http_ends_with_the_connection_of_who_asked_for_it(
+    running: Environment, forever: Forever, era: str
+) -> None:
+    with listening(running) as url:
+        with calling(url, forever.call, era=era):
+            forever.started()
+        assert forever.ended()
+
+
+@needs_pidfd
+def test_a_signal_to_a_server_over_http_leaves_no_command_behind(running: Environment, forever: Forever) -> None:
+    with serving(running) as server:
+        with calling(server.url, forever.call, era=MODERN):
+            forever.started()
+            server.process.send_signal(signal.SIGTERM)
+            assert server.ended() == 0
+        assert forever.ended()
 
 
 def test_a_search_that_is_cancelled_waits_for_the_first_index_no_longer(

@@ -8,6 +8,7 @@ middleware/      what happens around every request: errors, sessions, agreement,
 progress         progress notifications, and cancelled calls
 prompts/         prompts and completion
 resources/       skills as resources, and notifications of changes
+stdio            serving over stdio until the client, or a signal, ends it
 tools/           the tool sets
 unreadable       answers over stdio to what is no JSON-RPC
 """

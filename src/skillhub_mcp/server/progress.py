@@ -2,7 +2,8 @@
 
 Progress is reported if the client gave a token for it, always increasing and with a message. A call that its client
 cancels (with `notifications/cancelled`, or by closing the stream of its answer) stops its work: commands are killed,
-and waiting ends.
+and waiting ends. In the 2025-11-25 protocol a client may take up a broken stream again where the server keeps what it
+has sent; this one keeps nothing, so that nobody could receive the result of a command whose stream is gone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
-from fastmcp.server.dependencies import get_context
+from fastmcp.server.dependencies import get_context, get_http_request
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
@@ -103,7 +104,8 @@ async def run_with_progress(
 ) -> T:
     """Run `work` in a thread, and `report` at the same time, and return the work's result. Raises what it raises.
 
-    When the call is cancelled, `stop` is set and the end of the work awaited; without `stop` the work is abandoned.
+    When the call is cancelled or its client gone, `stop` is set and the end of the work awaited; without `stop` the
+    work of a cancelled call is abandoned.
     """
     outcome: list[T] = []
     failure: SkillHubError | None = None
@@ -111,6 +113,7 @@ async def run_with_progress(
         group.start_soon(report)
         if stop is not None:
             group.start_soon(_set_when_cancelled, stop)
+            group.start_soon(_set_when_disconnected, stop)
         try:
             outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=stop is None))
         except SkillHubError as error:
@@ -127,6 +130,17 @@ async def _set_when_cancelled(stop: threading.Event) -> None:
         await anyio.sleep_forever()
     finally:
         stop.set()
+
+
+async def _set_when_disconnected(stop: threading.Event) -> None:
+    """Set `stop` when the client of the HTTP request that is answered has closed its connection."""
+    try:
+        request = get_http_request()
+    except RuntimeError:
+        return
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    stop.set()
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import os
 import secrets
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -117,13 +116,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
     from skillhub_mcp.bootstrap import log_start
+    from skillhub_mcp.server.stdio import serve_stdio
 
     log_start(hub)
     if sys.stdin.isatty():
         print_note("Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo")
-    with _ending_on_interrupt():
-        server.run(transport="stdio", show_banner=False)
-    return EXIT_OK
+    ended_by = serve_stdio(lambda: server.run(transport="stdio", show_banner=False))
+    return EXIT_INTERRUPTED if ended_by is signal.SIGINT else EXIT_OK
 
 
 def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> int:
@@ -175,21 +174,6 @@ def _make_server(
         # The server still starts, so that it can report this to clients; an invalid rule never allows anything.
         log.warning("%s (%s): nothing is served until it is fixed", error.message, error.path)
     return make_server(hub, chosen), hub
-
-
-@contextmanager
-def _ending_on_interrupt() -> Iterator[None]:
-    """End the process at once on SIGINT: a thread waits for a line of stdin, and nothing else ends that wait."""
-    before = signal.getsignal(signal.SIGINT)
-    # Not where the signal is ignored, as in the background of a script.
-    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
