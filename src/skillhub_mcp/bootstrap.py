@@ -19,7 +19,7 @@ from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
-from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable, RootsUnreadable
+from skillhub_mcp.errors import ConfirmationRequired, InvalidSetting, PolicyUnreadable, RootsUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
@@ -244,10 +244,14 @@ def make_resolver(
     )
 
 
-def remember_rule(settings: Settings, act: Action, skill_name: str) -> None:
-    """Add a rule that allows `act` for a skill to the user's first file of rules. Raises PolicyUnreadable."""
+def remember_rule(settings: Settings, act: Action, agreed: ConfirmationRequired) -> None:
+    """Add a rule that allows `act`, as the user agreed to it, to the first file of rules. Raises PolicyUnreadable.
+
+    To run commands is allowed of the files that the user was asked about.
+    """
     file = rule_files(settings, "").own[0]
-    rule = PermissionRule(TOOL_ACTIONS.rule_tool(act), skill_name)
+    packages = bool(agreed.packages)
+    rule = PermissionRule(TOOL_ACTIONS.rule_tool(act), agreed.rule_name, agreed.digest or None, packages=packages)
     add_rule(file.path, "allow", rule, what=file.what, tools=TOOL_ACTIONS)
 
 
@@ -283,7 +287,7 @@ def server_options(
         agreements=os.path.join(beside, "agreements"),
         instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
-        remember=lambda act, skill_name: remember_rule(settings, act, skill_name),
+        remember=lambda act, agreed: remember_rule(settings, act, agreed),
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),

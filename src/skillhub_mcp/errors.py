@@ -8,6 +8,7 @@
     ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name (agent-context tools)
     ├── SkillDisabled           SKILL_DISABLED         the skill exists, but this server does not serve it
     ├── PermissionDenied        PERMISSION_DENIED      a rule or the user denies it
+    ├── RunNotPermitted         RUN_NOT_PERMITTED      the caller's token does not let its bearer run commands
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked
     ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices is invalid; nothing is served
     │   ├── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
@@ -197,25 +198,59 @@ class PermissionDenied(SkillHubError):
         return {"tool": self.tool} | ({} if self.skill_name is None else {"skill_name": self.skill_name})
 
 
+class RunNotPermitted(SkillHubError):
+    """The caller's token does not let its bearer run commands."""
+
+    code = "RUN_NOT_PERMITTED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This caller's token does not permit running commands",
+            hint="continue without it; the server's operator can create a token that does: skillhub token new NAME "
+            "--may-run",
+        )
+
+
 class ConfirmationRequired(SkillHubError):
     """The rules neither allow nor deny it: the user must consent, and the client cannot ask.
 
-    `directory` is the skill's directory, and `rule_name` its name in rules.
+    `directory` is the skill's directory, and `rule_name` its name in rules. To run commands, `digest` is that of the
+    skill's files, `changed` whether an earlier consent was to other files, and `packages` what is to be fetched first.
     """
 
     code = "CONFIRMATION_REQUIRED"
 
-    def __init__(self, tool: str, skill_name: str, *, description: str, directory: str, rule_name: str) -> None:
-        parts = ("skillhub permissions allow", rule_name, "--run" if tool == "run_skill_command" else "")
+    def __init__(
+        self,
+        tool: str,
+        skill_name: str,
+        *,
+        description: str,
+        directory: str,
+        rule_name: str,
+        digest: str = "",
+        changed: bool = False,
+        packages: Sequence[str] = (),
+    ) -> None:
+        options = " --run" if tool == "run_skill_command" else ""
+        options += " --packages" if packages else ""
+        because = ""
+        if changed:
+            because = ": its files have changed since it was allowed"
+        elif packages:
+            because = f": it needs packages that have to be fetched ({', '.join(packages)})"
         super().__init__(
-            f"{tool} of {skill_name!r} requires the user's consent",
-            hint=f"ask the user to run: {' '.join(part for part in parts if part)}",
+            f"{tool} of {skill_name!r} requires the user's consent{because}",
+            hint=f"ask the user to run: skillhub permissions allow{' ' * bool(rule_name)}{rule_name}{options}",
         )
         self.tool = tool
         self.skill_name = skill_name
         self.description = description
         self.directory = directory
         self.rule_name = rule_name
+        self.digest = digest
+        self.changed = changed
+        self.packages = tuple(packages)
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -33,6 +33,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
 from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
+from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
@@ -154,7 +155,7 @@ class SkillHub:
     @staticmethod
     def grant_for(skill: Skill) -> frozenset[Grant]:
         """Return the grant that having been given a skill's instructions amounts to."""
-        return frozenset({(Action.LOAD, skill.directory)})
+        return frozenset({Grant(Action.LOAD, skill.directory)})
 
     # What is there
 
@@ -325,8 +326,9 @@ class SkillHub:
         """
         refuse_nul(command=command, args=args)
         with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
-            found = self._lookup.find_allowed(skill_name, Action.RUN, granted, event=event)
+            found, policy = self._lookup.find_to_run(skill_name, event=event)
             cwd = Path(found.skill.directory)
+            policy.check_run(found.skill, granted, digest=lambda: skill_digest(found.skill.directory))
             environment = self._commands.environment()
             argv = self._commands.policy.build_argv(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
             result = run_command(argv, cwd=cwd, limits=self._commands.limits, environment=environment, stop=stop)

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.skills.digest import skill_digest
+
 OWN = "permissions.json"
 ALPHA = {"tool": "skill_load", "skill_name": "alpha"}
 
@@ -178,3 +180,39 @@ def test_what_a_project_allows_is_shown_with_whether_it_counts(skillhub: Skillhu
         "  allow    skill_load alpha  (no effect: your own rules decide)\n" in skillhub("permissions", "show", *cwd).out
     )
     assert skillhub("permissions", "show", "--json", *cwd).json["permissions"]["allow"] == []
+
+
+def test_leave_to_run_is_kept_with_the_files_it_is_for_and_a_change_is_shown(
+    skillhub: Skillhub, own: Path, skills_dir: Path
+) -> None:
+    digest = skill_digest(str(skills_dir / "alpha"))
+    done = skillhub("permissions", "allow", "alpha", "--network", "--packages", "--others", "allow")
+    assert done.code == 0
+    (kept,) = json.loads(own.read_text(encoding="utf-8"))["permissions"]["allow"]
+    assert kept == {
+        **ALPHA,
+        "tool": "run_skill_command",
+        "digest": digest,
+        "network": True,
+        "packages": True,
+    }
+    about = f"run_skill_command alpha with network and packages of the files {digest[:19]}"
+    assert f"  allow    {about}\n" in skillhub("permissions", "show").out
+    (skills_dir / "alpha" / "new.py").write_text("")
+    changed = "(its files have changed since: it requires your consent)"
+    assert f"  allow    {about}  {changed}\n" in skillhub("permissions", "show").out
+    # Allowing it again is for the files that are there now, and takes back what is not said again.
+    done = skillhub("permissions", "allow", "alpha", "--run")
+    assert f"removed allow {about} from" in done.out
+    (kept,) = json.loads(own.read_text(encoding="utf-8"))["permissions"]["allow"]
+    assert kept == {**ALPHA, "tool": "run_skill_command", "digest": skill_digest(str(skills_dir / "alpha"))}
+    skillhub("permissions", "allow", "alpha", "--any-version")
+    (kept,) = json.loads(own.read_text(encoding="utf-8"))["permissions"]["allow"]
+    assert kept == {**ALPHA, "tool": "run_skill_command"}
+
+
+def test_the_network_is_allowed_for_one_skill_at_a_time(skillhub: Skillhub, own: Path) -> None:
+    done = skillhub("permissions", "allow", "--network", "--others", "allow")
+    assert (done.code, "--network is for one skill" in done.err) == (2, True)
+    assert not own.exists()
+    assert skillhub("permissions", "allow", "--run", "--packages", "--others", "allow").code == 0

@@ -101,3 +101,13 @@ def test_without_a_file_there_is_none_to_look_at(skillhub: Skillhub, file: Path)
     assert skillhub("token", "list", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert skillhub("token", "revoke", "x", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert not file.exists()
+
+
+def test_a_token_that_may_run_commands_says_so(skillhub: Skillhub, file: Path) -> None:
+    made = skillhub("token", "new", "runner", "--may-run", "--file", file)
+    assert made.err.startswith("runner is granted every skill and may run commands.")
+    skillhub("token", "new", "reader", "--file", file)
+    lines = skillhub("token", "list", "--file", file).out.splitlines()
+    assert [line.endswith("and may run commands") for line in lines] == [True, False]
+    listed = skillhub("token", "list", "--json", "--file", file).json["tokens"]
+    assert [token.get("may_run", False) for token in listed] == [True, False]

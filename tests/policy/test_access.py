@@ -5,17 +5,25 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnreadable, SkillDisabled, SkillNotFound
+from skillhub_mcp.errors import (
+    ConfirmationRequired,
+    PermissionDenied,
+    PolicyUnreadable,
+    RunNotPermitted,
+    SkillDisabled,
+    SkillNotFound,
+)
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.access import Access, Availability, Policy, RuleFiles
+from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
-from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules
+from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, combined
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry
@@ -59,15 +67,15 @@ def test_an_undecided_action_needs_consent_which_covers_only_that_action(skill: 
         policy.check(skill, Action.LOAD)
     assert caught.value.rule_name == "pdf-tools"
     assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools"
-    granted = {(Action.LOAD, skill.directory)}
+    granted = {Grant(Action.LOAD, skill.directory)}
     policy.check(skill, Action.LOAD, granted)
     policy.check(skill, Action.READ, granted)
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.RUN, granted)
     assert (caught.value.hint or "").endswith("pdf-tools --run")
-    policy.check(skill, Action.RUN, {(Action.RUN, skill.directory)})
+    policy.check(skill, Action.RUN, {Grant(Action.RUN, skill.directory)})
     with pytest.raises(ConfirmationRequired):
-        policy.check(skill, Action.LOAD, {(Action.LOAD, "/elsewhere"), (Action.READ, skill.directory)})
+        policy.check(skill, Action.LOAD, {Grant(Action.LOAD, "/elsewhere"), Grant(Action.READ, skill.directory)})
 
 
 READ_ANY, RUN_ANY = PermissionRule("read_skill_file"), PermissionRule("run_skill_command")
@@ -247,7 +255,7 @@ def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
     assert not access.sees_everything()
     # That it is there is not told either, nor which setting would show it.
     with pytest.raises(SkillNotFound) as caught:
-        access.now().check(one, Action.LOAD, {(Action.LOAD, one.directory)})
+        access.now().check(one, Action.LOAD, {Grant(Action.LOAD, one.directory)})
     assert str(caught.value) == "No skill is named 'one'"
     with pytest.raises(SkillDisabled):
         access.now().check(two, Action.LOAD)
@@ -309,3 +317,71 @@ def test_a_pinned_policy_is_that_of_one_access_and_of_its_own_project(tmp_path: 
         assert other.now() is not policy
         assert one.now(str(tmp_path / "elsewhere")) is not policy
         assert one.now() is policy
+
+
+DIGEST, OTHER = ("sha256:" + digit * 64 for digit in "ab")
+RUN_PDF = PermissionRule("run_skill_command", "pdf-tools", DIGEST)
+
+
+def test_leave_to_run_is_for_the_files_that_it_was_given_for(skill: Skill) -> None:
+    policy = with_rules(allow=(RUN_PDF,))
+    assert policy.check_run(skill, digest=lambda: DIGEST) == RunRights()
+    with pytest.raises(ConfirmationRequired, match="its files have changed since it was allowed") as caught:
+        policy.check_run(skill, digest=lambda: OTHER)
+    assert (caught.value.changed, caught.value.digest) == (True, OTHER)
+    # Also where everything else is allowed as before.
+    lenient = replace(policy, rules=replace(policy.rules, others=Decision.ALLOW))
+    with pytest.raises(ConfirmationRequired):
+        lenient.check_run(skill, digest=lambda: OTHER)
+    assert with_rules(allow=(replace(RUN_PDF, digest=None),)).check_run(skill, digest=lambda: OTHER) == RunRights()
+
+
+def test_an_answer_to_a_question_is_for_the_files_that_the_person_was_asked_about(skill: Skill) -> None:
+    granted = {Grant(Action.RUN, skill.directory, DIGEST)}
+    with_rules().check_run(skill, granted, digest=lambda: DIGEST)
+    with pytest.raises(ConfirmationRequired):
+        with_rules().check_run(skill, granted, digest=lambda: OTHER)
+    with pytest.raises(ConfirmationRequired):
+        with_rules().check_run(skill, {Grant(Action.LOAD, skill.directory)}, digest=lambda: DIGEST)
+
+
+def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Skill) -> None:
+    more = replace(RUN_PDF, network=True, packages=True)
+    policy = with_rules(allow=(more,))
+    check = partial(Policy.check_run, digest=lambda: DIGEST, packages=lambda: ("pypdf",))
+    assert check(policy, skill) == RunRights(network=True, packages=True)
+    assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
+    # A project's rules give neither.
+    alone = replace(policy, rules=combined([], [Rules(allow=(more,))]))
+    assert alone.check_run(skill, digest=lambda: DIGEST) == RunRights()
+    for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
+        with pytest.raises(ConfirmationRequired, match=r"packages that have to be fetched \(pypdf\)") as caught:
+            check(undecided, skill)
+        assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools --run --packages"
+        check(undecided, skill, {Grant(Action.RUN, skill.directory, DIGEST, packages=True)})
+
+
+def test_who_may_not_run_is_refused_whatever_the_rules_say_and_no_file_is_read_for_it(skill: Skill) -> None:
+    policy = replace(with_rules(allow=(RUN_PDF,)), may_run=False)
+    with pytest.raises(RunNotPermitted):
+        policy.check_run(skill, digest=pytest.fail)
+    with pytest.raises(RunNotPermitted):
+        policy.check_tool("run_skill_command")
+    policy.check_tool("load_skill")
+    denying = with_rules(deny=(PermissionRule("run_skill_command"),))
+    with pytest.raises(PermissionDenied):
+        denying.check_run(skill, digest=pytest.fail, packages=pytest.fail)
+
+
+def test_a_skill_is_left_out_by_a_filter_a_choice_a_rule_or_consent(skill: Skill) -> None:
+    free = Policy(Visibility(), tools=TOOL_ACTIONS)
+    other = Visibility(frozenset({"other"}))
+    assert not free.leaves_out([skill])
+    for policy in (
+        replace(free, visibility=other),
+        replace(free, caller=other),
+        replace(free, choices=NO_CHOICES.switched("pdf tools", on=False)),
+        with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)),
+        with_rules(),
+    ):
+        assert policy.leaves_out([skill])

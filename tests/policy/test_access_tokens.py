@@ -126,3 +126,14 @@ def test_the_file_is_its_owners_alone_and_seen_when_it_changes(tmp_path: Path) -
     with pytest.raises(TokensUnreadable):
         change_tokens(str(path), lambda tokens: tokens)
     assert path.read_text(encoding="utf-8") == "{"
+
+
+def test_a_token_lets_its_bearer_run_commands_only_if_it_says_so() -> None:
+    made, _ = make_token("ci", Visibility())
+    assert not made.may_run
+    kept, _ = make_token("runner", Visibility(), may_run=True)
+    assert parse_tokens(tokens_text(Tokens((made, kept)))).tokens == (made, kept)
+    assert ("may_run" in made.as_json(), kept.as_json()["may_run"]) == (False, True)
+    for odd in ("true", 1, None, []):
+        with pytest.raises(BadTokens, match=r"tokens\[0\]: may_run must be true or false"):
+            parse_tokens(written({**ONE, "may_run": odd}))

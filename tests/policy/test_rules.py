@@ -103,6 +103,41 @@ def test_a_file_of_rules_is_read_and_other_keys_are_left_to_others() -> None:
     assert parse_rules('{"permissions": {}, "model": {"name": "m"}}', TOOL_ACTIONS) == Rules()
 
 
+RUN_X = {"tool": "run_skill_command", "skill_name": "x"}
+
+
+def test_a_rule_that_allows_running_may_name_the_files_and_allow_more_for_them() -> None:
+    digest = "sha256:" + "0" * 64
+    written_rule = {**RUN_X, "digest": digest, "network": True, "packages": True}
+    rules = parse_rules(written(allow=[written_rule, {"tool": "run_skill_command", "packages": True}]), TOOL_ACTIONS)
+    assert rules.allow[0] == PermissionRule("run_skill_command", "x", digest, network=True, packages=True)
+    assert rules.allow[0].as_json() == written_rule
+    assert rules.allow[1] == PermissionRule("run_skill_command", packages=True)
+
+
+@pytest.mark.parametrize(
+    ("lists", "reason"),
+    [
+        ({"deny": [{**RUN_X, "digest": "sha256:" + "0" * 64}]}, "digest belongs to rules that allow running"),
+        ({"confirm": [{**RUN_X, "network": True}]}, "network belongs to rules that allow running"),
+        (
+            {"allow": [{"tool": "skill_load", "skill_name": "x", "network": True}]},
+            "network belongs to rules that allow",
+        ),
+        ({"allow": [{"tool": "run_skill_command", "network": True}]}, "network belongs to a rule with a skill_name"),
+        ({"allow": [{**RUN_X, "digest": "0" * 64}]}, "digest must be sha256: and 64 hexadecimal digits"),
+        ({"allow": [{**RUN_X, "digest": None}]}, "digest must be sha256:"),
+        ({"allow": [{**RUN_X, "network": "yes"}]}, "network must be true or false"),
+        ({"allow": [{**RUN_X, "packages": 1}]}, "packages must be true or false"),
+    ],
+)
+def test_what_is_allowed_beside_running_is_refused_where_it_would_mean_nothing(
+    lists: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(BadRules, match=reason):
+        parse_rules(written(**lists), TOOL_ACTIONS)
+
+
 REFUSED = [
     ("{", "line 1 is not JSON"),
     ("[]", 'it must be an object with the key "permissions"'),

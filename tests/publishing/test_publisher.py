@@ -24,6 +24,7 @@ from skillhub_mcp.errors import (
     PolicyUnreadable,
     ResourceNotFound,
 )
+from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
@@ -473,11 +474,11 @@ def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
             with pytest.raises(ConfirmationRequired) as raised:
                 publisher.content(uri)
             assert raised.value.tool == tool
-            assert publisher.content(uri, granted={(act, str(skill))}).content
+            assert publisher.content(uri, granted={Grant(act, str(skill))}).content
         # Who agreed to the instructions agreed to the files that they speak of, and not the other way round.
-        assert publisher.content("skill://hub/demo/a.txt", granted={(Action.LOAD, str(skill))}).content == b"a"
+        assert publisher.content("skill://hub/demo/a.txt", granted={Grant(Action.LOAD, str(skill))}).content == b"a"
         with pytest.raises(ConfirmationRequired):
-            publisher.content("skill://hub/demo/SKILL.md", granted={(Action.READ, str(skill))})
+            publisher.content("skill://hub/demo/SKILL.md", granted={Grant(Action.READ, str(skill))})
         # Nobody is asked about what is not there.
         told_of_nothing(publisher, "skill://hub/demo/none.txt")
 

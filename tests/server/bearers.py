@@ -52,9 +52,11 @@ async def bearer(url: str, token: str, mode: str = "auto", **options: Any) -> As
             yield made
 
 
-def add_token(file: Path, name: str, *, skills: Collection[str] = (), categories: Collection[str] = ()) -> str:
+def add_token(
+    file: Path, name: str, *, skills: Collection[str] = (), categories: Collection[str] = (), may_run: bool = False
+) -> str:
     """Add a token to a file, and return it."""
-    token, secret = make_token(name, Visibility(frozenset(skills), frozenset(categories)))
+    token, secret = make_token(name, Visibility(frozenset(skills), frozenset(categories)), may_run=may_run)
     change_tokens(str(file), lambda tokens: tokens.with_token(token))
     return secret
 

@@ -176,7 +176,7 @@ def calling(url: str, call: dict[str, Any], *, era: str) -> Iterator[None]:
     """A call over HTTP whose client dies at the end of the block, without a word of cancelling."""
     address = urlsplit(url)
     headers = {**ACCEPT, "Content-Type": "application/json", "MCP-Protocol-Version": era}
-    message = tool_call(2, "run_skill_command", **call)
+    message: dict[str, Any] = tool_call(2, "run_skill_command", **call)
     with contextlib.closing(HTTPConnection(address.hostname or "", address.port)) as connection:
         if era == MODERN:
             headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "run_skill_command"}

@@ -83,6 +83,16 @@ class SkillLookup:
         policy.check_visible(found.skill, action, granted)
         return found
 
+    def find_to_run(self, skill_name: str, *, event: UseEvent) -> tuple[FoundByName, Policy]:
+        """Return the skill, and the policy that decides whether its commands may be run. Raises SkillNotFound.
+
+        `event` gets the skill's handle and source.
+        """
+        policy = self._access.now()
+        found = self._find(skill_name, policy)
+        event.skill, event.source = found.handle, found.source.value
+        return found, policy
+
     def look_again(self) -> None:
         """Have the files looked at: a skill that was found is no longer where it was."""
         self._live.look_again()

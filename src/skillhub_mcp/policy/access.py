@@ -14,17 +14,24 @@ there are rules, and none allows it    CONFIRMATION_REQUIRED, unless the user ag
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
-from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, SkillDisabled, SkillNotFound
+from skillhub_mcp.errors import (
+    ConfirmationRequired,
+    PermissionDenied,
+    RunNotPermitted,
+    SkillDisabled,
+    SkillNotFound,
+)
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import PolicyFile
-from skillhub_mcp.policy.rules import NO_RULES, Decision, Rules, combined
+from skillhub_mcp.policy.rules import NO_RULES, Decision, Rules, RunRights, combined
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.visibility import Visibility
@@ -34,7 +41,19 @@ _MAX_CALLERS = 256
 
 EVERY_SKILL = Visibility()
 
-Grant = tuple[Action, str]
+
+class Grant(NamedTuple):
+    """What a person agreed to in a session: an action on the skill in a directory.
+
+    Agreement to run commands is to the files of one `digest`, and covers `packages` where the question named some.
+    """
+
+    action: Action
+    directory: str
+    digest: str = ""
+    packages: bool = False
+
+
 NOTHING_GRANTED: frozenset[Grant] = frozenset()
 
 
@@ -53,7 +72,7 @@ class Policy:
 
     `tools` are those that rules can name. With `asks`, an action that the rules neither allow nor deny needs a
     person's agreement: a person's own command is such an agreement, an agent's call is not. `caller` is the filter of
-    the caller, in addition to the server's own.
+    the caller, in addition to the server's own, and `may_run` whether they may run commands.
     """
 
     visibility: Visibility
@@ -62,6 +81,7 @@ class Policy:
     project: str = ""
     asks: bool = True
     caller: Visibility = EVERY_SKILL
+    may_run: bool = True
     tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
@@ -106,16 +126,57 @@ class Policy:
         if decision is Decision.DENY:
             raise PermissionDenied(tool, skill.name)
         # Agreement to the instructions covers the files that they refer to (rule 3 of `rules`).
-        sufficient = {(action, skill.directory)} | (
-            {(Action.LOAD, skill.directory)} if action is Action.READ else set()
+        sufficient = {Grant(action, skill.directory)} | (
+            {Grant(Action.LOAD, skill.directory)} if action is Action.READ else set()
         )
         if decision is Decision.CONFIRM and self.asks and not sufficient & set(granted):
             raise ConfirmationRequired(
                 tool, skill.name, description=skill.description, directory=skill.directory, rule_name=skill.alias
             )
 
+    def check_run(
+        self,
+        skill: Skill,
+        granted: Collection[Grant] = NOTHING_GRANTED,
+        *,
+        digest: Callable[[], str],
+        packages: Callable[[], Sequence[str]] = tuple,
+    ) -> RunRights:
+        """Return what a command of `skill`, which is not hidden from the caller, may do, if it may be run at all.
+
+        `digest` returns that of the skill's files, and `packages` what would have to be fetched first; they are asked
+        where no rule denies it. Raises RunNotPermitted, what `check` raises, and what these two raise.
+        """
+        if not self.may_run:
+            raise RunNotPermitted
+        replace(self, asks=False).check_visible(skill, Action.RUN)
+        names, found = (skill.name, skill.alias), digest()
+        rights = self.rules.run_rights(names, tools=self.tools, digest=found)
+        wanted = tuple(packages())
+        agreed = [grant for grant in granted if grant[:3] == (Action.RUN, skill.directory, found)]
+        allowed = self.rules.decide(Action.RUN, names, tools=self.tools, digest=found) is Decision.ALLOW or bool(agreed)
+        unpermitted = () if rights.packages or any(grant.packages for grant in agreed) else wanted
+        if self.asks and (not allowed or unpermitted):
+            raise ConfirmationRequired(
+                self.tools.rule_tool(Action.RUN),
+                skill.name,
+                description=skill.description,
+                directory=skill.directory,
+                rule_name=skill.alias,
+                digest=found,
+                changed=rights.changed and not allowed,
+                packages=unpermitted,
+            )
+        return rights
+
+    def leaves_out(self, skills: Iterable[Skill]) -> bool:
+        """Whether the caller may not load one of `skills` as they like."""
+        return any(not self.offers(skill) or self._decide(Action.LOAD, skill) is not Decision.ALLOW for skill in skills)
+
     def check_tool(self, tool: str) -> None:
-        """Return if `tool` may be called at all. Raises PermissionDenied."""
+        """Return if `tool` may be called at all. Raises PermissionDenied and RunNotPermitted."""
+        if not self.may_run and self.tools.action(tool) is Action.RUN:
+            raise RunNotPermitted
         if self.rules.denies_tool(tool):
             raise PermissionDenied(tool)
 
@@ -177,15 +238,18 @@ class Access:
         self._lock = threading.Lock()
         self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
         self._caller: Callable[[], Visibility | None] = _no_caller
-        self._narrowed: LRUCache[tuple[str, Visibility], tuple[Policy, Policy]] = LRUCache(_MAX_CALLERS)
+        self._may_run: Callable[[], bool] = _may_run
+        self._narrowed: LRUCache[tuple[str, Visibility, bool], tuple[Policy, Policy]] = LRUCache(_MAX_CALLERS)
         self.tools = tools
 
-    def narrow_by(self, caller: Callable[[], Visibility | None]) -> None:
+    def narrow_by(self, caller: Callable[[], Visibility | None], *, may_run: Callable[[], bool] | None = None) -> None:
         """Let `caller` return from now on the filter of the current caller; None is every skill that is served.
 
-        It is called in the thread that asks for the policy. The hub's own threads have no caller.
+        `may_run` returns whether they may run commands. Both are called in the thread that asks for the policy. The
+        hub's own threads have no caller.
         """
         self._caller = caller
+        self._may_run = may_run or self._may_run
 
     def hides(self, skill: Skill) -> bool:
         """Whether `skill` does not exist for the current caller."""
@@ -194,6 +258,10 @@ class Access:
     def sees(self, skill: Skill) -> bool:
         """Whether `skill` passes the filters, the server's and the current caller's."""
         return self._visibility.allows(skill) and not self.hides(skill)
+
+    def may_run(self) -> bool:
+        """Whether the current caller may run commands at all."""
+        return self._may_run()
 
     def sees_everything(self) -> bool:
         """Whether the current caller has no filter, so that they may also see which files could not be read."""
@@ -222,7 +290,7 @@ class Access:
         pin = _PINNED.get()
         if project is None and pin is not None and pin.active and pin.access is self:
             return pin.policy
-        caller = self._caller()
+        caller, may_run = self._caller(), self._may_run()
         root = self._project if project is None else project
         with self._lock:
             choices = self._choices.read() or NO_CHOICES
@@ -233,17 +301,22 @@ class Access:
                 policy = Policy(self._visibility, choices, files.combined(), root, self._asks, tools=self.tools)
                 known = (files, content, policy)
                 self._policies.put(root, known)
-            return known[2] if caller is None else self._narrow(known[2], caller)
+            return known[2] if caller is None and may_run else self._narrow(known[2], caller or EVERY_SKILL, may_run)
 
-    def _narrow(self, policy: Policy, caller: Visibility) -> Policy:
-        """Return `policy` for one filter, the same value for the same two. The caller holds the lock."""
-        key = (policy.project, caller)
+    def _narrow(self, policy: Policy, caller: Visibility, may_run: bool) -> Policy:
+        """Return `policy` for one filter, the same value for the same three. The caller holds the lock."""
+        key = (policy.project, caller, may_run)
         known = self._narrowed.get(key)
         if known is None or known[0] is not policy:
-            known = (policy, replace(policy, caller=caller))
+            known = (policy, replace(policy, caller=caller, may_run=may_run))
             self._narrowed.put(key, known)
         return known[1]
 
 
 def _no_caller() -> None:
     """Return that there is no caller with a filter."""
+
+
+def _may_run() -> bool:
+    """Return that who calls may run commands: the program's own user."""
+    return True

@@ -23,7 +23,7 @@ _FORMAT = 1
 _PREFIX = "skillhub_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_KEYS = frozenset({"name", "sha256", "skills", "categories", "created"})
+_KEYS = frozenset({"name", "sha256", "skills", "categories", "created", "may_run"})
 NOT_GIVEN = object()
 
 
@@ -33,12 +33,13 @@ class BadTokens(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its name, its SHA-256 in hexadecimal, and the skills that it gives access to."""
+    """One token: its name, its SHA-256 in hexadecimal, the skills that it gives access to, and whether to run them."""
 
     name: str
     digest: str = field(repr=False)
     visibility: Visibility
     created: str
+    may_run: bool = False
 
     def as_json(self) -> dict[str, object]:
         """Return the public part of the token: everything but its digest."""
@@ -47,6 +48,7 @@ class Token:
             "created": self.created,
             **({"skills": sorted(self.visibility.names)} if self.visibility.names else {}),
             **({"categories": sorted(self.visibility.categories)} if self.visibility.categories else {}),
+            **({"may_run": True} if self.may_run else {}),
         }
 
 
@@ -76,12 +78,13 @@ class Tokens:
         return Tokens(tuple(token for token in self.tokens if token.name != name))
 
 
-def make_token(name: str, visibility: Visibility) -> tuple[Token, str]:
+def make_token(name: str, visibility: Visibility, *, may_run: bool = False) -> tuple[Token, str]:
     """Return a new token and its secret, which is not stored anywhere. Raises BadTokens for an invalid name."""
     _check_name(name)
     # Scanners for leaked secrets recognise a token by its prefix.
     secret = _PREFIX + secrets.token_urlsafe(32)
-    return Token(name, digest_of(secret), visibility, date.today().isoformat()), secret  # noqa: DTZ011 - the person's day
+    today = date.today().isoformat()  # noqa: DTZ011 - the person's day
+    return Token(name, digest_of(secret), visibility, today, may_run), secret
 
 
 def digest_of(secret: str) -> str:
@@ -98,6 +101,15 @@ def filter_of(skills: object = NOT_GIVEN, categories: object = NOT_GIVEN) -> Vis
         frozenset(_parse_names("skills", skills)),
         frozenset(map(fold_name, _parse_names("categories", categories))),
     )
+
+
+def may_run_of(value: object, place: str = "") -> bool:
+    """Return whether a token lets its bearer run commands: not unless it says so. Raises BadTokens but for a bool."""
+    if value is NOT_GIVEN:
+        return False
+    if not isinstance(value, bool):
+        raise BadTokens(f"{place}may_run must be true or false")
+    return value
 
 
 def parse_tokens(text: str) -> Tokens:
@@ -131,6 +143,7 @@ def _parse_token(place: str, value: object) -> Token:
     unknown = sorted(set(value) - _KEYS)
     if unknown:
         raise BadTokens(f"{place} has the unknown key {unknown[0]!r}; only skills and categories narrow a token")
+    may_run = may_run_of(value.get("may_run", NOT_GIVEN), f"{place}: ")
     name, digest, created = value.get("name"), value.get("sha256"), value.get("created", "")
     if not isinstance(name, str) or not isinstance(created, str):
         raise BadTokens(f"{place}: name and created must be text")
@@ -142,7 +155,7 @@ def _parse_token(place: str, value: object) -> Token:
         visibility = filter_of(*(value.get(key, NOT_GIVEN) for key in ("skills", "categories")))
     except BadTokens as error:
         raise BadTokens(f"{place}: {error}") from error
-    return Token(name, digest, visibility, created)
+    return Token(name, digest, visibility, created, may_run)
 
 
 def _check_name(name: str) -> None:

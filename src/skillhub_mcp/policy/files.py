@@ -149,23 +149,28 @@ def change_roots(path: str, change: Callable[[RecordedRoots], RecordedRoots]) ->
 def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
     """Add a rule to the file's list `verdict` and leave everything else as it is, also what no rule decides.
 
-    Raises PolicyUnreadable and PolicyUnwritable.
+    Of the same list, it takes the place of a rule about other files of the same skill. Raises PolicyUnreadable and
+    PolicyUnwritable.
     """
-    with _changed_rules(path, what=what, tools=tools, others_if_new=Decision.ALLOW) as (_, lists):
+    with _changed_rules(path, what=what, tools=tools, others_if_new=Decision.ALLOW) as (rules, lists):
+        before = [one for one in rules.listed() if one.verdict == verdict and one.rule != rule]
+        _remove(lists, [one for one in before if one.rule.digest and one.rule.concerns_the_same(rule, tools)])
         _append(lists, verdict, rule)
 
 
 def put_rule(
     path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
 ) -> tuple[ListedRule, ...]:
-    """Put a rule into the file's list `verdict`, in place of those about the same in other lists, which are returned.
+    """Put a rule into the file's list `verdict`, in place of those about the same, which are returned.
 
     With `others`, the file says that about what no rule decides; without, it leaves that as it is. Raises
     PolicyUnreadable and PolicyUnwritable.
     """
     with _changed_rules(path, what=what, tools=tools, others=others, others_if_new=Decision.ALLOW) as (rules, lists):
         replaced = tuple(
-            one for one in rules.listed() if one.verdict != verdict and one.rule.concerns_the_same(rule, tools)
+            one
+            for one in rules.listed()
+            if one != ListedRule(verdict, rule) and one.rule.concerns_the_same(rule, tools)
         )
         _remove(lists, replaced)
         _append(lists, verdict, rule)
@@ -216,7 +221,12 @@ def _append(lists: dict[str, Any], verdict: str, rule: PermissionRule) -> None:
 
 def _remove(lists: dict[str, Any], removed: Collection[ListedRule]) -> None:
     for one in removed:
-        lists[one.verdict] = [other for other in lists[one.verdict] if other != one.rule.as_json()]
+        # A flag that is false is as good as one that is not there.
+        lists[one.verdict] = [
+            other
+            for other in lists[one.verdict]
+            if {key: value for key, value in other.items() if value is not False} != one.rule.as_json()
+        ]
 
 
 @contextmanager

@@ -4,11 +4,14 @@ Rule 1: a file that is not understood is refused, so that a rule never permits m
 Rule 2: denying one action also denies those that depend on it: a skill that must not be loaded is not read or run.
 Rule 3: permission to load includes the skill's files, and never its commands.
 Rule 4: what a file's rules do not decide needs confirmation, unless the file leaves the others as they are.
+Rule 5: a rule that allows running may name the digest of the skill's files; of other files it asks for confirmation.
+Rule 6: network and packages are what a person allows beside running, for one skill; a project's rules never do.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -28,6 +31,8 @@ class Decision(Enum):
 
 RULE_LISTS = ("deny", "allow", "confirm")
 OTHERS = "others"
+_RUN_KEYS = ("digest", "network", "packages")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class BadRules(ValueError):
@@ -36,10 +41,17 @@ class BadRules(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A tool, and the one skill that the rule applies to; without a name it applies to every skill."""
+    """A tool, and the one skill that the rule applies to; without a name it applies to every skill.
+
+    One that allows running may have the `digest` of the files that it allows, and may allow more: the `network` for
+    the skill's commands, and that `packages` which its scripts declare are fetched.
+    """
 
     tool: str
     skill_name: str | None = None
+    digest: str | None = None
+    network: bool = False
+    packages: bool = False
 
     def applies_to(self, tools: Collection[str], names: Collection[str]) -> bool:
         """Whether the rule is about one of `tools`, for a skill that goes by `names`."""
@@ -51,9 +63,19 @@ class PermissionRule:
         same_tool = self.tool == other.tool if action is None else action is tools.action(other.tool)
         return same_tool and self.skill_name == other.skill_name
 
-    def as_json(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, object]:
         """Return the rule as a file holds it."""
-        return {"tool": self.tool} | ({} if self.skill_name is None else {"skill_name": self.skill_name})
+        return {
+            "tool": self.tool,
+            **({} if self.skill_name is None else {"skill_name": self.skill_name}),
+            **({} if self.digest is None else {"digest": self.digest}),
+            **({"network": True} if self.network else {}),
+            **({"packages": True} if self.packages else {}),
+        }
+
+    def fits(self, digest: str | None) -> bool:
+        """Whether the rule is about files of that digest; None stands for any."""
+        return self.digest is None or digest is None or self.digest == digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +84,15 @@ class ListedRule:
 
     verdict: str
     rule: PermissionRule
+
+
+@dataclass(frozen=True, slots=True)
+class RunRights:
+    """What rules allow beside running; `changed` is whether they allowed it of other files than those there now."""
+
+    network: bool = False
+    packages: bool = False
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +109,38 @@ class Rules:
     others: Decision = field(default=Decision.CONFIRM, kw_only=True)
     then: Rules | None = field(default=None, kw_only=True)
 
-    def decide(self, action: Action, names: Collection[str], *, tools: ToolActions) -> Decision:
+    def decide(
+        self, action: Action, names: Collection[str], *, tools: ToolActions, digest: str | None = None
+    ) -> Decision:
         """Return what the rules decide about `action` on the skill that goes by `names`; without names, on any other.
 
-        A denial counts wherever it stands.
+        A denial counts wherever it stands. With the `digest` of the skill's files, what was allowed of other files
+        needs confirmation.
         """
         denying = tools.denying(action)
         if any(rule.applies_to(denying, names) for layer in self._layers for rule in layer.deny):
             return Decision.DENY
         for layer in self._layers:
-            if any(rule.applies_to(tools.allowing(action), names) for rule in layer.allow):
+            allowing = [rule for rule in layer.allow if rule.applies_to(tools.allowing(action), names)]
+            if any(rule.fits(digest) for rule in allowing):
                 return Decision.ALLOW
+            if allowing:
+                return Decision.CONFIRM
             # What may be loaded with consent only is not run without it.
             confirmed = any(rule.applies_to(denying, names) for rule in layer.confirm)
             if confirmed or layer.others is Decision.CONFIRM:
                 return Decision.CONFIRM
         return Decision.ALLOW
+
+    def run_rights(self, names: Collection[str], *, tools: ToolActions, digest: str) -> RunRights:
+        """Return what the person's own rules allow beside running the skill's commands, of files of that digest."""
+        applying = [rule for rule in self.allow if rule.applies_to(tools.allowing(Action.RUN), names)]
+        fitting = [rule for rule in applying if rule.fits(digest)]
+        return RunRights(
+            network=any(rule.network for rule in fitting),
+            packages=any(rule.packages for rule in fitting),
+            changed=bool(applying) and not fitting,
+        )
 
     def listed(self) -> tuple[ListedRule, ...]:
         """Return every rule with its list, without those of `then`."""
@@ -161,26 +208,42 @@ def _united(files: Sequence[Rules]) -> Rules:
 def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[PermissionRule, ...]:
     if not isinstance(value, list):
         raise BadRules(f"permissions.{name} must be a list")
-    return tuple(_parse_rule(f"permissions.{name}[{number}]", rule, tools) for number, rule in enumerate(value))
+    return tuple(_parse_rule(name, f"permissions.{name}[{number}]", rule, tools) for number, rule in enumerate(value))
 
 
-def _parse_rule(place: str, value: object, tools: ToolActions) -> PermissionRule:
+def _parse_rule(list_name: str, place: str, value: object, tools: ToolActions) -> PermissionRule:
     if not isinstance(value, Mapping) or not isinstance(value.get("tool"), str):
         raise BadRules(f'{place} must be an object with a "tool"')
-    unknown = sorted(set(value) - {"tool", "skill_name"})
+    unknown = sorted(set(value) - {"tool", "skill_name", *_RUN_KEYS})
     if unknown:
-        raise BadRules(f"{place} has the unknown key {unknown[0]!r}; only skill_name narrows a rule")
+        raise BadRules(f"{place} has the unknown key {unknown[0]!r}; only skill_name and digest narrow a rule")
     tool = value["tool"]
     if tool not in tools.by_tool:
         raise BadRules(f"{place}: {tool!r} is not a tool of this hub")
+    run_keys = [key for key in _RUN_KEYS if key in value]
+    if run_keys and not (list_name == "allow" and tools.action(tool) is Action.RUN):
+        raise BadRules(f"{place}: {run_keys[0]} belongs to rules that allow running commands")
     if "skill_name" not in value:
-        return PermissionRule(tool)
+        if set(run_keys) - {"packages"}:
+            raise BadRules(f"{place}: {run_keys[0]} belongs to a rule with a skill_name")
+        return PermissionRule(tool, packages=_flag(place, value, "packages"))
     name = value["skill_name"]
     if not isinstance(name, str) or not is_specified_name(name):
         raise BadRules(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
     if tools.action(tool) is None:
         raise BadRules(f"{place}: {tool} concerns no single skill, so it takes no skill_name")
-    return PermissionRule(tool, name)
+    digest = value.get("digest")
+    if "digest" in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+        raise BadRules(f"{place}: digest must be sha256: and 64 hexadecimal digits in lower case")
+    network, packages = (_flag(place, value, key) for key in ("network", "packages"))
+    return PermissionRule(tool, name, digest, network, packages)
+
+
+def _flag(place: str, value: Mapping[str, object], key: str) -> bool:
+    given = value.get(key, False)
+    if not isinstance(given, bool):
+        raise BadRules(f"{place}: {key} must be true or false")
+    return given
 
 
 def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastmcp import FastMCP
 from mcp.server.request_state import RequestStateSecurity
 
+from skillhub_mcp.errors import ConfirmationRequired
 from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
@@ -65,7 +66,7 @@ class ServerOptions:
 
     `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
     session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
-    be taken up later. `remember` saves a rule for the skill of that name. Hooks get `cwd`. A `stateless` server has no
+    be taken up later. `remember` saves a rule that a person agreed to. Hooks get `cwd`. A `stateless` server has no
     sessions in the 2025-11-25 protocol. If several processes may receive a client's requests, they have one
     `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`.
     """
@@ -85,7 +86,7 @@ class ServerOptions:
     agreements: str
     instructions_max_bytes: int
     card: CardOptions
-    remember: Callable[[Action, str], None]
+    remember: Callable[[Action, ConfirmationRequired], None]
     hooks: Sequence[Hook]
     cwd: str
     publisher: Publisher

@@ -12,10 +12,11 @@ from skillhub_mcp.skills.visibility import Visibility
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The bearer of an accepted token: a name, and the filter of skills if the token has one."""
+    """The bearer of an accepted token: a name, the filter of skills if the token has one, whether they may run."""
 
     name: str
     visibility: Visibility | None = None
+    may_run: bool = False
 
 
 class CallerToken(AccessToken):
@@ -46,3 +47,9 @@ def caller_visibility() -> Visibility | None:
     """Return the caller's filter of skills; None is every skill that the server serves."""
     caller = current_caller()
     return None if caller is None else caller.visibility
+
+
+def caller_may_run() -> bool:
+    """Return whether the caller's token lets them run commands; where no token is required, everybody may."""
+    caller = current_caller()
+    return caller is None or caller.may_run

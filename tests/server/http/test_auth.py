@@ -157,7 +157,7 @@ async def tries(hub: Caller, name: str) -> dict[str, str]:
 def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
     environment: dict[str, str], file: Path, mode: str
 ) -> None:
-    token = add_token(file, "one", skills={"alpha"})
+    token = add_token(file, "one", skills={"alpha"}, may_run=True)
 
     async def go(url: str) -> tuple[dict[str, str], ...]:
         async with bearer(url, token, mode) as hub:
@@ -477,3 +477,33 @@ def test_the_file_of_tokens_holds_no_token(file: Path) -> None:
     assert token not in file.read_text(encoding="utf-8")
     kept = json.loads(file.read_text(encoding="utf-8"))["tokens"]
     assert [sorted(one) for one in kept] == [["categories", "created", "name", "sha256", "skills"]]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_bearer_runs_commands_only_if_their_token_says_so(environment: dict[str, str], file: Path, mode: str) -> None:
+    reader, runner = add_token(file, "reader"), add_token(file, "runner", may_run=True)
+
+    async def runs(url: str, token: str) -> tuple[bool, set[str | None]]:
+        async with bearer(url, token, mode) as hub:
+            listed = [tool.name for tool in (await hub.client.list_tools()).tools]
+            said = [await hub.call("run_skill_command", skill_name=name, command="ls") for name in ("alpha", "none")]
+            return "run_skill_command" in listed, {one.code for one in said}
+
+    with listening(environment) as url:
+        # Which skill it is makes no difference: the answer tells nothing of it.
+        assert asyncio.run(runs(url, reader)) == (False, {"RUN_NOT_PERMITTED"})
+        for token in (runner, environment["SKILLHUB_TOKEN"]):
+            assert asyncio.run(runs(url, token)) == (True, {None, "SKILL_NOT_FOUND"})
+
+
+def test_a_signed_token_lets_its_bearer_run_commands_only_if_it_says_so(
+    signed: dict[str, str], signing: Signing
+) -> None:
+    async def ends(url: str, token: str) -> str | None:
+        async with bearer(url, token) as hub:
+            return (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code
+
+    with listening({**signed, "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1"}) as url:
+        assert asyncio.run(ends(url, signing.token())) == "RUN_NOT_PERMITTED"
+        assert asyncio.run(ends(url, signing.token(skillhub_may_run=True))) is None
+        assert knock(url, signing.token(skillhub_may_run="true")).status_code == 401

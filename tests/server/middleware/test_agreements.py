@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.agreements import SharedAgreements
 
 KEY = ("handle", "h", "ada")
-GRANTED = frozenset({(Action.LOAD, "/skills/é"), (Action.RUN, "/skills/b")})
+GRANTED = frozenset({Grant(Action.LOAD, "/skills/é"), Grant(Action.RUN, "/skills/b", "sha256:0", packages=True)})
 
 
 def test_another_worker_finds_what_was_agreed_to_in_that_session(tmp_path: Path) -> None:
     one, other = (SharedAgreements(str(tmp_path), b"key") for _ in range(2))
     assert other.find(KEY) == frozenset()
-    one.record(KEY, [(Action.LOAD, "/skills/a")])
+    one.record(KEY, [Grant(Action.LOAD, "/skills/a")])
     one.record(KEY, GRANTED)
     assert other.find(KEY) == GRANTED
     assert other.find(("handle", "h", "bob")) == other.find(("handle", "h")) == frozenset()

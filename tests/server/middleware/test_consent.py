@@ -17,6 +17,8 @@ from tests.server.connections import WAYS, Caller, Said, caller, reached
 from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
+from skillhub_mcp.skills.digest import skill_digest
+
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
@@ -550,3 +552,55 @@ def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
     assert lines[0]["tool_input"] == {"skill_name": "alpha"}
     assert lines[1]["tool_response"]["isError"] is False
     assert "The body of alpha." in lines[1]["tool_response"]["content"][0]["text"]
+
+
+@ways
+def test_a_person_is_asked_again_when_the_files_of_a_skill_have_changed(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    rules(environment)
+    person = Person("once")
+    script = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "a.txt")
+
+    async def journey() -> None:
+        async with reached(way, environment, elicitation_callback=person) as hub:
+            for text in ("A", "B"):
+                script.write_text(text, encoding="utf-8")
+                for _ in range(2):
+                    said = await hub.call("run_skill_command", skill_name="alpha", command="cat", args=["a.txt"])
+                    assert said.structured["stdout"] == text
+        assert len(person.questions) == 2
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_remembered_answer_about_running_is_for_these_files_and_a_change_is_told(
+    mode: str, environment: dict[str, str]
+) -> None:
+    rules(environment)
+    script = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "a.txt")
+
+    def run(person: Person) -> Said:
+        async def journey() -> Said:
+            async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+                return await hub.call("run_skill_command", skill_name="alpha", command="ls")
+
+        return asyncio.run(journey())
+
+    assert run(Person("always")).code is None
+    later = Person("always")
+    assert run(later).code is None
+    assert later.questions == []
+    script.write_text("another", encoding="utf-8")
+    assert run(later).code is None
+    assert later.questions == [
+        "The agent wants to run commands of the skill 'alpha'. Its files have changed since you allowed it. "
+        "Its description: 'Does alpha.'"
+    ]
+    # One rule for the skill, not one for each state that its files were in.
+    written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
+    directory = str(script.parent)
+    assert written["permissions"]["allow"] == [
+        {**about("alpha", "run_skill_command"), "digest": skill_digest(directory)}
+    ]

@@ -23,6 +23,7 @@ from tests.server.sessions import in_process
 
 from skillhub_mcp.bootstrap import make_hub, server_options
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.callers import Caller, CallerToken
@@ -59,7 +60,7 @@ def called_by(client_id: str | None, name: str) -> Iterator[None]:
 
 def test_a_handle_in_another_callers_hands_leads_to_a_session_of_its_own() -> None:
     sessions = Sessions("http", tools=())
-    session = Session(granted=frozenset({(Action.LOAD, "/a")}))
+    session = Session(granted=frozenset({Grant(Action.LOAD, "/a")}))
     running = _CURRENT.set(session)
     try:
         with called_by("named ci", "ci"):
@@ -80,9 +81,9 @@ def test_a_handle_in_another_callers_hands_leads_to_a_session_of_its_own() -> No
 
 def test_a_session_keeps_what_was_agreed_to_and_one_handle(tmp_path: Path) -> None:
     session = Session()
-    session.grant((Action.LOAD, "/a"))
-    session.grant((Action.READ, "/a"))
-    assert session.granted == {(Action.LOAD, "/a"), (Action.READ, "/a")}
+    session.grant(Grant(Action.LOAD, "/a"))
+    session.grant(Grant(Action.READ, "/a"))
+    assert session.granted == {Grant(Action.LOAD, "/a"), Grant(Action.READ, "/a")}
     assert not session.is_named
     assert session.resume_handle == session.resume_handle != Session().resume_handle
     assert session.is_named

@@ -15,7 +15,7 @@ from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles
 from skillhub_mcp.policy.effects import Effect, effects_of
@@ -24,11 +24,13 @@ from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.skills.suggestions import near_names
 
 _SHOWN_NAMES = 3
+_SHOWN_DIGITS = 12
 _CHOICES = (Decision.ALLOW.value, Decision.CONFIRM.value)
 
 
@@ -51,6 +53,8 @@ def add_parser(subparsers: Any) -> None:
         action = actions.add_parser(verdict, help=what)
         action.set_defaults(run=partial(_put, verdict))
         action.add_argument("--force", action="store_true", help="also for a name that no skill has")
+        if verdict == "allow":
+            _add_run_options(action)
         parsers.append(action)
     forgetting = actions.add_parser("forget", help="remove the rules for a skill")
     forgetting.set_defaults(run=_forget)
@@ -66,6 +70,17 @@ def add_parser(subparsers: Any) -> None:
     for action in parsers:
         add_json_option(action)
         add_setting_options(action)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be allowed beside running commands; each implies --run."""
+    parser.add_argument("--network", action="store_true", help="with --run, let its commands use the network")
+    parser.add_argument(
+        "--packages", action="store_true", help="with --run, fetch the packages that its scripts declare (PEP 723)"
+    )
+    parser.add_argument(
+        "--any-version", action="store_true", help="with --run, also when its files change, without being asked again"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +120,8 @@ def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text(file.path if file.rules is not None else f"{file.path}  (does not exist)")
         for one in file.listed:
             note = "  (no effect: your own rules decide)" if one in file.without_effect else ""
+            if one.rule.digest is not None and _has_changed(one.rule, options):
+                note += "  (its files have changed since: it requires your consent)"
             print_text(f"  {one.verdict:<8} {_about(one.rule)}{note}")
     if all(file.rules is None for file in shown):
         print_text("\nNo rules: everything is allowed.")
@@ -144,6 +161,8 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
     skills = _skills(settings, options)
     if rule.skill_name is not None and not args.force:
         _check_name(rule.skill_name, skills)
+    if verdict == "allow" and _action(args) is Action.RUN:
+        rule = _with_run_rights(rule, args, options)
     before = files.combined()
     others = None if args.others is None else Decision(args.others)
     if others is None and all(file.read() is None for file in files.own):
@@ -198,6 +217,34 @@ def _skills(settings: Settings, options: Mapping[str, str]) -> tuple[Skill, ...]
     """Return every skill that a rule can be about: those of the roots, and those that the agent-context tools find."""
     with open_hub(options) as hub:
         return every_skill(settings, hub.snapshot_and_policy()[0])
+
+
+def _with_run_rights(rule: PermissionRule, args: argparse.Namespace, options: Mapping[str, str]) -> PermissionRule:
+    """Return the rule with what is allowed beside running, and of which files. Raises InvalidArgument."""
+    if rule.skill_name is None and (args.network or args.any_version):
+        option = "--network" if args.network else "--any-version"
+        raise InvalidArgument(
+            option, "is for one skill", hint="name the skill, as in `skillhub permissions allow NAME`"
+        )
+    digest = None
+    if rule.skill_name is not None and not args.any_version:
+        digest = _present_digest(rule.skill_name, options)
+    return replace(rule, digest=digest, network=args.network, packages=args.packages)
+
+
+def _present_digest(name: str, options: Mapping[str, str]) -> str | None:
+    """Return the digest of the files of the skill that answers to `name` here; None where none does."""
+    with open_hub(options) as hub:
+        try:
+            skill = hub.find(name)
+        except SkillNotFound:
+            return None
+    return skill_digest(skill.directory)
+
+
+def _has_changed(rule: PermissionRule, options: Mapping[str, str]) -> bool:
+    present = _present_digest(rule.skill_name or "", options)
+    return present is not None and present != rule.digest
 
 
 def _check_name(name: str, skills: Sequence[Skill]) -> None:
@@ -310,11 +357,15 @@ def _listed_json(one: ListedRule) -> dict[str, object]:
 
 
 def _about(rule: PermissionRule) -> str:
-    return f"{rule.tool} {rule.skill_name or '(every skill)'}"
+    beside = [name for name, allowed in (("network", rule.network), ("packages", rule.packages)) if allowed]
+    shown = f"{rule.tool} {rule.skill_name or '(every skill)'}"
+    shown += f" with {' and '.join(beside)}" if beside else ""
+    return shown if rule.digest is None else f"{shown} of the files {rule.digest[: len('sha256:') + _SHOWN_DIGITS]}"
 
 
 def _action(args: argparse.Namespace) -> Action:
-    return Action.RUN if args.running else Action.LOAD
+    implied = any(getattr(args, option, False) for option in ("network", "packages", "any_version"))
+    return Action.RUN if args.running or implied else Action.LOAD
 
 
 def _rule(args: argparse.Namespace) -> PermissionRule:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from skillhub_mcp.hub import SkillHub
     from skillhub_mcp.observers.prometheus import Prometheus
+    from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.shutdown import GracefulServer
     from skillhub_mcp.settings import Settings
 
@@ -134,6 +135,8 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if 0 < len(settings.http.token) < _MIN_TOKEN_CHARACTERS:
         log.warning("SKILLHUB_TOKEN is short enough to guess; `skillhub token new` creates a safe one")
     server, hub = _make_server(settings, reindex=args.reindex, over_http=True, metrics=metrics)
+    if settings.execution.enable_run and settings.execution.enable_run_over_http:
+        _warn_if_nobody_may_run(http)
     if settings.http.workers > 1:
         from tempfile import TemporaryDirectory
 
@@ -150,6 +153,19 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
 
     serve_http(server, hub, http, on_listening=lambda address: log_start(hub, http=http, address=address))
     return EXIT_OK
+
+
+def _warn_if_nobody_may_run(http: HttpOptions) -> None:
+    """Warn where commands are enabled over HTTP and no token lets its bearer run them."""
+    auth = http.auth
+    if auth is None or auth.token or auth.jwt is not None or auth.tokens is None:
+        return
+    tokens = auth.tokens.read()
+    if tokens is None or not any(token.may_run for token in tokens.tokens):
+        log.warning(
+            "Commands are enabled over HTTP, and no token lets its bearer run them: "
+            "`skillhub token new NAME --may-run` creates one"
+        )
 
 
 def _make_server(

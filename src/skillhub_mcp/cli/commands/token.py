@@ -34,6 +34,7 @@ def add_parser(subparsers: Any) -> None:
     new.set_defaults(run=_new)
     new.add_argument("--skills", metavar="A,B", help="only skills that the token grants")
     new.add_argument("--categories", metavar="X,Y", help="only categories that it grants; no effect with --skills")
+    new.add_argument("--may-run", action="store_true", help="let its bearer run commands, where they are enabled")
     new.add_argument("--force", action="store_true", help="also for names that no skill or category has")
     revoke = actions.add_parser("revoke", help="revoke a token")
     revoke.set_defaults(run=_revoke)
@@ -56,7 +57,7 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if visibility.limits and not args.force:
         _check_names(visibility, options)
     try:
-        token, secret = make_token(decode_argument(args.name), visibility)
+        token, secret = make_token(decode_argument(args.name), visibility, may_run=args.may_run)
         change_tokens(path, lambda tokens: tokens.with_token(token))
     except BadTokens as error:
         raise InvalidArgument("NAME", f"is invalid: {error}") from error
@@ -130,8 +131,9 @@ def _names(typed: str | None) -> object:
 
 def _scope(token: Token) -> str:
     visibility = token.visibility
+    more = " and may run commands" if token.may_run else ""
     if visibility.names:
-        return f"the skills {', '.join(sorted(visibility.names))}"
+        return f"the skills {', '.join(sorted(visibility.names))}{more}"
     if visibility.categories:
-        return f"the categories {', '.join(sorted(visibility.categories))}"
-    return "every skill"
+        return f"the categories {', '.join(sorted(visibility.categories))}{more}"
+    return f"every skill{more}"

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.server.callers import caller_visibility
+from skillhub_mcp.server.callers import caller_may_run, caller_visibility
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, RequestSizeLimit, TokenBuckets
@@ -68,7 +68,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         from skillhub_mcp.server.http.auth import HubTokenVerifier
 
         server.auth = HubTokenVerifier(options.auth)
-        hub.access.narrow_by(caller_visibility)
+        hub.access.narrow_by(caller_visibility, may_run=caller_may_run)
     rate_limits = [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []
     guarded = server.http_app(
         path=MCP_PATH,

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhub_mcp.errors import RateLimited, TokensUnreadable
-from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, digest_of, filter_of
+from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.front_page import MCP_PATH
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 # Signatures with public keys. HS256 uses a shared secret, and `none` is no signature.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-_SKILLS_CLAIM, _CATEGORIES_CLAIM = "skillhub_skills", "skillhub_categories"
+_SKILLS_CLAIM, _CATEGORIES_CLAIM, _RUN_CLAIM = "skillhub_skills", "skillhub_categories", "skillhub_may_run"
 _ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
 _MAX_NAME = 128
 
@@ -76,12 +76,13 @@ class HubTokenVerifier(TokenVerifier):
         """Return the bearer of `token`, or None for an unknown one."""
         digest = digest_of(token)
         if self._digest is not None and hmac.compare_digest(digest, self._digest):
-            return _caller_token(_ONE_TOKEN, Caller(_ONE_TOKEN))
+            # Nothing can be written beside this token: who set it and enabled commands over HTTP is its bearer.
+            return _caller_token(_ONE_TOKEN, Caller(_ONE_TOKEN, may_run=True))
         # The time of a look-up can reveal a part of a digest at most, and a digest reveals nothing about its token.
         known = self._tokens_by_digest().get(digest)
         if known is not None:
             visibility = known.visibility if known.visibility.limits else None
-            return _caller_token(f"named {known.name}", Caller(known.name, visibility))
+            return _caller_token(f"named {known.name}", Caller(known.name, visibility, known.may_run))
         return None if self._jwt is None else await self._jwt.verify(token)
 
     def get_routes(self, mcp_path: str | None = None) -> list[Route]:
@@ -133,10 +134,11 @@ class _SignedTokens:
         name = _printable(found.subject or found.client_id)
         try:
             visibility = _filter(found)
+            may_run = may_run_of(found.claims.get(_RUN_CLAIM, NOT_GIVEN))
         except BadTokens as problem:
             log.warning("A signed token of %s is not accepted: %s", name, problem)
             return None
-        caller = Caller(name, visibility if visibility.limits else None)
+        caller = Caller(name, visibility if visibility.limits else None, may_run)
         return _caller_token(f"signed {found.subject or found.client_id}", caller, found)
 
 

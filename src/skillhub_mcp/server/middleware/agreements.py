@@ -27,7 +27,7 @@ class SharedAgreements:
 
     def record(self, key: tuple[str, ...], granted: Collection[Grant]) -> None:
         """Record all that was agreed to in a session. Raises OSError."""
-        content = json.dumps(sorted([action.value, directory] for action, directory in granted)).encode()
+        content = json.dumps(sorted([grant.action.value, *grant[1:]] for grant in granted)).encode()
         self._files.write(key, self._seal(key, content) + content)
 
     def find(self, key: tuple[str, ...]) -> frozenset[Grant]:
@@ -36,7 +36,7 @@ class SharedAgreements:
         seal, content = kept[: hashlib.sha256().digest_size], kept[hashlib.sha256().digest_size :]
         if not hmac.compare_digest(seal, self._seal(key, content)):
             return NOTHING_GRANTED
-        return frozenset((Action(action), directory) for action, directory in json.loads(content))
+        return frozenset(Grant(Action(action), *rest) for action, *rest in json.loads(content))
 
     def _seal(self, key: tuple[str, ...], content: bytes) -> bytes:
         whose = json.dumps(key).encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mcp_types
@@ -18,12 +18,12 @@ from fastmcp.prompts.base import InputRequiredPromptResult
 from fastmcp.resources.base import InputRequiredResourceResult
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools.base import InputRequiredToolResult
+from fastmcp.tools.base import InputRequiredToolResult, Tool
 from mcp.shared.exceptions import MCPError
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable
 from skillhub_mcp.harmless import shortened, visible
-from skillhub_mcp.policy.access import Access
+from skillhub_mcp.policy.access import Access, Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
 
@@ -42,14 +42,26 @@ _ACTIONS = {
 class ConsentMiddleware(Middleware):
     """Stops calls that a rule denies, and asks about those that need a person's agreement.
 
-    `remember` saves a rule for the skill of that name. Without it an answer holds for the session: over HTTP the
-    answer is one client's, and the rules apply to all clients.
+    `remember` saves a rule. Without it an answer holds for the session: over HTTP the answer is one client's, and the
+    rules apply to all clients.
     """
 
-    def __init__(self, access: Access, sessions: Sessions, *, remember: Callable[[Action, str], None] | None) -> None:
+    def __init__(
+        self, access: Access, sessions: Sessions, *, remember: Callable[[Action, ConfirmationRequired], None] | None
+    ) -> None:
         self._access = access
         self._sessions = sessions
         self._remember = remember
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mcp_types.ListToolsRequest],
+        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
+    ) -> Sequence[Tool]:
+        tools = await call_next(context)
+        if self._access.may_run():
+            return tools
+        return [tool for tool in tools if self._access.tools.action(tool.name) is not Action.RUN]
 
     async def on_call_tool(
         self,
@@ -115,10 +127,12 @@ class ConsentMiddleware(Middleware):
         if answer == _NO or answer not in self._answers(required):
             raise PermissionDenied(required.tool, required.skill_name, by_user=True)
         action = self._action(required)
-        self._sessions.current().grant((action, required.directory))
+        self._sessions.current().grant(
+            Grant(action, required.directory, required.digest, packages=bool(required.packages))
+        )
         if answer == _ALWAYS and self._remember is not None:
             try:
-                await asyncio.to_thread(self._remember, action, required.rule_name)
+                await asyncio.to_thread(self._remember, action, required)
             except PolicyUnwritable as error:
                 # The user agreed all the same. That it cannot be kept is for whoever reads the log.
                 log.warning("%s (%s): the user is asked again next time", error.message, error.path)
@@ -132,7 +146,11 @@ class ConsentMiddleware(Middleware):
         """Return the question. The skill's own text is quoted on one line, so that it cannot pass for the question."""
         description = shortened(visible(required.description), _SHOWN_DESCRIPTION)
         action = _ACTIONS[self._action(required)]
-        return f"The agent wants to {action} {required.skill_name!r}. Its description: {description!r}"
+        more = " Its files have changed since you allowed it." if required.changed else ""
+        if required.packages:
+            packages = shortened(visible(", ".join(required.packages)), _SHOWN_DESCRIPTION)
+            more += f" Before that, these packages are fetched from the package index: {packages!r}."
+        return f"The agent wants to {action} {required.skill_name!r}.{more} Its description: {description!r}"
 
     def _answers(self, required: ConfirmationRequired) -> list[str]:
         # No rule can name a skill without letters in its name, so its answer cannot be remembered.
@@ -152,7 +170,7 @@ class ConsentMiddleware(Middleware):
 
 
 def _state(required: ConfirmationRequired) -> str:
-    return json.dumps([required.tool, required.directory])
+    return json.dumps([required.tool, required.directory, required.digest, *required.packages])
 
 
 def _confirmation_required(error: BaseException | None) -> ConfirmationRequired | None:
