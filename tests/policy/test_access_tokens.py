@@ -134,6 +134,7 @@ def test_a_token_lets_its_bearer_run_commands_only_if_it_says_so() -> None:
     kept, _ = make_token("runner", Visibility(), may_run=True)
     assert parse_tokens(tokens_text(Tokens((made, kept)))).tokens == (made, kept)
     assert ("may_run" in made.as_json(), kept.as_json()["may_run"]) == (False, True)
-    for odd in ("true", 1, None, []):
+    odd_values: tuple[object, ...] = ("true", 1, None, [])
+    for odd in odd_values:
         with pytest.raises(BadTokens, match=r"tokens\[0\]: may_run must be true or false"):
             parse_tokens(written({**ONE, "may_run": odd}))

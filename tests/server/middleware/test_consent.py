@@ -565,7 +565,7 @@ def test_a_person_is_asked_again_when_the_files_of_a_skill_have_changed(
     async def journey() -> None:
         async with reached(way, environment, elicitation_callback=person) as hub:
             for text in ("A", "B"):
-                script.write_text(text, encoding="utf-8")
+                await asyncio.to_thread(script.write_text, text)
                 for _ in range(2):
                     said = await hub.call("run_skill_command", skill_name="alpha", command="cat", args=["a.txt"])
                     assert said.structured["stdout"] == text
@@ -594,10 +594,8 @@ def test_a_remembered_answer_about_running_is_for_these_files_and_a_change_is_to
     assert later.questions == []
     script.write_text("another", encoding="utf-8")
     assert run(later).code is None
-    assert later.questions == [
-        "The agent wants to run commands of the skill 'alpha'. Its files have changed since you allowed it. "
-        "Its description: 'Does alpha.'"
-    ]
+    changed = "Its files have changed since you allowed it. Its description: 'Does alpha.'"
+    assert later.questions == [f"The agent wants to run commands of the skill 'alpha'. {changed}"]
     # One rule for the skill, not one for each state that its files were in.
     written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
     directory = str(script.parent)
