@@ -10,9 +10,9 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.cli.output import printable
 from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.evaluation.queries import read_queries
+from skillhub_mcp.harmless import on_terminal
 from skillhub_mcp.usage import UsageLog
 
 Query = dict[str, object]
@@ -375,7 +375,7 @@ def test_a_query_that_would_act_on_a_terminal_is_printed_as_json_that_does_not(
     done = skillhub("eval", "from-log", log)
     assert done.code == 0
     assert [json.loads(line)["text"] for line in done.out.splitlines()] == asked
-    assert printable(done.out) == done.out
+    assert on_terminal(done.out) == done.out
     assert "wände 壁 🤷" in done.out
 
 

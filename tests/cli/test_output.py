@@ -13,7 +13,6 @@ import pytest
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.output import printable
 from skillhub_mcp.cli.text_width import width
 
 # Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
@@ -88,12 +87,6 @@ def test_the_log_is_kept_from_acting_on_a_terminal(process: Skillhub, write_skil
     assert "ERROR" in done.err
     assert "\\x1b[31m" in done.err
     assert "\x1b" not in done.err
-
-
-def test_lines_and_tabs_stay_and_the_rest_is_escaped() -> None:
-    assert printable("a\tb\r\nc\nd") == "a\tb\nc\nd"
-    assert printable("\x1b[0m\x00\x7f\x9b\ud800") == "\\x1b[0m\\x00\\x7f\\x9b\\ud800"
-    assert printable("議事録 🌍 é \u200f") == "議事録 🌍 é \u200f"
 
 
 def test_a_file_on_a_terminal_is_shown_and_does_not_act(hub_environment: dict[str, str], hostile: None) -> None:

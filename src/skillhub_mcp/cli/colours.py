@@ -1,4 +1,4 @@
-"""Colours on a terminal. Text is made printable before it is coloured, so that a skill cannot set a colour itself."""
+"""Colours on a terminal. Text is made harmless before it is coloured, so that a skill cannot set a colour itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import IO
 
-from skillhub_mcp.cli.output import printable
+from skillhub_mcp.harmless import in_line
 
 
 class Colour(str, Enum):
@@ -23,13 +23,13 @@ class Colour(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Painter:
-    """Colours text if `enabled`, and makes it printable in any case."""
+    """Colours text of one line if `enabled`, and makes it harmless in any case."""
 
     enabled: bool = False
 
     def __call__(self, text: str, *colours: Colour) -> str:
         """Return `text` for a terminal, in `colours`."""
-        plain = printable(text)
+        plain = in_line(text)
         if not self.enabled or not colours or not plain:
             return plain
         return f"\x1b[{';'.join(colour.value for colour in colours)}m{plain}\x1b[0m"

@@ -24,7 +24,7 @@ from skillhub_mcp.cli.client_options import (
 from skillhub_mcp.cli.colours import painter
 from skillhub_mcp.cli.installed_command import COMMAND, CommandOwner, command_on_path, is_passing, own_command
 from skillhub_mcp.cli.next_steps import as_typed, skills_step
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_painted, print_text, printable
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_painted, print_text
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.clients.connection_problems import disconnecting_command
@@ -37,6 +37,7 @@ from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
 from skillhub_mcp.clients.snippets import whole_file
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 
 # A file or a pipe is as wide as its longest line.
@@ -241,7 +242,7 @@ def _list(connections: Connections, machine: Machine, *, name: str, as_json: boo
         return EXIT_OK
     near = [row for row in rows if row["installed"] or row["connections"] or row["problems"]]
     table = [
-        TableRow((str(row["client"]), state), printable(text), note)
+        TableRow((str(row["client"]), state), in_line(text), note)
         for row in near
         for state, text, note in _states(row, machine)
     ]

@@ -6,6 +6,7 @@ import os
 from dataclasses import asdict
 
 from skillhub_mcp.disclosure.why import Account, Cause, Explanation
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.search.ranking import HALF
 from skillhub_mcp.search.standing import LeftOut, Standing
 
@@ -50,11 +51,11 @@ def explanation_text(explanation: Explanation, standing: Standing | None, *, sea
     """Return it as text. `searching` where a task was given, of which there may be no `standing`."""
     lines: list[str] = []
     if not explanation.accounts:
-        lines.append(f"{explanation.asked} is not known")
+        lines.append(f"{in_line(explanation.asked)} is not known")
         lines += _cause_lines(explanation.unknown)
         if explanation.near:
             near = ", ".join(f"{one.name} ({one.verdict.value})" for one in explanation.near)
-            lines.append(f"  like it: {near}")
+            lines.append(f"  like it: {in_line(near)}")
         return "\n".join(lines)
     if standing is not None:
         lines += _standing_lines(standing, explanation.accounts[0])
@@ -63,7 +64,7 @@ def explanation_text(explanation: Explanation, standing: Standing | None, *, sea
     for account in explanation.accounts:
         name = account.handle or os.path.basename(account.directory)
         source = f" ({account.source})" if account.source else ""
-        lines.append(f"{name} is {account.verdict.value}: {account.directory}{source}")
+        lines.append(f"{in_line(name)} is {account.verdict.value}: {in_line(account.directory)}{source}")
         lines += _cause_lines(account.causes)
     return "\n".join(lines)
 
@@ -72,12 +73,13 @@ def _cause_lines(causes: tuple[Cause, ...]) -> list[str]:
     lines = []
     for cause in causes:
         where = f"{cause.path}:{cause.line}" if cause.line else cause.path
-        lines.append(f"  {where}{': ' if where else ''}{cause.what}{'; ' if cause.mend else ''}{cause.mend}")
+        line = f"{where}{': ' if where else ''}{cause.what}{'; ' if cause.mend else ''}{cause.mend}"
+        lines.append(f"  {in_line(line)}")
     return lines
 
 
 def _standing_lines(standing: Standing, account: Account) -> list[str]:
-    name, hits = account.handle, f"{standing.hits:,} hits for {standing.task!r}"
+    name, hits = in_line(account.handle), f"{standing.hits:,} hits for {standing.task!r}"
     if standing.rank is None:
         why = "" if standing.left_out is None else f": {standing.left_out.value}"
         lines = [f"{name} is not among the {hits}{why}"]
@@ -90,7 +92,7 @@ def _standing_lines(standing: Standing, account: Account) -> list[str]:
     if standing.rank != 1 and standing.first:
         lines += _first_lines(standing)
     if standing.matched:
-        lines.append(f"  of the task it has: {', '.join(standing.matched)}")
+        lines.append(f"  of the task it has: {in_line(', '.join(standing.matched))}")
     return lines
 
 
@@ -101,7 +103,7 @@ def _first_lines(standing: Standing) -> list[str]:
     reasons += _nearness(standing)
     if not reasons and standing.left_out is not LeftOut.COPY:
         reasons = ["both have the same words; the first has them side by side, or in a shorter text"]
-    return [f"  {line}" for line in (f"the first is {standing.first}, {standing.first_score:.2f}", *reasons)]
+    return [f"  {in_line(line)}" for line in (f"the first is {standing.first}, {standing.first_score:.2f}", *reasons)]
 
 
 def _nearness(standing: Standing) -> list[str]:

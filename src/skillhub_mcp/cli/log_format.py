@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 import textwrap
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TextIO
 
-from skillhub_mcp.cli.output import printable
 from skillhub_mcp.cli.progress_line import hide_progress
+from skillhub_mcp.harmless import in_line, on_terminal
 
 if TYPE_CHECKING:
     _Handler = logging.StreamHandler[TextIO]
@@ -24,8 +23,6 @@ else:
 
 # Attributes of every record; all others were passed as `extra`.
 _OF_EVERY_RECORD = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
-
-_LINE_END = re.compile("[\n\u2028\u2029]")
 
 
 def log_to_stderr(level: str, form: str = "text") -> None:
@@ -54,11 +51,11 @@ class _BesideProgress(_Handler):
 
 class _AsText(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+        return on_terminal(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         facts = (f" {name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in _facts(record))
-        return _on_one_line("".join((super().formatMessage(record), *facts)))
+        return in_line("".join((super().formatMessage(record), *facts)))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         return textwrap.indent(super().formatException(ei), "  ")
@@ -81,7 +78,3 @@ class _AsJson(logging.Formatter):
 
 def _facts(record: logging.LogRecord) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in vars(record).items() if name not in _OF_EVERY_RECORD]
-
-
-def _on_one_line(text: str) -> str:
-    return _LINE_END.sub(lambda found: ascii(found[0])[1:-1], text)

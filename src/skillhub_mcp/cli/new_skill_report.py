@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.output import plural
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.skills.model import SKILL_FILE
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def report_lines(wanted: NewSkill, findable: Findable, cost: Cost) -> Sequence[s
     rows += [("next", line) for line in _next_lines(wanted, findable)]
     shown, before = [], ""
     for label, line in rows:
-        shown.append(f"{'' if label == before else label:<10}{line}")
+        shown.append(f"{'' if label == before else label:<10}{in_line(line)}")
         before = label
     return shown
 

@@ -1,7 +1,8 @@
 """Output of commands: results on stdout, everything else on stderr, and one form for errors.
 
-Text from skills reaches a terminal only through `printable`, which `print_text`, `print_note`, `print_error` and the
-log use.
+Text from skills reaches a terminal only through `harmless`: `print_text`, `print_note`, `print_error`, a Painter and
+the log make whole texts harmless. A name, a path or another value goes through `in_line` on its way into a text, so
+that it begins no line of its own.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import codecs
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.progress_line import hide_progress
 from skillhub_mcp.cli.text_width import cut
+from skillhub_mcp.harmless import in_json, in_line, on_terminal
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.absence import Absence
@@ -29,10 +30,6 @@ EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 _SHOWN_PROBLEMS = 20
-
-# Characters that control a terminal or reorder text: C0 except tab and newline, DEL, C1, directional overrides and
-# isolates; and lone surrogates, which no encoding can represent.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def prepare_streams() -> None:
@@ -70,28 +67,23 @@ def plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def printable(text: str) -> str:
-    """Return `text` with the characters that control a terminal escaped; line breaks are kept."""
-    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
-
-
 def one_line(text: str, *, width: int | None = 160) -> str:
     """Return `text` as one line of at most `width` columns of a terminal; with None, all of it."""
-    flat = " ".join(text.split())
+    flat = in_line(" ".join(text.split()))
     return flat if width is None else cut(flat, width)
 
 
 def print_text(text: str) -> None:
     """Print `text` on stdout, safely for a terminal."""
     hide_progress()
-    print(printable(text))
+    print(on_terminal(text))
 
 
 def print_note(text: str) -> None:
     """Print a note that is not part of the result, on stderr. Where nobody can read it, it is lost."""
     hide_progress()
     try:
-        print(printable(text), file=sys.stderr)
+        print(on_terminal(text), file=sys.stderr)
     except OSError:
         drop(sys.stderr)
 
@@ -112,7 +104,10 @@ def _absence_text(absence: Absence) -> str:
 
 def problem_lines(problems: Sequence[Problem]) -> str:
     """Return the first twenty problems, three lines each, and how many more there are."""
-    lines = [f"  {from_home(one.about)}\n      {one.what}\n      → {one.mend}" for one in problems[:_SHOWN_PROBLEMS]]
+    lines = [
+        f"  {in_line(from_home(one.about))}\n      {in_line(one.what)}\n      → {in_line(one.mend)}"
+        for one in problems[:_SHOWN_PROBLEMS]
+    ]
     more = len(problems) - _SHOWN_PROBLEMS
     return "\n".join([*lines, *([f"  … and {more:,} more; --json lists them all"] if more > 0 else [])])
 
@@ -144,9 +139,9 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
         failure = {"code": error.code, "message": error.message, **error.facts, **place, "hint": error.hint}
         print_note(_json({"error": failure}, sys.stderr))
         return
-    print_note(f"error: {error.message}{'' if path is None else f' ({path})'}")
+    print_note(in_line(f"error: {error.message}{'' if path is None else f' ({path})'}"))
     if error.hint:
-        print_note(f"\nhint: {error.hint}")
+        print_note(f"\nhint: {in_line(error.hint)}")
 
 
 def strict_refusals(count: int, remedy: str) -> str:
@@ -174,7 +169,7 @@ def print_painted(line: str) -> None:
 def _json(value: object, stream: Any, *, indent: int | None = None) -> str:
     """Return JSON that `stream` can encode: characters that it cannot are escaped as in JSON, not as in Python."""
     written = json.dumps(value, ensure_ascii=not _encodes_unicode(stream), indent=indent)
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return in_json(written)
 
 
 def _encodes_unicode(stream: Any) -> bool:

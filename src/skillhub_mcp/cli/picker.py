@@ -31,7 +31,6 @@ from textual.widgets import DataTable, Input, Static
 
 from skillhub_mcp.cli.clipboard import copy_command, copying_sequence, run_copy_command
 from skillhub_mcp.cli.editor import editor_command, run_editor
-from skillhub_mcp.cli.output import printable
 from skillhub_mcp.cli.picker_keys import KEYS, footer
 from skillhub_mcp.cli.picker_rows import (
     NO_MATCH,
@@ -48,6 +47,7 @@ from skillhub_mcp.cli.picker_rows import (
 )
 from skillhub_mcp.cli.text_width import cut
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.harmless import in_line, on_terminal
 
 # Enough to scroll through; typing narrows the rest.
 _MOST_SHOWN = 200
@@ -326,7 +326,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
     @on(DataTable.RowHighlighted)
     def show_preview(self) -> None:
         row = self._current()
-        self.query_one("#text", Static).update(NO_MATCH if row is None else printable(self._skills.preview(row)))
+        self.query_one("#text", Static).update(NO_MATCH if row is None else on_terminal(self._skills.preview(row)))
 
     @on(DataTable.RowSelected)
     @on(Input.Submitted)
@@ -376,7 +376,7 @@ class Picker(App[PickerRow], inherit_bindings=False):
         with self.suspend():
             failure = run_editor(command, self._skills.file(row))
         self.refresh(layout=True)
-        self._say(printable(failure) or f"{row.name} was opened in {command[0]}")
+        self._say(in_line(failure) or f"{row.name} was opened in {command[0]}")
         self._searches.put(None)
 
     def _copy(self, row: PickerRow) -> None:
@@ -422,10 +422,10 @@ class Picker(App[PickerRow], inherit_bindings=False):
         self._shown_for = self._typed
         table.clear()
         for row in self._shown:
-            name = cut(printable(row.name), _MOST_COLUMNS_FOR_NAMES)
+            name = cut(in_line(row.name), _MOST_COLUMNS_FOR_NAMES)
             cells = (_STATES.get(row.state, "?"), name, row.source, row.scope, row.description)
             # Text without markup, so that skills cannot set colours or links.
-            table.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
+            table.add_row(*(Text(in_line(cell), no_wrap=True) for cell in cells))
         if keep is not None:
             at = next((n for n, row in enumerate(self._shown) if row.directory == keep.directory), 0)
             table.move_cursor(row=at)
@@ -459,4 +459,4 @@ class Picker(App[PickerRow], inherit_bindings=False):
         return warning_about(row) or bad
 
     def _say(self, text: str) -> None:
-        self.query_one("#status", Static).update(printable(text))
+        self.query_one("#status", Static).update(in_line(text))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SearchAnswer
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import Source
@@ -127,9 +128,10 @@ def count_text(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> str:
 
 def warning_about(row: PickerRow) -> str:
     """Return what a person who takes a skill should know: that agents do not get it. Empty for one that is on."""
+    name, handle = in_line(row.name), in_line(row.handle)
     return {
-        "off": f"{row.name} is off: agents neither find nor load it; skillhub enable {row.handle}",
-        "denied": f"{row.name} is denied by a rule: agents neither find nor load it; skillhub why {row.handle}",
+        "off": f"{name} is off: agents neither find nor load it; skillhub enable {handle}",
+        "denied": f"{name} is denied by a rule: agents neither find nor load it; skillhub why {handle}",
     }.get(row.state, "")
 
 

@@ -11,6 +11,7 @@ from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.picker_rows import PickerRow, SearchedFor, picker_rows, searched_for
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import MAX_LIMIT
 from skillhub_mcp.policy.files import change_choices
 from skillhub_mcp.settings import Settings
@@ -42,7 +43,7 @@ class HubSkills:
 
     def preview(self, row: PickerRow) -> str:
         """Return a skill's text, also of one that is off: looking at it does not load it."""
-        head = f"{row.name}\n{row.directory}\n\n{row.description}\n\n"
+        head = f"{in_line(row.name)}\n{in_line(row.directory)}\n\n{in_line(row.description)}\n\n"
         try:
             text = read_document(self.hub.find(row.directory)).instructions
         except SkillHubError as error:

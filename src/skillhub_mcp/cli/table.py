@@ -1,4 +1,4 @@
-"""Lists in columns, as wide as the terminal. Pure; cells are printable and one line each."""
+"""Lists in columns, as wide as the terminal. Pure; cells are harmless and one line each."""
 
 from __future__ import annotations
 

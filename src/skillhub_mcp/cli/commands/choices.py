@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.settings import read_settings
@@ -72,13 +73,13 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
         return EXIT_OK
     where = " in this project" if args.project else ""
     for one, now in zip(chosen, answering, strict=True):
-        name, standing = one.skill.name, policy.availability(one.skill)
+        name, standing = in_line(one.skill.name), policy.availability(one.skill)
         print_text(f"{name} is {'enabled' if on else 'disabled'}{where}")
         if now is not None and one.others and now.directory != one.answered:
-            print_note(f"{name} now loads {now.directory} ({snapshot.source(now).value})")
+            print_note(f"{name} now loads {in_line(now.directory)} ({snapshot.source(now).value})")
         elif one.is_named and one.others and now is None and not on:
             handles = map(names.handle, (*snapshot.namesakes(one.skill), *one.others))
-            back = f"`skillhub enable {next(handle for handle in handles if handle != name)}` brings that one back"
+            back = f"`skillhub enable {in_line(next(handle for handle in handles if handle != one.skill.name))}` brings that one back"
             print_note(f"All {len(one.others) + 1} skills of that name are off: {back}")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"

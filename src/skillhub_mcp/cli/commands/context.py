@@ -18,6 +18,7 @@ from skillhub_mcp.cli.arguments import (
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -65,10 +66,10 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for skill in listing.skills:
         notes = "  (not for models)" if skill.path in listing.hidden else ""
         notes += "  (off)" if skill.path in listing.disabled else ""
-        head = f"{skill.scope}  {skill.name}{notes}  "
-        print_text(f"{head}{one_line(skill.description, width=room_beside(head))}\n      {skill.path}")
+        head = f"{skill.scope}  {in_line(skill.name)}{notes}  "
+        print_text(f"{head}{one_line(skill.description, width=room_beside(head))}\n      {in_line(skill.path)}")
     for error in listing.errors:
-        print_text(f"error  {error.path}: {error.message}")
+        print_text(f"error  {in_line(error.path)}: {in_line(error.message)}")
     if not listing.skills and not listing.errors:
         print_text("No skills found. Add a directory with a SKILL.md to .agents/skills here, or to ~/.agents/skills.")
     return EXIT_OK
@@ -91,7 +92,8 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json({"skills": hits, "count": found.count, "truncated": found.truncated})
         return EXIT_OK
     for hit in found.hits:
-        print_text(f"{hit.score:.2f}  {hit.skill.name}  {hit.reason}, {hit.skill.scope}\n      {hit.skill.path}")
+        skill = hit.skill
+        print_text(f"{hit.score:.2f}  {in_line(skill.name)}  {hit.reason}, {skill.scope}\n      {in_line(skill.path)}")
     more = found.count - len(found.hits)
     if more or not found.hits:
         print_text(f"{more:,} more" if more else f"No matching skills (searched {len(listing.shown):,}).")

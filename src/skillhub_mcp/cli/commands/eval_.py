@@ -21,11 +21,11 @@ from skillhub_mcp.cli.output import (
     print_json,
     print_note,
     print_text,
-    printable,
     write_file,
 )
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
+from skillhub_mcp.harmless import in_line, on_terminal
 from skillhub_mcp.settings import read_settings
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _json_line(query: Mapping[str, object], encoding: str) -> str:
     """Return JSON that `encoding` can represent and that is safe for a terminal, escaped only if necessary."""
     written = json.dumps(query, ensure_ascii=False)
     carried = written.encode(encoding, "replace").decode(encoding)
-    return written if written == carried == printable(written) else json.dumps(query)
+    return written if written == carried == on_terminal(written) else json.dumps(query)
 
 
 def _print_reports(reports: Sequence[Report]) -> None:
@@ -184,10 +184,10 @@ def _print_reports(reports: Sequence[Report]) -> None:
     if ours.worst:
         print_text("\nworst:")
     for one in ours.worst:
-        print_text(f"  {0.0 if one.quality is None else one.quality.ndcg_at_10:.2f}  {one.query.id}  {one.query.text}")
-        print_text(
-            f"        found {', '.join(os.path.basename(path) for path in one.found[:_SHOWN_HITS]) or 'nothing'}"
-        )
+        quality = 0.0 if one.quality is None else one.quality.ndcg_at_10
+        print_text(f"  {quality:.2f}  {in_line(one.query.id)}  {in_line(one.query.text)}")
+        found = ", ".join(os.path.basename(path) for path in one.found[:_SHOWN_HITS])
+        print_text(f"        found {in_line(found) or 'nothing'}")
 
 
 def _line(report: Report, ours: Report, width: int) -> str:

@@ -13,6 +13,7 @@ from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_tex
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -63,13 +64,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         cut = missing if cost["left_out"] or cost["shortened"] else ""
         print_text(f"{cost['tokens']:>8,} tokens  as {name}{cut}")
     for skill in skills:
-        print_text(f"\n{skill['name']}")
+        print_text(f"\n{in_line(skill['name'])}")
         print_text(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
         print_text(f"{skill['tokens']:>8,} tokens  its instructions")
         for file in skill["files"]:
             binary = file["tokens"] is None
             price = f"{file['size']:>9,} bytes" if binary else f"{file['tokens']:>8,} tokens"
-            print_text(f"{price}  {file['path']}")
+            print_text(f"{price}  {in_line(file['path'])}")
     return EXIT_OK
 
 

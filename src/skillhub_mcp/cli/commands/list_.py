@@ -22,7 +22,6 @@ from skillhub_mcp.cli.output import (
     print_note,
     print_painted,
     print_text,
-    printable,
     problems_json,
 )
 from skillhub_mcp.cli.pager import add_pager_option, paging
@@ -30,6 +29,7 @@ from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.disclosure.absence import Absence
 from skillhub_mcp.disclosure.counts import SkillCounts
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import read_settings
@@ -93,9 +93,9 @@ def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtere
         return
     rows = [
         TableRow(
-            (printable(one.handle), one.source.value),
-            printable(one_line(one.skill.description, width=None)),
-            printable(_notes(one)),
+            (in_line(one.handle), one.source.value),
+            one_line(one.skill.description, width=None),
+            in_line(_notes(one)),
         )
         for one in chosen
     ]
@@ -109,7 +109,7 @@ def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
     if elsewhere:
         print_note("")
     for problem in (one.as_problem() for one in elsewhere[:_SHOWN_PLACES]):
-        print_note(f"{problem.about} {problem.what}\n  → {problem.mend}")
+        print_note(f"{in_line(problem.about)} {in_line(problem.what)}\n  → {in_line(problem.mend)}")
     more = len(elsewhere) - _SHOWN_PLACES
     if more > 0:
         print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")

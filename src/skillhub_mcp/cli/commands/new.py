@@ -87,7 +87,7 @@ def _list_examples(args: argparse.Namespace) -> int:
         for row in rows:
             print_text(f"{row.cells[0]}  {row.text}")
     else:
-        # The lines are printable already, and have colours.
+        # The lines are harmless already, and have colours.
         print("\n".join(table_lines(("name", "description"), rows, screen.columns, painter(sys.stdout, os.environ))))
     print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
     return EXIT_OK

@@ -13,6 +13,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 
 
 def add_parser(subparsers: Any) -> None:
@@ -53,9 +54,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json({"overlaps": [asdict(one) for one in found[: args.limit]], "pairs": len(found)})
         return EXIT_OK
     for one in found[: args.limit]:
-        print_text(f"{one.share:4.0%}  {one.skill}  {one.rival}" + ("  (nearly the same text)" if one.copy else ""))
+        print_text(
+            f"{one.share:4.0%}  {in_line(one.skill)}  {in_line(one.rival)}"
+            + ("  (nearly the same text)" if one.copy else "")
+        )
         if one.shared:
-            print_text(f"      by: {', '.join(one.shared)}")
+            print_text(f"      by: {in_line(', '.join(one.shared))}")
     if not found:
         print_text("No overlapping skills found.")
     elif len(found) > args.limit:

@@ -36,6 +36,7 @@ from skillhub_mcp.cli.picker_rows import (
     warning_about,
 )
 from skillhub_mcp.cli.screen import room_beside
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import MAX_LIMIT
 from skillhub_mcp.settings import Settings, read_settings
 
@@ -98,7 +99,7 @@ def _pick(settings: Settings, typed: str, scope: PickerScope) -> int:
     warning = warning_about(chosen)
     if warning:
         print_note(warning)
-    print_text(chosen.handle)
+    print_text(in_line(chosen.handle))
     return EXIT_OK
 
 
@@ -135,7 +136,7 @@ def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json
 
 def _print_lines(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> None:
     for row in shown:
-        head = f"{row.state:<7} {row.handle}  {row.source}, {row.scope}  "
+        head = f"{row.state:<7} {in_line(row.handle)}  {row.source}, {row.scope}  "
         print_text(head + one_line(row.description, width=room_beside(head)))
     print_text(count_text(shown, rows) if shown else NO_MATCH)
 

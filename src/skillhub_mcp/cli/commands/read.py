@@ -10,10 +10,11 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, printable
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import hide_progress
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import on_terminal
 
 
 def add_parser(subparsers: Any) -> None:
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                     args.file, "is binary and not printed on a terminal", hint="redirect it to a file: > FILE"
                 )
             if to_terminal:
-                sys.stdout.write(printable(chunk.content))
+                sys.stdout.write(on_terminal(chunk.content))
             else:
                 sys.stdout.buffer.write(base64.b64decode(chunk.content) if binary else chunk.content.encode())
             if chunk.next_offset is None:

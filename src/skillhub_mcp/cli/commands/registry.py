@@ -26,6 +26,7 @@ from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_json, in_line
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.registry import Registry
@@ -87,7 +88,7 @@ def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.output or args.json:
         return _print_or_write(index_json(index), args)
     for entry in index.skills:
-        head = f"{entry.source.value:<8} {entry.name}  "
+        head = f"{entry.source.value:<8} {in_line(entry.name)}  "
         print_text(head + one_line(entry.description, width=room_beside(head)))
     print_text(("\n" if index.skills else "") + registry_report_text(index.report))
     return EXIT_OK
@@ -119,7 +120,7 @@ def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text("the skills match the snapshot" if same else "the skills differ from the snapshot")
         for what, paths in differences.items():
             for path in paths:
-                print_text(f"  {what}  {path}")
+                print_text(f"  {what}  {in_line(path)}")
     return EXIT_OK if same else EXIT_FAILED
 
 
@@ -147,7 +148,7 @@ def registry_report_text(report: IndexReport) -> str:
     reasons = {place.path: place.reason for place in report.ignored}
     for root in report.roots:
         state = reasons.get(root.path, f"{root.found:,} found" if root.exists else "does not exist")
-        lines.append(f"{root.priority}. {root.source.value:<8} {root.path}: {state}")
+        lines.append(f"{root.priority}. {root.source.value:<8} {in_line(root.path)}: {in_line(state)}")
     refused = {reason: count for reason, count in report.ignored_counts.items() if reason in RULES}
     ignored = {reason: count for reason, count in report.ignored_counts.items() if reason not in RULES}
     strict = sum(count for rule, count in refused.items() if is_strict(rule))
@@ -160,8 +161,8 @@ def registry_report_text(report: IndexReport) -> str:
         *(f"  {count:>6,}  {reason}" for reason, count in ignored.items()),
         f"shadowed   {len(report.conflicts):,} by another skill with the same name",
         *(
-            f"  {c.name}: {c.overridden.source.value} {c.overridden.path} shadowed by {c.winner.source.value} "
-            f"{c.winner.path}: {c.reason}"
+            f"  {in_line(c.name)}: {c.overridden.source.value} {in_line(c.overridden.path)} shadowed by "
+            f"{c.winner.source.value} {in_line(c.winner.path)}: {c.reason}"
             for c in report.conflicts
         ),
         f"digest     {report.digest}",
@@ -170,12 +171,13 @@ def registry_report_text(report: IndexReport) -> str:
     unread = [place for place in report.ignored if place.rule is None and place.reason not in report.ignored_counts]
     if unread:
         lines.append("\nnot read:")
-        lines += [f"  {place.path} {place.reason}" for place in unread[:_SHOWN_PLACES]]
+        lines += [f"  {in_line(place.path)} {in_line(place.reason)}" for place in unread[:_SHOWN_PLACES]]
     faulty = [place for place in report.ignored if place.rule]
     if faulty:
         lines.append("\nrefused:")
         lines += [
-            f"  {place.path}: {place.reason} ({place.rule}{', strict' if is_strict(place.rule or '') else ''})"
+            f"  {in_line(place.path)}: {in_line(place.reason)} "
+            f"({place.rule}{', strict' if is_strict(place.rule or '') else ''})"
             for place in faulty[:_SHOWN_PLACES]
         ]
         if len(faulty) > _SHOWN_PLACES:
@@ -195,7 +197,7 @@ def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:
 
 def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> int:
     if args.output:
-        write_file(args.output, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        write_file(args.output, in_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
         print_text(f"wrote {args.output}")
     else:
         print_json(value)

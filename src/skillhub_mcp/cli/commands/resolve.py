@@ -13,6 +13,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 
 _WHY = {
@@ -57,8 +58,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for skill in resolution.skills:
-        print_text(f"{skill.handle}  {skill.directory}")
+        print_text(f"{in_line(skill.handle)}  {in_line(skill.directory)}")
     for one in resolution.unresolved:
-        among = f": {', '.join(one.candidates)}" if one.candidates else ""
-        print_note(f"{one.mention} {_WHY[one.why]}{among}")
+        among = f": {in_line(', '.join(one.candidates))}" if one.candidates else ""
+        print_note(f"{in_line(one.mention)} {_WHY[one.why]}{among}")
     return EXIT_OK

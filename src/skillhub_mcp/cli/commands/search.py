@@ -20,11 +20,11 @@ from skillhub_mcp.cli.output import (
     print_json,
     print_painted,
     print_text,
-    printable,
     problems_json,
 )
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.screen import stdout_screen
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SearchAnswer
 from skillhub_mcp.search.ranking import HALF
 from skillhub_mcp.skills.roots import SOURCES, Source
@@ -127,11 +127,11 @@ def _print_hits(answer: SearchAnswer) -> None:
             *(part.describe() for part in hit.contributions),
         ]
         for detail in details:
-            print_text(_INDENT + one_line(printable(detail), width=room))
+            print_text(_INDENT + one_line(detail, width=room))
     if answer.facets is not None:
         for name, counts in asdict(answer.facets).items():
             if counts:
-                print_text(f"{name}: " + ", ".join(f"{value} ({count})" for value, count in counts.items()))
+                print_text(f"{name}: " + ", ".join(f"{in_line(value)} ({count})" for value, count in counts.items()))
     elif any(hit.contributions for hit in answer.hits):
         print_text(
             f"{answer.considered:,} of {answer.searched:,} skills contain a word of the query; "

@@ -12,6 +12,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     print_text(
         f"{usage.searches:,} searches, {sum(usage.loads.values()):,} loads, {sum(usage.reads.values()):,} files read"
     )
-    _list("Used", [f"{count:>5,}  {name}" for name, count in used])
-    _list(f"Never used, of {len(served):,} served", [f"       {name}" for name in never])
-    _list("Searched without success", [f"{count:>5,}  {query}" for query, count in missed])
+    _list("Used", [f"{count:>5,}  {in_line(name)}" for name, count in used])
+    _list(f"Never used, of {len(served):,} served", [f"       {in_line(name)}" for name in never])
+    _list("Searched without success", [f"{count:>5,}  {in_line(query)}" for query, count in missed])
     return EXIT_OK
 
 

@@ -18,6 +18,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, pr
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.rules import RULES, Severity
 
@@ -147,8 +148,8 @@ def _print_results(results: Sequence[ValidationResult], text: FindingsText, args
         if args.costs and result.cost is not None:
             cost = result.cost
             print_text(
-                f"{text.path(result.path)}: about {cost.catalogue:,} tokens in a catalogue, {cost.body:,} when loaded, "
-                f"{cost.files:,} in its other files"
+                f"{in_line(text.path(result.path))}: about {cost.catalogue:,} tokens in a catalogue, "
+                f"{cost.body:,} when loaded, {cost.files:,} in its other files"
             )
     table = list(text.by_rule(results))
     if table:
@@ -161,7 +162,7 @@ def _print_results(results: Sequence[ValidationResult], text: FindingsText, args
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    # The lines are printable already, and have colours.
+    # The lines are harmless already, and have colours.
     for line in lines:
         print(line)
 
