@@ -2,7 +2,9 @@
 
 | output | function | what cannot be seen |
 |---|---|---|
-| a value in JSON, or a line of text, for a model | `for_model` | is left out |
+| a value in JSON, or a line of text, for a model | `for_model`, `all_for_model` | is left out |
+| a path for a model | `path_for_model` | is shown as an escape: such a path opens nothing, and its skill has a name |
+| frontmatter for a host | `in_frontmatter` | is left out, and lines stay |
 | JSON, when it is written | `in_json` | is written as JSON's escape: the value is the same |
 | XML | `in_element`, `in_attribute` | is written as a character reference: the value is the same |
 | a text that stands whole inside a wrapper | `contained` | stays: the text is the file's |
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import cache
 
 # These count as letters, symbols or accents, but show nothing, or can hide bytes behind a visible character.
@@ -28,6 +31,7 @@ _FORMATS = (
 _SURROGATES = "\ud800-\udfff"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _LINE = "\t\n"
+_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _UNSEEN = f"{_CONTROLS}{_BLANK_LETTERS}{_FORMATS}{_SURROGATES}"
 
 # Where a joiner or a variation selector is part of what is written: in an emoji, after a virama, in Arabic scripts.
@@ -116,6 +120,31 @@ def for_model(text: str) -> str:
     """Return `text` as one line in which nothing is hidden and no tag begins: `<` is `&lt;` where one would."""
     seen = visible(text)
     return _TAG.sub("&lt;", seen) if "<" in seen else seen
+
+
+def path_for_model(path: str) -> str:
+    """Return `path` as one line in which no tag begins; what is in no usual path is an escape."""
+    shown = in_line(path)
+    return _TAG.sub("&lt;", shown) if "<" in shown else shown
+
+
+def all_for_model(value: object) -> object:
+    """Return a JSON value with all of its texts, keys included, as `for_model` returns them."""
+    if isinstance(value, str):
+        shown = for_model(value)
+        # A path with two blanks is another with one.
+        return value if shown.replace(" ", "") == value.replace(" ", "") else shown
+    if isinstance(value, Mapping):
+        return {for_model(str(key)): all_for_model(item) for key, item in value.items()}
+    return [all_for_model(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def in_frontmatter(text: str) -> str:
+    """Return `text` with its lines and without what cannot be seen, and so that it closes no wrapper."""
+    if text.isascii() and text.isprintable():
+        return contained(text)
+    seen = _unprintable().sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), text)
+    return contained(_ACCENT_FLOOD.sub(r"\1", seen))
 
 
 def in_json(written: str) -> str:

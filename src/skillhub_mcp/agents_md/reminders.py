@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState, SystemReminderType
+from skillhub_mcp.harmless import contained, in_line
 
 # The rules that a model has to know, for the initial block and the reminders to work.
 PROMPT_RULES = (
@@ -18,8 +19,6 @@ PROMPT_RULES = (
     'If there is a <system-reminder type="session.resume.diff">, apply it first.',
 )
 
-_CLOSING = re.compile(r"<(?=/agents_context\b)")
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _OPENING, _END = "<system-reminder ", "</system-reminder>"
 _RESUME_OPENING = f'<system-reminder type="{SystemReminderType.SESSION_RESUME_DIFF.value}">\n'
 
@@ -29,7 +28,7 @@ def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = (),
 
     Another `scope` is that of a block which is not the first.
     """
-    texts = [f"Instructions from: {_line(path)}\n{_CLOSING.sub('&lt;', text)}" for path, text in files]
+    texts = [f"Instructions from: {_line(path)}\n{contained(text)}" for path, text in files]
     note_lines = [f"<note>{_line(note.path)} {note.message}</note>" for note in notes]
     parts = [*texts, *(["\n".join(note_lines)] if note_lines else [])]
     return f'<agents_context scope="{scope}">\n' + "\n\n".join(parts) + "\n</agents_context>" if parts else ""
@@ -125,6 +124,5 @@ def _markers(state: AgentsState) -> str:
 
 
 def _line(path: str) -> str:
-    """Return a path with control characters and angle brackets escaped, so that it cannot break out of its line."""
-    plain = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], path)
-    return plain.replace("<", "&lt;").replace(">", "&gt;")
+    """Return a path with angle brackets and all that hides escaped, so that it cannot break out of its line."""
+    return in_line(path).replace("<", "&lt;").replace(">", "&gt;")

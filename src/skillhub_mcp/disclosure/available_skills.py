@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from skillhub_mcp.harmless import in_element, visible
+
 HEADER = "Available Skills:"
 
 
 def render_available_skills(skills: Iterable[tuple[str, str, str]]) -> str:
     """Return the list of `(name, source, description)` in the order given.
 
-    A value stays on one line and cannot imitate markup or another field: white space is collapsed, and `<`, `>`, `&`
-    and `|` are escaped.
+    A value stays on one line, hides nothing, and cannot imitate markup or another field: white space is collapsed, and
+    `<`, `>`, `&` and `|` are escaped.
     """
     lines = [
         f"- name={_escaped(name)} | source={_escaped(source)} | description={_escaped(text)}"
@@ -21,7 +23,4 @@ def render_available_skills(skills: Iterable[tuple[str, str, str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    escaped = " ".join(text.split())
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;")):
-        escaped = escaped.replace(character, entity)
-    return escaped
+    return in_element(visible(text)).replace("|", "&#124;")

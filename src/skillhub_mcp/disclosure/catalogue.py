@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from typing import Literal
 
 from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
-from skillhub_mcp.harmless import in_element, shortened, visible
+from skillhub_mcp.harmless import for_model, in_element, in_json, path_for_model, shortened, visible
 from skillhub_mcp.skills.names import shown_name
 
 CatalogueScope = Literal["repo", "user"]
@@ -126,10 +125,10 @@ def render_specification(catalogue: Catalogue) -> str:
     lines = ["<available_skills>"]
     for entry in catalogue.entries:
         values = (("name", entry.name), ("description", entry.description), ("location", entry.path))
-        fields = [line for tag, text in values for line in (f"<{tag}>", html.escape(text), f"</{tag}>")]
+        fields = [line for tag, text in values for line in (f"<{tag}>", in_element(text, quotes=True), f"</{tag}>")]
         lines += ["<skill>", *fields, "</skill>"]
     if catalogue.note:
-        lines += ["<note>", html.escape(catalogue.note), "</note>"]
+        lines += ["<note>", in_element(catalogue.note, quotes=True), "</note>"]
     return "\n".join([*lines, "</available_skills>"])
 
 
@@ -142,7 +141,7 @@ def render_registry(catalogue: Catalogue) -> str:
 def render_descriptions(catalogue: Catalogue) -> str:
     """Return the Skill tool's lines `- name: description`."""
     lines = [
-        f"- {entry.name}: {entry.description}" if entry.description else f"- {entry.name}"
+        f"- {entry.name}: {for_model(entry.description)}" if entry.description else f"- {entry.name}"
         for entry in catalogue.entries
     ]
     if catalogue.note:
@@ -155,8 +154,8 @@ def render_json(catalogue: Catalogue) -> str:
     skills = [
         {
             "name": entry.name,
-            "description": entry.description,
-            "path": entry.path,
+            "description": for_model(entry.description),
+            "path": path_for_model(entry.path),
             "source": entry.source,
             "scope": entry.scope,
         }
@@ -168,7 +167,7 @@ def render_json(catalogue: Catalogue) -> str:
         "shortened": catalogue.shortened,
         "left_out": catalogue.left_out,
     }
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return in_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 FORMATS: dict[str, Callable[[Catalogue], str]] = {

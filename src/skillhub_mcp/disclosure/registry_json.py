@@ -10,7 +10,7 @@ SNAPSHOT_FORMAT = 1
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
-    """Return one skill; with its `path` only for a client on the same machine."""
+    """Return one skill as its author wrote it; with its `path` only for a client on the same machine."""
     controls = entry.controls
     value: dict[str, object] = {
         "name": entry.name,

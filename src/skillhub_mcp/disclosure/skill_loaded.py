@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillhub_mcp.harmless import in_attribute
+from skillhub_mcp.harmless import contained, in_attribute, path_for_model
 
 # Prescribed byte for byte, in Japanese: "Follow the instructions of the skill above."
 FOLLOW = "上記のスキルの指示に従ってください。"
@@ -21,13 +21,16 @@ def skill_content(name: str, body: str) -> str:
 def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), where: str = "", rest: str = "") -> str:
     """Return the message with a skill's body.
 
+    The body is the file's, but for tags with which it would leave the message: their `<` is `&lt;`.
+
     `files` are the skill's other files, listed by name only; `where` names the directory that has them or the tool that
     reads them. `rest` says how to load the rest of a body in parts.
     """
-    lines = [f"<skill-loaded name={in_attribute(name)}>", skill_content(name, body).rstrip("\n")]
+    lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
     if files:
         more = f", and {len(files) - _MAX_FILES:,} more" if len(files) > _MAX_FILES else ""
-        lines += ["", f"Files of this skill ({where}): {', '.join(files[:_MAX_FILES])}{more}"]
+        listed = ", ".join(map(path_for_model, files[:_MAX_FILES]))
+        lines += ["", f"Files of this skill ({path_for_model(where)}): {listed}{more}"]
     if rest:
         lines += ["", f"({rest})"]
     return "\n".join([*lines, "</skill-loaded>", "", FOLLOW])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from skillhub_mcp.harmless import shortened
+from skillhub_mcp.harmless import in_frontmatter, shortened
 from skillhub_mcp.publishing.portable_yaml import Json, read_portable
 from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
@@ -66,6 +66,11 @@ def published_document(content: bytes, name: str) -> PublishedDocument | Withhel
     if verbatim.doubts and not broken:
         shown = _some([_key_shown(key) for key in sorted(verbatim.doubts) if key]) or "the frontmatter"
         changes.append(f"{shown}: rewritten so that all YAML parsers agree")
+    harmless = {in_frontmatter(key): _in_frontmatter(value) for key, value in frontmatter.items()}
+    if harmless != frontmatter:
+        hiding = [_key_shown(key) for key, value in frontmatter.items() if harmless.get(key) != value]
+        changes.append(f"{_some(hiding)}: without what cannot be seen, and without tags of a hub or host")
+        frontmatter = harmless
     if not changes:
         return PublishedDocument(frontmatter, content, ())
     if any(len(_quoted(key)) > _MAX_KEY for key in _all_keys(frontmatter)):
@@ -186,6 +191,14 @@ def _as_text(value: Value) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(str(item) for item in value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def _in_frontmatter(value: Json) -> Json:
+    if isinstance(value, str):
+        return in_frontmatter(value)
+    if isinstance(value, dict):
+        return {in_frontmatter(key): _in_frontmatter(item) for key, item in value.items()}
+    return [_in_frontmatter(item) for item in value] if isinstance(value, list) else value
 
 
 def _some(things: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from skillhub_mcp.errors import (
     SkillFileNotFound,
     SkillNotFound,
 )
+from skillhub_mcp.harmless import for_model, path_for_model
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
@@ -207,7 +208,7 @@ class Publisher:
         return [
             _resource(published, file)
             if file.path == above + name
-            else Resource(published.file_uri(above + name), name, DIRECTORY)
+            else Resource(published.file_uri(above + name), path_for_model(name), DIRECTORY)
             for name, file in sorted(names.items())
         ]
 
@@ -392,13 +393,15 @@ def _digest(entry: PublishedEntry, rest: UriPath) -> str | None:
 def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
     if file.path == SKILL_FILE:
         description = str(published.entry.frontmatter["description"])
-        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, description, file.size)
+        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, for_model(description), file.size)
     name = file.path.rpartition("/")[2]
-    return Resource(published.file_uri(file.path), name, media_type(name, text=file.is_text), None, file.size)
+    return Resource(
+        published.file_uri(file.path), path_for_model(name), media_type(name, text=file.is_text), None, file.size
+    )
 
 
 def _skill_resource(path: UriPath, description: str) -> Resource:
-    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, description)
+    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, for_model(description))
 
 
 def _to_cursor(path: UriPath) -> str:

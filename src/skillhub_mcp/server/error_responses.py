@@ -22,12 +22,16 @@ from skillhub_mcp.errors import (
     SkillHubError,
     SkillNotFound,
 )
+from skillhub_mcp.harmless import path_for_model
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 ERROR_META_KEY = "io.skillhub/error"
+
+# What the caller gave itself, and looks for as it was.
+_GIVEN = ("uri", "file_path")
 
 # Outside the range that JSON-RPC and MCP reserve.
 JSONRPC_CODE = -31_000
@@ -42,16 +46,24 @@ def known_cause(error: BaseException | None) -> SkillHubError | None:
 
 def error_text(error: SkillHubError) -> str:
     """Return `CODE: sentence. hint` for a model to read."""
-    sentence = f"{error.code}: {error.message}."
+    sentence = f"{error.code}: {path_for_model(error.message)}."
     if not error.hint:
         return sentence
     stop = "" if error.hint.endswith("?") else "."
-    return f"{sentence} {error.hint[0].upper()}{error.hint[1:]}{stop}"
+    return f"{sentence} {error.hint[0].upper()}{path_for_model(error.hint[1:])}{stop}"
 
 
 def error_data(error: SkillHubError) -> dict[str, object]:
     """Return the code, the facts and the hint for a program to read."""
-    return {"code": error.code, **error.facts} | ({"hint": error.hint} if error.hint else {})
+    hint = {"hint": path_for_model(error.hint)} if error.hint else {}
+    facts = {key: value if key in _GIVEN else _shown(value) for key, value in error.facts.items()}
+    return {"code": error.code, **facts} | hint
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, str):
+        return path_for_model(value)
+    return [_shown(item) for item in value] if isinstance(value, list) else value
 
 
 def error_result(error: SkillHubError) -> ToolResult:

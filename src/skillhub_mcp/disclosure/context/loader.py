@@ -11,7 +11,7 @@ from skillhub_mcp.disclosure.context.catalogue import Listing, Vanished
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
-from skillhub_mcp.harmless import in_attribute, in_element
+from skillhub_mcp.harmless import contained, in_attribute, in_element, path_for_model
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
@@ -98,7 +98,7 @@ def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bo
 
     It quotes how that text began, so that a client finds it in its own history.
     """
-    location = skill.path if with_paths else f"id {skill.id}"
+    location = path_for_model(skill.path) if with_paths else f"id {skill.id}"
     return (
         f"Skill {skill.name!r} is already loaded and has not changed: {location} (mtime: {before.mtime_ms or 0:.0f}). "
         f"Its instructions are in the text that begins with\n{before.opening}\n"
@@ -110,11 +110,11 @@ def _render(skill: SkillMetadata, content: str, *, with_paths: bool, handle: str
     path = f" path={in_attribute(skill.path)}" if with_paths else ""
     # A file URL that ends with a slash, so that relative paths resolve against it.
     base = [f"Base directory: {Path(skill.dir).as_uri().rstrip('/')}/"] if with_paths else []
-    reader = f"its own directory: read one with read_skill_file, skill_name={handle}"
+    reader = f"its own directory: read one with read_skill_file, skill_name={path_for_model(handle)}"
     base_name = "this directory" if with_paths else reader
     lines = [
         f"<skill_context name={in_attribute(skill.name)}{path}>",
-        content.rstrip("\n"),
+        contained(content).rstrip("\n"),
         "",
         *base,
         f"Relative paths in this skill are resolved from {base_name}.",

@@ -22,7 +22,7 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool
 from mcp.shared.exceptions import MCPError
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable
-from skillhub_mcp.harmless import shortened, visible
+from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.policy.access import Access, Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
@@ -144,13 +144,14 @@ class ConsentMiddleware(Middleware):
 
     def _message(self, required: ConfirmationRequired) -> str:
         """Return the question. The skill's own text is quoted on one line, so that it cannot pass for the question."""
-        description = shortened(visible(required.description), _SHOWN_DESCRIPTION)
+        description = shortened(for_model(required.description), _SHOWN_DESCRIPTION)
         action = _ACTIONS[self._action(required)]
         more = " Its files have changed since you allowed it." if required.changed else ""
         if required.packages:
-            packages = shortened(visible(", ".join(required.packages)), _SHOWN_DESCRIPTION)
+            packages = shortened(for_model(", ".join(required.packages)), _SHOWN_DESCRIPTION)
             more += f" Before that, these packages are fetched from the package index: {packages!r}."
-        return f"The agent wants to {action} {required.skill_name!r}.{more} Its description: {description!r}"
+        name = path_for_model(required.skill_name)
+        return f"The agent wants to {action} {name!r}.{more} Its description: {description!r}"
 
     def _answers(self, required: ConfirmationRequired) -> list[str]:
         # No rule can name a skill without letters in its name, so its answer cannot be remembered.

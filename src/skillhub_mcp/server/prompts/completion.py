@@ -14,6 +14,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.publishing.uris import SCHEME, TEMPLATE
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import shown_name
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,9 @@ class ArgumentCompletion:
 
     def _name(self, typed: str) -> mcp_types.Completion:
         skills = self._hub.skills()
-        return completion(typed.strip().removeprefix("/"), (skill.name for skill in skills if skill.user_invocable))
+        return completion(
+            typed.strip().removeprefix("/"), (shown_name(skill.name) for skill in skills if skill.user_invocable)
+        )
 
     def _path(self, typed: str) -> mcp_types.Completion:
         return complete_path(typed.removeprefix(SCHEME), self._publisher.uri_paths(), self._files)

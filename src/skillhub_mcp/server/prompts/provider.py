@@ -19,11 +19,12 @@ from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
-from skillhub_mcp.harmless import shortened, visible
+from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.prompts.completion import BY_NAME
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import shown_name
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class SkillPromptProvider(Provider):
             self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
         ]
         body, appended = substitute_arguments("".join((first.instructions, *rest)), arguments)
-        text = render_skill_loaded(first.handle, body) + appended
+        text = render_skill_loaded(path_for_model(first.handle), body) + appended
         session.ledger.record_skill(first.skill, text)
         return text
 
@@ -87,9 +88,13 @@ class SkillPromptProvider(Provider):
         return dict(sorted(by_alias.items()))
 
     def _prompt(self, name: str, skill: Skill) -> Prompt:
-        description = shortened(visible(skill.description), _SHOWN_DESCRIPTION)
-        hint = PromptArgument(name="arguments", description=skill.argument_hint or _ARGUMENTS, required=False)
-        prompt = _SkillPrompt(name=name, title=f"/{skill.name}", description=description, arguments=[hint])
+        description = shortened(for_model(skill.description), _SHOWN_DESCRIPTION)
+        hint = PromptArgument(
+            name="arguments",
+            description=shortened(for_model(skill.argument_hint or ""), _SHOWN_DESCRIPTION) or _ARGUMENTS,
+            required=False,
+        )
+        prompt = _SkillPrompt(name=name, title=f"/{shown_name(skill.name)}", description=description, arguments=[hint])
         return prompt.bind(self, skill.name)
 
     def _by_name(self) -> Prompt:

@@ -14,6 +14,7 @@ from fastmcp.server.extensions import MethodBinding, ServerExtension
 from mcp.server.context import ServerRequestContext
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher, Resource
 from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
@@ -85,7 +86,7 @@ def _checked(uri: str) -> str:
 def _skill(published: PublishedSkill) -> dict[str, Any]:
     entry = published.entry
     files = [{"uri": published.file_uri(file.path), "digest": file.digest, "size": file.size} for file in entry.files]
-    meta = {"_meta": {ADAPTED_META_KEY: list(entry.changes)}} if entry.changes else {}
+    meta = {"_meta": {ADAPTED_META_KEY: all_for_model(entry.changes)}} if entry.changes else {}
     return {"uri": published.uri, "frontmatter": entry.frontmatter, "resources": files, **meta}
 
 

@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
+from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
@@ -95,4 +96,4 @@ class RegistryTools:
         if offset + limit < len(index.skills):
             result |= {"total": len(index.skills), "next_offset": offset + limit}
         result["report"] = report_json(index.report, with_paths=self.with_paths, max_places=_MAX_PLACES)
-        return ToolResult(content=compact_json(result))
+        return ToolResult(content=compact_json(all_for_model(result)))

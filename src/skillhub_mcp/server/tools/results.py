@@ -8,12 +8,14 @@ from dataclasses import asdict
 from pydantic import BaseModel, ConfigDict
 
 from skillhub_mcp.execution.runner import CommandResult
-from skillhub_mcp.harmless import shortened
+from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model, shortened
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent
 
 _SHOWN_DESCRIPTION = 1_024
+# A description may be very long, and much of it unseen.
+_MOST_LOOKED_AT = 8 * _SHOWN_DESCRIPTION
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 NO_SKILLS_NOTE = "No skill: {causes}."
@@ -74,10 +76,10 @@ def search_result(answer: SearchAnswer, *, causes: str = "") -> dict[str, object
     """
     skills = [_hit(hit) for hit in answer.hits]
     result: dict[str, object] = {"skills": skills}
-    nothing = NO_SKILLS_NOTE.format(causes=causes) if causes else NO_HITS_NOTE
+    nothing = NO_SKILLS_NOTE.format(causes=for_model(causes)) if causes else NO_HITS_NOTE
     if answer.facets is not None:
         result["note"] = LISTING_NOTE.format(shown=len(skills), there=answer.searched) if skills else nothing
-        result |= {"facets": asdict(answer.facets)} if skills else {}
+        result |= {"facets": all_for_model(asdict(answer.facets))} if skills else {}
     elif not answer.confident:
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
     if answer.away:
@@ -92,23 +94,23 @@ def search_result(answer: SearchAnswer, *, causes: str = "") -> dict[str, object
 def _away_names(answer: SearchAnswer) -> list[str]:
     """Return the handles of hits that cannot be loaded now, because their root is missing."""
     away = {root.path for root in answer.away}
-    return [hit.handle for hit in answer.hits if hit.skill.root in away]
+    return [path_for_model(hit.handle) for hit in answer.hits if hit.skill.root in away]
 
 
 def _hit(hit: FoundSkill) -> dict[str, object]:
     result: dict[str, object] = {
-        "name": hit.handle,
-        "description": shortened(hit.skill.description, _SHOWN_DESCRIPTION),
+        "name": path_for_model(hit.handle),
+        "description": shortened(for_model(hit.skill.description[:_MOST_LOOKED_AT]), _SHOWN_DESCRIPTION),
         "score": round(hit.score, 4),
     }
     if hit.skill.category is not None:
-        result["category"] = hit.skill.category
+        result["category"] = for_model(hit.skill.category)
     if hit.why:
-        result["reason"] = hit.why
+        result["reason"] = for_model(hit.why)
     if hit.copies:
-        result["copies"] = list(hit.copies)
+        result["copies"] = [path_for_model(copy) for copy in hit.copies]
     if hit.contributions:
-        result["explanation"] = [part.describe() for part in hit.contributions]
+        result["explanation"] = [for_model(part.describe()) for part in hit.contributions]
     return result
 
 
@@ -118,13 +120,13 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
     `uri` is the base of its files' URIs, for a skill that is published as resources.
     """
     skill = loaded.skill
-    result: dict[str, object] = {"name": loaded.handle, "instructions": loaded.instructions}
+    result: dict[str, object] = {"name": path_for_model(loaded.handle), "instructions": loaded.instructions}
     if uri is not None:
         result["uri"] = uri
     if with_path:
-        result["path"] = skill.directory
+        result["path"] = path_for_model(skill.directory)
     if skill.allowed_tools:
-        result["allowed_tools"] = list(skill.allowed_tools)
+        result["allowed_tools"] = [for_model(tool) for tool in skill.allowed_tools]
     if loaded.parts > 1:
         result["part"] = f"{loaded.part} of {loaded.parts}"
         if loaded.part < loaded.parts:
@@ -160,5 +162,5 @@ def run_result(result: CommandResult) -> RunResult:
 
 
 def compact_json(value: object) -> str:
-    """Return JSON without blanks, which cost tokens, and without escapes of readable characters."""
-    return _COMPACT.encode(value)
+    """Return JSON without blanks, which cost tokens, and with escapes of what cannot be read alone."""
+    return in_json(_COMPACT.encode(value))

@@ -9,6 +9,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
+from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
@@ -35,7 +36,7 @@ class SkillTool:
         granted = {*session.granted, *self.hub.grant_for(loaded.skill)}
         files, _ = self.hub.list_files(loaded.handle, granted=granted)
         text = render_skill_loaded(
-            loaded.handle,
+            path_for_model(loaded.handle),
             loaded.instructions,
             files=[file.path for file in files if file.path != SKILL_FILE] if part == 1 else [],
             where=f"below {loaded.skill.directory}" if self.with_paths else "read one with read_skill_file",
