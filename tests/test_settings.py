@@ -16,9 +16,11 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 import skillhub_mcp
+from skillhub_mcp.bootstrap import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
+from skillhub_mcp.execution.runner import RUN_ID_VARIABLE
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings
+from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings, unknown_settings
 
 HOME = "/home/somebody"
 
@@ -48,8 +50,8 @@ DEFAULTS: dict[str, object] = {
     "EXEC_TIMEOUT_SECONDS": 60.0,
     "EXEC_MAX_OUTPUT_BYTES": 65_536,
     "LOG_LEVEL": "INFO",
-    "SKILLHUB_ENABLED_SKILLS": frozenset(),
-    "SKILLHUB_ENABLED_CATEGORIES": frozenset(),
+    "SKILLHUB_ENABLED_SKILLS": None,
+    "SKILLHUB_ENABLED_CATEGORIES": None,
     "SKILLHUB_SKIP_AUTO_REINDEX": False,
     "SKILLHUB_STRICT": False,
     "SKILLHUB_ENABLE_RUN": False,
@@ -538,3 +540,74 @@ def test_enabled_categories_are_the_only_ones_without_regard_to_case(
 def test_names_decide_alone_and_nothing_set_serves_all(three: None, hub_environment: dict[str, str]) -> None:
     assert visible(hub_environment, SKILLHUB_ENABLED_SKILLS="third", SKILLHUB_ENABLED_CATEGORIES="docs") == {"third"}
     assert visible(hub_environment) == {"first", "second", "third"}
+
+
+@pytest.mark.parametrize("text", [",", " ", " , ,", ",,", "\t", "\u00a0"])
+@pytest.mark.parametrize("setting", ["SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"])
+def test_a_filter_that_is_set_and_names_nothing_serves_nothing(
+    three: None, hub_environment: dict[str, str], setting: str, text: str
+) -> None:
+    assert visible(hub_environment, **{setting: text}) == set()
+
+
+def test_a_filter_that_names_nothing_is_told_of_and_one_that_is_unset_or_empty_is_none(
+    three: None, hub_environment: dict[str, str]
+) -> None:
+    for setting in ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"):
+        settings, _ = read_settings({**hub_environment, setting: ","})
+        with hub_of({**hub_environment, setting: ","}) as hub:
+            (told,) = name_problems(settings, hub.snapshot())
+            assert told.about == setting
+            assert "nothing is served" in told.sentence()
+            assert any(cause.about == setting for cause in hub.why_nothing().causes)
+        assert visible(hub_environment, **{setting: ""}) == {"first", "second", "third"}
+    both = {"SKILLHUB_ENABLED_SKILLS": ",", "SKILLHUB_ENABLED_CATEGORIES": "docs"}
+    assert visible(hub_environment, **both) == set()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        *((setting, text) for setting in ("SKILLHUB_ROOTS", "SKILLHUB_TOOLS", "SEARCH_FIELDS") for text in (",", " ")),
+        *((setting, "  ") for setting in ("SKILLHUB_TOKEN", "SKILLHUB_TOKENS_FILE", "SKILLHUB_JWT_ISSUER")),
+        *((setting, " ") for setting in ("SKILLHUB_PERMISSIONS", "SKILLHUB_HOOKS", "SKILLHUB_AUDIT_LOG")),
+    ],
+)
+def test_what_was_set_to_limit_something_and_says_nothing_is_refused_and_limits_nothing_silently(
+    setting: str, text: str
+) -> None:
+    with pytest.raises(InvalidSetting) as raised:
+        read_settings({setting: text})
+    assert setting in raised.value.message
+
+
+def test_lists_of_what_is_allowed_besides_allow_nothing_where_they_name_nothing() -> None:
+    named = ("ALLOWED_COMMANDS", "SKILLHUB_ALLOWED_HOSTS", "SKILLHUB_ALLOWED_ORIGINS", "SKILLHUB_TRUSTED_PROXIES")
+    settings, _ = read_settings(dict.fromkeys(named, ","))
+    http = settings.http
+    assert (settings.execution.allowed_commands, http.allowed_hosts, http.allowed_origins) == ((), (), ())
+    assert http.trusted_proxies == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "near"),
+    [
+        ("SKILLHUB_ENABLED_SKILL", "SKILLHUB_ENABLED_SKILLS"),
+        ("SKILLHUB_ENABLE_SKILLS", "SKILLHUB_ENABLED_SKILLS"),
+        ("SKILLHUB_ROOT", "SKILLHUB_ROOTS"),
+        ("SKILLHUB_TOKEN_FILE", "SKILLHUB_TOKENS_FILE"),
+        ("SKILLHUB_SKILLS_DIR", "SKILLS_DIR"),
+        ("SKILLHUB_ALLOWED_COMMANDS", "ALLOWED_COMMANDS"),
+        ("Skillhub_Tools", "SKILLHUB_TOOLS"),
+        ("SKILLHUB_XYZZY", ""),
+        ("SKILLHUB_", ""),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_known_with_the_setting_that_it_may_mean(written: str, near: str) -> None:
+    (unknown,) = unknown_settings([written, "PATH", "SKILLHUB_ROOTS"])
+    assert (unknown.name, unknown.near) == (written, near)
+
+
+def test_no_name_that_the_program_reads_or_sets_is_unknown() -> None:
+    own = [name for setting in SETTINGS for name in (setting.name, *setting.aliases)]
+    assert unknown_settings([*own, RUN_ID_VARIABLE, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == ()

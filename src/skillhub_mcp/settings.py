@@ -10,7 +10,7 @@ import ipaddress
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
@@ -78,10 +78,13 @@ class SkillSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """Which skills are served, and the files of rules and choices. `permissions` is empty or a path."""
+    """Which skills are served, and the files of rules and choices. `permissions` is empty or a path.
 
-    enabled_skills: frozenset[str]
-    enabled_categories: frozenset[str]
+    Names or categories are None where they are not set; where they are and name nothing, nothing is served.
+    """
+
+    enabled_skills: frozenset[str] | None
+    enabled_categories: frozenset[str] | None
     permissions: str
     choices: str
 
@@ -222,9 +225,16 @@ def _text(text: str) -> str:
     return text.strip()
 
 
+def _token(text: str) -> str:
+    # What was meant to be a token and is blank must not open the server to everybody.
+    if text and not text.strip():
+        raise ValueError("must not be blank; unset it to have no such token")
+    return text.strip()
+
+
 def _address(text: str) -> str:
     address = text.strip()
-    if address and not re.match(r"https?://[^\s/]", address):
+    if text and not re.match(r"https?://[^\s/]", address):
         raise ValueError("must be a URL that starts with http:// or https://")
     return address
 
@@ -286,13 +296,14 @@ def _path(text: str) -> str:
 
 
 def _optional_path(text: str) -> str:
-    return _path(text) if text.strip() else ""
+    return _path(text) if text else ""
 
 
 def _some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
     def read(text: str) -> tuple[str, ...]:
         chosen = tuple(part.lower() for part in _list(text))
-        if not set(chosen) <= {*allowed, "all"}:
+        # Empty is the default. What names nothing, such as a comma, was meant to leave something out.
+        if not set(chosen) <= {*allowed, "all"} or (text and not chosen):
             raise ValueError("must be one or more of " + ", ".join(allowed) + ", separated by commas")
         return tuple(name for name in allowed if "all" in chosen or name in chosen)
 
@@ -374,12 +385,14 @@ def _commands(text: str) -> tuple[str, ...]:
     return names
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(_list(text))
+def _names(text: str) -> frozenset[str] | None:
+    # A text without a name in it, such as a comma, is a filter that lets nothing pass, and not the lack of one.
+    return frozenset(_list(text)) if text else None
 
 
-def _lower_names(text: str) -> frozenset[str]:
-    return frozenset(part.lower() for part in _list(text))
+def _lower_names(text: str) -> frozenset[str] | None:
+    names = _names(text)
+    return None if names is None else frozenset(name.lower() for name in names)
 
 
 def _setting(
@@ -468,14 +481,15 @@ _POLICY = (
         "SKILLHUB_ENABLED_SKILLS",
         "enabled_skills",
         "",
-        "Names of the only skills to serve, separated by commas; if set, SKILLHUB_ENABLED_CATEGORIES has no effect",
+        "Names of the only skills to serve, separated by commas; if set, SKILLHUB_ENABLED_CATEGORIES has no effect. A "
+        "text without a name, such as a comma, serves nothing",
         _names,
     ),
     _setting(
         "SKILLHUB_ENABLED_CATEGORIES",
         "enabled_categories",
         "",
-        "Categories of the only skills to serve, separated by commas",
+        "Categories of the only skills to serve, separated by commas; a text without one serves nothing",
         _lower_names,
     ),
     _setting(
@@ -732,7 +746,7 @@ _HTTP = (
         "",
         "Bearer token that grants HTTP clients every skill. If this, SKILLHUB_TOKENS_FILE or SKILLHUB_JWT_ISSUER is "
         "set, every client must send a token",
-        _text,
+        _token,
         secret=True,
     ),
     _setting(
@@ -865,6 +879,44 @@ GROUPS = (
     SettingGroup("observability", "Observability: logs and metrics", ObservabilitySettings, _OBSERVABILITY),
 )
 SETTINGS: tuple[Setting[object], ...] = tuple(setting for group in GROUPS for setting in group.settings)
+_PREFIX = "SKILLHUB_"
+# The last is what a command of a skill gets, which may start a SkillHub of its own.
+_KNOWN_NAMES = {name for setting in SETTINGS for name in (setting.name, *setting.aliases)} | {"SKILLHUB_RUN_ID"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSetting:
+    """A variable that looks like a setting of SkillHub and is none; `near` is what it may mean, or empty."""
+
+    name: str
+    near: str
+
+    def __str__(self) -> str:
+        return f"{self.name} is no setting, and has no effect{self.guess}"
+
+    @property
+    def guess(self) -> str:
+        """The question for a person, or an empty text."""
+        return f": did you mean {self.near}?" if self.near else ""
+
+
+def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
+    """Return those of the `names` of variables that begin as SkillHub's own do and are no setting, sorted."""
+    unknown = (name for name in set(names) if name.upper().startswith(_PREFIX) and name not in _KNOWN_NAMES)
+    return tuple(UnknownSetting(name, _near_setting(name.upper())) for name in sorted(unknown))
+
+
+def _near_setting(name: str) -> str:
+    plain = name.removeprefix(_PREFIX)
+    exact = next((known for known in (name, plain) if known in _KNOWN_NAMES), "")
+    if exact:
+        return exact
+    # Imported here, since few have such a name.
+    from skillhub_mcp.skills.suggestions import near_names
+
+    # All begin alike, so that is no likeness.
+    by_rest = {setting.name.removeprefix(_PREFIX): setting.name for setting in SETTINGS}
+    return next((by_rest[rest] for rest in near_names(plain, by_rest, limit=1)), "")
 
 
 def read_settings(

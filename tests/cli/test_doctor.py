@@ -168,6 +168,32 @@ def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_ski
     )
 
 
+@pytest.mark.parametrize("setting", ["SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"])
+def test_a_filter_that_names_nothing_is_a_problem_and_serves_nothing(
+    skillhub: Skillhub, write_skill: SkillWriter, setting: str
+) -> None:
+    write_skill("painter")
+    done = skillhub("doctor", **{setting: ","})
+    assert (done.code, done.out.count(f"{setting}\n")) == (1, 1)
+    assert "is set and names nothing: nothing is served\n  → name something, or unset it to serve every" in done.out
+    listed = skillhub("list", **{setting: ","})
+    assert f"{setting}\n      names nothing, and so excludes 1 skill" in listed.out
+    assert skillhub("list", "--json", **{setting: ","}).json["skills"] == []
+
+
+def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may_mean(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("painter")
+    done = skillhub("doctor", "--json", PATH="", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_SKILLS_DIR="/x")
+    assert done.code == 0
+    told = {one["about"]: one["what"] for one in done.json["warnings"] if one["check"] == "settings"}
+    assert told == {
+        "SKILLHUB_ENABLED_SKILL": "is no setting, and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
+        "SKILLHUB_SKILLS_DIR": "is no setting, and has no effect: did you mean SKILLS_DIR?",
+    }
+
+
 def test_what_is_served_is_counted_and_not_what_is_there(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

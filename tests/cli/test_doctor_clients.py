@@ -65,3 +65,17 @@ def test_a_server_that_says_nothing_keeps_no_other_from_being_asked(
         (tmp_path / place).write_text('{"mcpServers": {"skillhub": {"command": "/opt/skillhub-mcp"}}}')
     done = skillhub("doctor", HOME=str(tmp_path), PATH="")
     assert (done.code, done.out) == (0, "All well: 1 skill served, 2 clients connected.\n")
+
+
+def test_a_misspelt_setting_of_an_entry_is_a_warning(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("painter")
+    monkeypatch.setattr(clients, "probe", lambda *_, **__: Probed("SkillHub", version(), ("search_skills",)))
+    entry = {"command": "/opt/skillhub-mcp", "env": {"SKILLHUB_ENABLED_SKILL": "painter"}}
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"skillhub": entry}}), encoding="utf-8")
+    (warning,) = skillhub("doctor", "--json", HOME=str(tmp_path), PATH="").json["warnings"]
+    assert warning["about"] == str(tmp_path / ".cursor" / "mcp.json")
+    assert "sets SKILLHUB_ENABLED_SKILL, which is no setting" in warning["what"]
+    assert warning["what"].endswith("did you mean SKILLHUB_ENABLED_SKILLS?")

@@ -69,6 +69,18 @@ def test_what_asks_for_a_server_serves_on_a_terminal_too(
     assert "waiting for a client" in done.err
 
 
+def test_a_server_that_starts_warns_of_variables_that_are_no_settings(
+    skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(FastMCP, "run", lambda *_, **_options: None)
+    done = skillhub("serve", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_CARD="off", SKILLHUB_XYZZY="1")
+    assert done.code == 0
+    assert [message for message in caplog.messages if "is no setting" in message] == [
+        "SKILLHUB_ENABLED_SKILL is no setting, and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
+        "SKILLHUB_XYZZY is no setting, and has no effect",
+    ]
+
+
 def test_serve_takes_its_options_before_the_command_too(skillhub: Skillhub) -> None:
     args = make_parser().parse(["--transport", "http", "--port", "1", "serve", "--port", "2", "--reindex"])
     assert (args.transport, args.host, args.port, args.reindex) == ("http", "127.0.0.1", 2, True)

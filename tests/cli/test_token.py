@@ -31,7 +31,7 @@ def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     tokens = tokens_file(str(file)).read()
     assert tokens is not None
-    assert tokens.by_digest[digest_of(secret)].visibility.names == {"pdf-reader", "csv"}
+    assert tokens.by_digest[digest_of(secret)].visibility.names == frozenset({"pdf-reader", "csv"})
 
 
 def test_a_filter_that_names_what_is_not_there_is_refused_with_the_nearest(

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.clients.connection_problems import Findings, Tried, connection_findings, file_findings, repeated
+from skillhub_mcp.clients.connection_problems import (
+    Findings,
+    Tried,
+    connection_findings,
+    file_findings,
+    misspelt_settings,
+    repeated,
+)
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed
@@ -182,3 +189,21 @@ def test_what_is_two_clients_or_two_libraries_is_not_told() -> None:
         Tried(connection(HttpServer("https://other.example.com/mcp"), name="x"), Probed("Other", "1", ())),
     ]
     assert repeated(tried) == ()
+
+
+def test_a_variable_of_an_entry_that_is_no_setting_is_told_with_what_it_may_mean() -> None:
+    sets = StdioServer(
+        "/opt/skillhub-mcp", (), {"SKILLHUB_ROOTS": "hub", "SKILLHUB_ENABLED_SKILL": "a"}, ("SKILLHUB_TOK",)
+    )
+    guesses = {"SKILLHUB_ENABLED_SKILL": ": did you mean SKILLHUB_ENABLED_SKILLS?", "SKILLHUB_TOK": ""}
+    first, second = misspelt_settings(Tried(connection(sets), ANSWERED), guesses)
+    assert first.about == second.about == FILE
+    assert first.what == (
+        "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is no setting, and has no effect: "
+        "did you mean SKILLHUB_ENABLED_SKILLS?"
+    )
+    assert second.what.endswith("sets SKILLHUB_TOK, which is no setting, and has no effect")
+    # Also of one that was not started; and of another program it is not our business.
+    assert misspelt_settings(Tried(connection(sets), untried="it is the project's"), guesses) == (first, second)
+    assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), guesses) == ()
+    assert misspelt_settings(Tried(connection(HttpServer("http://127.0.0.1/mcp", ""))), guesses) == ()

@@ -43,7 +43,7 @@ PLAIN = replace(PDF, name="plain", category=None)
 def test_names_decide_where_given_else_categories_else_all_are_served(
     names: tuple[str, ...], categories: tuple[str, ...], pdf: bool, plain: bool
 ) -> None:
-    visibility = Visibility(frozenset(names), frozenset(categories))
+    visibility = Visibility(frozenset(names) or None, frozenset(categories) or None)
     assert (visibility.allows(PDF), visibility.allows(PLAIN)) == (pdf, plain)
     assert visibility.limits == bool(names or categories)
 
@@ -52,7 +52,7 @@ def test_names_and_categories_are_compared_in_their_folded_form() -> None:
     skill = replace(PDF, name="Straße Map", category="documents")
     assert Visibility(frozenset({"STRASSE  map"})).allows(skill)
     assert Visibility(frozenset({"straße-map"})).allows(skill)
-    assert Visibility(frozenset(), frozenset({"Ｄocuments"})).allows(skill)
+    assert Visibility(None, frozenset({"Ｄocuments"})).allows(skill)
     assert not Visibility(frozenset({"strasse"})).allows(skill)
 
 
@@ -60,9 +60,9 @@ def test_a_blank_name_or_category_allows_no_skill() -> None:
     nameless = replace(PDF, name="!!!", category="")
     assert nameless.alias == ""
     assert not Visibility(frozenset({" "})).allows(nameless)
-    assert not Visibility(frozenset(), frozenset({" "})).allows(nameless)
+    assert not Visibility(None, frozenset({" "})).allows(nameless)
 
 
 def test_the_setting_that_decides_is_named() -> None:
     assert Visibility(frozenset({"pdf"}), frozenset({"x"})).setting == "SKILLHUB_ENABLED_SKILLS"
-    assert Visibility(frozenset(), frozenset({"x"})).setting == "SKILLHUB_ENABLED_CATEGORIES"
+    assert Visibility(None, frozenset({"x"})).setting == "SKILLHUB_ENABLED_CATEGORIES"

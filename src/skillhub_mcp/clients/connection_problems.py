@@ -118,6 +118,24 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     )
 
 
+def misspelt_settings(tried: Tried, guesses: Mapping[str, str]) -> tuple[Problem, ...]:
+    """Return the variables that an entry of ours sets and that are no settings: `guesses` has them all, each with the
+    question which one is meant.
+    """
+    server = tried.connection.server
+    if not isinstance(server, StdioServer) or not tried.leads_to_us:
+        return ()
+    entry = f"{tried.connection.client.title}'s entry {tried.connection.name!r}"
+    return tuple(
+        Problem(
+            tried.connection.path,
+            f"{entry} sets {name}, which is no setting, and has no effect{guesses[name]}",
+            "correct the name there, or take it out",
+        )
+        for name in sorted({*server.environment, *server.variables} & set(guesses))
+    )
+
+
 def repeated(tried: Iterable[Tried]) -> tuple[Problem, ...]:
     """Return the connections of one client that lead to the same server as another of it."""
     ours = [one.connection for one in tried if one.leads_to_us and one.connection.server is not None]

@@ -105,7 +105,7 @@ def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
     excluded = sum(policy.availability(skill) is Availability.FILTERED for skill in snapshot.skills)
     if not excluded:
         return []
-    what = f"excludes {_skills(excluded)}"
+    what = f"{'names nothing, and so ' if policy.visibility.is_empty else ''}excludes {_skills(excluded)}"
     return [Problem(policy.visibility.setting, what, "correct it, or unset it to serve every skill")]
 
 

@@ -174,7 +174,8 @@ def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
 def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[tuple[Verdict, Cause]]:
     """Yield what keeps a skill from being served to models, by verdict."""
     if not policy.visibility.allows(skill):
-        what = f"{policy.visibility.setting} does not name {'it' if policy.visibility.names else 'its category'}"
+        its = "its category" if policy.visibility.names is None else "it"
+        what = f"{policy.visibility.setting} does not name {its}"
         yield Verdict.FILTERED, Cause(what, mend="add it there, or unset the setting")
     if deciding.choices is not None:
         off = switched_off(deciding.choices, skill, project=policy.project)

@@ -46,8 +46,8 @@ class Token:
         return {
             "name": self.name,
             "created": self.created,
-            **({"skills": sorted(self.visibility.names)} if self.visibility.names else {}),
-            **({"categories": sorted(self.visibility.categories)} if self.visibility.categories else {}),
+            **({"skills": sorted(self.visibility.names)} if self.visibility.names is not None else {}),
+            **({"categories": sorted(self.visibility.categories)} if self.visibility.categories is not None else {}),
             **({"may_run": True} if self.may_run else {}),
         }
 
@@ -98,8 +98,8 @@ def filter_of(skills: object = NOT_GIVEN, categories: object = NOT_GIVEN) -> Vis
     Raises BadTokens for anything but lists of at least one name: a filter that is not understood permits nothing.
     """
     return Visibility(
-        frozenset(_parse_names("skills", skills)),
-        frozenset(map(fold_name, _parse_names("categories", categories))),
+        None if skills is NOT_GIVEN else frozenset(_parse_names("skills", skills)),
+        None if categories is NOT_GIVEN else frozenset(map(fold_name, _parse_names("categories", categories))),
     )
 
 
@@ -164,8 +164,6 @@ def _check_name(name: str) -> None:
 
 
 def _parse_names(what: str, value: object) -> Sequence[str]:
-    if value is NOT_GIVEN:
-        return ()
     if not isinstance(value, list) or not value or not all(isinstance(name, str) and name.strip() for name in value):
         raise BadTokens(f"{what} must be a list of at least one name")
     return [name.strip() for name in value]

@@ -50,12 +50,12 @@ class KnownNames:
     def unknown_skills(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the names in a filter that no skill has."""
         known = {fold_name(name) for skill in self.skills for name in (skill.name, skill.alias)}
-        return _unknown_folded(sorted(visibility.names), known, {skill.name for skill in self.skills})
+        return _unknown_folded(sorted(visibility.names or ()), known, {skill.name for skill in self.skills})
 
     def unknown_categories(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the categories in a filter that no skill has."""
         categories = {skill.category for skill in self.skills if skill.category is not None}
-        return _unknown_folded(sorted(visibility.categories), set(map(fold_name, categories)), categories)
+        return _unknown_folded(sorted(visibility.categories or ()), set(map(fold_name, categories)), categories)
 
     def any_allowed(self, visibility: Visibility) -> bool:
         """Whether a filter lets any of the skills through."""
@@ -96,10 +96,15 @@ def _filter_problems(
     known: KnownNames, visibility: Visibility, *, about: tuple[str, str], verb: str, empty: str
 ) -> tuple[Problem, ...]:
     """Return the unknown names of a filter. With names of skills, its categories have no effect."""
+    if visibility.is_empty:
+        named = about[1] if visibility.names is None else about[0]
+        return (
+            Problem(named, f"is set and names nothing: {empty}", "name something, or unset it to serve every skill"),
+        )
     mend = "correct it, or add what is missing"
     if not known.any_allowed(visibility):
         mend = f"{empty} until then: {mend}"
-    if visibility.names:
+    if visibility.names is not None:
         unknown, kind, subject = known.unknown_skills(visibility), "skills", about[0]
     else:
         unknown, kind, subject = known.unknown_categories(visibility), "categories", about[1]

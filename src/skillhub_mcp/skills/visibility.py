@@ -10,35 +10,41 @@ from skillhub_mcp.skills.names import fold_name
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The names (or safe aliases) and the categories that are served; with both empty, every skill is.
+    """The names (or safe aliases) and the categories that are served; with neither given, every skill is.
 
-    Names and categories are compared by `fold_name`.
+    What is given and empty serves nothing: a filter that lost its names must not disappear. Names and categories are
+    compared by `fold_name`.
     """
 
-    names: frozenset[str] = frozenset()
-    categories: frozenset[str] = frozenset()
+    names: frozenset[str] | None = None
+    categories: frozenset[str] | None = None
     _folded_names: frozenset[str] = field(init=False, repr=False, compare=False)
     _folded_categories: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Without the empty text: a name of nothing but punctuation has an empty alias, and no filter means that.
-        object.__setattr__(self, "_folded_names", frozenset(map(fold_name, self.names)) - {""})
-        object.__setattr__(self, "_folded_categories", frozenset(map(fold_name, self.categories)) - {""})
+        object.__setattr__(self, "_folded_names", frozenset(map(fold_name, self.names or ())) - {""})
+        object.__setattr__(self, "_folded_categories", frozenset(map(fold_name, self.categories or ())) - {""})
 
     @property
     def limits(self) -> bool:
-        """Whether the filter excludes any skill."""
-        return bool(self.names or self.categories)
+        """Whether there is a filter at all."""
+        return self.names is not None or self.categories is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is a filter that names nothing, so that no skill passes it."""
+        return self.limits and not (self._folded_categories if self.names is None else self._folded_names)
 
     @property
     def setting(self) -> str:
         """The name of the setting that takes effect, for error messages."""
-        return "SKILLHUB_ENABLED_SKILLS" if self.names else "SKILLHUB_ENABLED_CATEGORIES"
+        return "SKILLHUB_ENABLED_CATEGORIES" if self.names is None else "SKILLHUB_ENABLED_SKILLS"
 
     def allows(self, skill: Skill) -> bool:
         """Whether `skill` is served. If names are given, categories are ignored."""
-        if self.names:
+        if self.names is not None:
             return fold_name(skill.name) in self._folded_names or fold_name(skill.alias) in self._folded_names
-        if not self.categories:
+        if self.categories is None:
             return True
         return skill.category is not None and fold_name(skill.category) in self._folded_categories

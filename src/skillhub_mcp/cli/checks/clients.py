@@ -6,13 +6,20 @@ import os
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.clients.connection_problems import Tried, connection_findings, file_findings, repeated, unconnected
+from skillhub_mcp.clients.connection_problems import (
+    Tried,
+    connection_findings,
+    file_findings,
+    misspelt_settings,
+    repeated,
+    unconnected,
+)
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.installed import signs_of
 from skillhub_mcp.clients.machine import Machine, this_system
@@ -21,6 +28,7 @@ from skillhub_mcp.clients.probe import desktop_environment, probe
 from skillhub_mcp.clients.registered import RegisteredFile, registered_files
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.clients.trust import why_not_started
+from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.version import version
 
@@ -40,15 +48,22 @@ def check_clients(installation: Installation) -> CheckResult:
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
     findings = [file_findings(file) for file in files]
     findings += [connection_findings(one, version(), roots) for one in tried]
+    misspelt = [problem for one in tried for problem in misspelt_settings(one, _guesses(one))]
     clients = {one.connection.client.name for one in tried if one.leads_to_us}
     return CheckResult(
         problems=tuple(problem for one in findings for problem in one.problems),
-        warnings=(*(problem for one in findings for problem in one.warnings), *repeated(tried)),
+        warnings=(*(problem for one in findings for problem in one.warnings), *misspelt, *repeated(tried)),
         notes=(*(problem for one in findings for problem in one.notes), *_unconnected(files, machine)),
         state=f"{plural(len(clients), 'client')} connected" if clients else "",
         details=tuple(map(_detail, tried)),
         facts={"connections": [_fact(one) for one in tried]},
     )
+
+
+def _guesses(tried: Tried) -> Mapping[str, str]:
+    server = tried.connection.server
+    named = (*server.environment, *server.variables) if isinstance(server, StdioServer) else ()
+    return {one.name: one.guess for one in unknown_settings(named)}
 
 
 def _unconnected(files: Sequence[RegisteredFile], machine: Machine) -> Iterator[Problem]:

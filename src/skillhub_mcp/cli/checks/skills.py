@@ -6,7 +6,8 @@ from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
-from skillhub_mcp.skills.problems import refusal_problems, shadowing_problems
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.problems import refusal_problems, shadowing
 
 
 def check_skills(installation: Installation) -> CheckResult:
@@ -17,10 +18,11 @@ def check_skills(installation: Installation) -> CheckResult:
     # Rules that cannot be read let nothing be served.
     nothing = SkillCounts(served=0, refused=refused, shadowed=shadowed)
     counts = nothing if policy is None else count_skills(snapshot, policy)
+    lost = snapshot.report.shadowed if policy is None else Names(snapshot, policy).shadowed()
     people = f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
     return CheckResult(
         problems=refusal_problems(snapshot.report),
-        notes=shadowing_problems(snapshot.report),
+        notes=tuple(map(shadowing, lost)),
         state=f"{plural(counts.served, 'skill')} served{people}",
         details=(f"skills    {counts.sentence()}",),
         facts={
@@ -28,7 +30,7 @@ def check_skills(installation: Installation) -> CheckResult:
             "not_for_models": counts.not_for_models,
             "excluded": {"filtered": counts.filtered, "off": counts.off, "denied": counts.denied},
             "refused": refused,
-            "shadowed": shadowed,
+            "shadowed": counts.shadowed,
         },
     )
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
-from skillhub_mcp.settings import GROUPS, SettingSource, read_settings
+from skillhub_mcp.settings import GROUPS, SettingSource, read_settings, unknown_settings
 
 
 def add_parser(subparsers: Any) -> None:
@@ -43,8 +43,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         }
         for source in sources
     ]
+    unknown = unknown_settings(os.environ)
     if args.json:
-        print_json({"settings": rows})
+        print_json({"settings": rows, "unknown": [{"name": one.name, "near": one.near or None} for one in unknown]})
         return EXIT_OK
     by_name = {row["name"]: row for row in rows}
     for number, group in enumerate(GROUPS):
@@ -55,6 +56,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 f"  {row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
                 f"      {row['meaning']}" + (f"\n      not used: {row['problem']}" if row["problem"] else "")
             )
+    for one in unknown:
+        print_note(str(one))
     return EXIT_OK
 
 

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     Without the command and without `--transport`, `--reindex` only rebuilds and reports.
     """
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import read_settings, unknown_settings
 
     if args.reindex and args.transport is None and args.command is None:
         from skillhub_mcp.cli.commands.index import rebuild
@@ -111,6 +111,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for source in sources:
         if source.problem is not None:
             log.warning("%s; using the default, %s", source.problem, source.setting.default)
+    for unknown in unknown_settings(os.environ):
+        log.warning("%s", unknown)
     if args.transport == "http":
         return _over_http(args, settings, options)
     if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):

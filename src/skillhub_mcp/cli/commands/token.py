@@ -132,8 +132,8 @@ def _names(typed: str | None) -> object:
 def _scope(token: Token) -> str:
     visibility = token.visibility
     more = " and may run commands" if token.may_run else ""
-    if visibility.names:
+    if visibility.names is not None:
         return f"the skills {', '.join(sorted(visibility.names))}{more}"
-    if visibility.categories:
+    if visibility.categories is not None:
         return f"the categories {', '.join(sorted(visibility.categories))}{more}"
     return f"every skill{more}"
