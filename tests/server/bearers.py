@@ -56,7 +56,9 @@ def add_token(
     file: Path, name: str, *, skills: Collection[str] = (), categories: Collection[str] = (), may_run: bool = False
 ) -> str:
     """Add a token to a file, and return it."""
-    token, secret = make_token(name, Visibility(frozenset(skills) or None, frozenset(categories) or None), may_run=may_run)
+    token, secret = make_token(
+        name, Visibility(frozenset(skills) or None, frozenset(categories) or None), may_run=may_run
+    )
     change_tokens(str(file), lambda tokens: tokens.with_token(token))
     return secret
 
