@@ -84,3 +84,13 @@ def test_the_new_file_is_its_owners(tmp_path: Path) -> None:
     atomic_write(str(place), b"x", mode=0o640, owner=(1234, 2345))
     status = place.stat()
     assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 2345, 0o640)
+
+
+@pytest.mark.parametrize("mode", [None, 0o600])
+def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_path: Path, mode: int | None) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_text("kept")
+    (tmp_path / "notes.txt.new").symlink_to(theirs)
+    atomic_write(str(tmp_path / "notes.txt"), b"new", mode=mode, locked=True)
+    assert (theirs.read_text(), (tmp_path / "notes.txt").read_text()) == ("kept", "new")
+    assert not os.path.lexists(tmp_path / "notes.txt.new")

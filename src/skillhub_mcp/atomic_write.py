@@ -25,11 +25,12 @@ def atomic_write(
     place = os.path.realpath(path)
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
-        with open(new, "wb", opener=_private if mode is not None else None) as file:
+        with open(new, "wb", opener=_as_any_file if mode is None else _private) as file:
             if owner is not None:
                 _give(file.fileno(), owner)
             if mode is not None:
-                os.chmod(new, mode)
+                # By the file where that is possible: its name may lead elsewhere by now.
+                os.chmod(file.fileno() if os.chmod in os.supports_fd else new, mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -51,4 +52,19 @@ def _give(descriptor: int, owner: tuple[int, int]) -> None:
 
 def _private(path: str, flags: int) -> int:
     """Open for the owner alone: the content must not be readable before its permissions are set."""
-    return os.open(path, flags, 0o600)
+    return _open_new(path, flags, 0o600)
+
+
+def _as_any_file(path: str, flags: int) -> int:
+    return _open_new(path, flags, 0o666)
+
+
+def _open_new(path: str, flags: int, mode: int) -> int:
+    """Make a file that is not there yet: a link of that name, left by somebody else, leads to a file of the person."""
+    flags |= os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        return os.open(path, flags, mode)
+    except FileExistsError:
+        # What a killed writer left.
+        os.unlink(path)
+        return os.open(path, flags, mode)

@@ -8,6 +8,8 @@ import os
 import threading
 from collections.abc import Mapping
 
+from skillhub_mcp.file_modes import make_private_directory
+
 log = logging.getLogger(__name__)
 
 
@@ -35,7 +37,7 @@ class JsonLinesLog:
     def _write(self, line: bytes) -> None:
         try:
             with self._lock:
-                os.makedirs(os.path.dirname(self._path) or ".", exist_ok=True)
+                make_private_directory(os.path.dirname(self._path) or ".")
                 # Opened for reading too: `_append` checks how the file ends.
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
                 try:

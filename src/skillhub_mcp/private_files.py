@@ -7,6 +7,7 @@ import hashlib
 import os
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import make_private, make_private_directory
 
 _MAX_BYTES = 4 * 1024 * 1024
 
@@ -24,7 +25,8 @@ class PrivateFiles:
 
     def write(self, key: tuple[str, ...], content: bytes) -> None:
         """Write the file of a key in place of its earlier one. Raises OSError."""
-        os.makedirs(self._directory, mode=0o700, exist_ok=True)
+        make_private_directory(self._directory)
+        make_private([self._directory])
         path = self._path(key)
         is_new = not os.path.exists(path)
         atomic_write(path, content, mode=0o600)

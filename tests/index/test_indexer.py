@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,6 +59,38 @@ def test_where_nothing_changed_nothing_is_written(db: Path, skills_dir: Path, wr
     assert stale(desk) is None
     assert desk.sync().report is None
     assert sorted((path, path.stat().st_mtime_ns) for path in db.parent.rglob("*") if path.name != LOCK_FILE) == before
+
+
+def reachable_by_others(directory: Path) -> list[str]:
+    """Return what others may read or write, of what they get to: nothing is reached in a directory that is closed."""
+    found = []
+    for entry in os.scandir(directory):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        found += [entry.name] if mode & 0o077 else []
+        found += reachable_by_others(Path(entry.path)) if stat.S_ISDIR(mode) and mode & 0o011 else []
+    return sorted(found)
+
+
+def test_the_index_is_its_owners_alone_whatever_the_umask_and_so_is_one_that_was_not(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one")
+    before = os.umask(0)
+    try:
+        Desk(db, skills_dir).sync()
+        assert stat.S_IMODE(db.parent.stat().st_mode) == 0o700
+        assert reachable_by_others(db.parent) == []
+        # As an earlier version left it.
+        for path in (db.parent, *db.parent.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        reading = Desk(db, skills_dir)
+        state = reading.state()
+        assert state is not None
+        reading.indexer.open(state)
+    finally:
+        os.umask(before)
+    # Not the directory that it lies in: the person may have others look for skills there.
+    assert reachable_by_others(db.parent) == []
 
 
 def test_only_the_version_that_failed_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:

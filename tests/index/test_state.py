@@ -263,9 +263,12 @@ def test_the_stamp_of_a_save_is_the_stamp_of_its_file(tmp_path: Path) -> None:
     assert save_state(path, state_of(remembered("/library/a"))) != first
 
 
-def test_the_state_can_be_read_by_every_user_who_may_read_the_database(tmp_path: Path) -> None:
+def test_the_state_is_its_owners_or_the_groups_that_shares_its_directory(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
+    save_state(str(path), state_of(remembered("/library/a")))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     (tmp_path / "other").touch()
+    tmp_path.chmod(0o2770)
     save_state(str(path), state_of(remembered("/library/a")))
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "other").stat().st_mode)
 

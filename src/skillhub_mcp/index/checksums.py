@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import private_mode
 
 _FORMAT = 1
 _CHUNK_BYTES = 1 << 20
@@ -43,7 +44,8 @@ def note_checksums(database: str, path: str, places: Iterable[str]) -> None:
             continue
         noted[name] = known
     content = json.dumps({"format": _FORMAT, "files": noted}, separators=(",", ":"))
-    atomic_write(path, content.encode("utf-8", "surrogateescape"), locked=True)
+    mode = private_mode(os.path.dirname(path))
+    atomic_write(path, content.encode("utf-8", "surrogateescape"), mode=mode, locked=True)
 
 
 def changed_files(database: str, path: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.features import FIELDS, SkillFeatures
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def save_rows(path: str, rows: HeldRows, table_id: str) -> None:
         vectors=vectors,
         embedded=rows.embedded,
     )
-    atomic_write(path, written.getvalue())
+    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)))
 
 
 def load_rows(path: str, table_id: str) -> HeldRows:

@@ -20,6 +20,7 @@ from typing import Any
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
+from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
@@ -30,6 +31,7 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import (
     FIRST_TABLE,
     NO_EMBEDDING,
+    STATE_FILE,
     STATE_FORMAT,
     IndexState,
     PublishedTable,
@@ -49,6 +51,7 @@ from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache
 log = logging.getLogger(__name__)
 
 LOCK_FILE = "index.lock"
+_STATE_STEM = os.path.splitext(STATE_FILE)[0]
 # Who holds it embeds: several servers of one index would each pay the provider for the same texts.
 _EMBEDDING_LOCK = ".embedding.lock"
 _LOCK_STEP_SECONDS = 0.2
@@ -129,6 +132,7 @@ class Indexer:
         self._progress = progress
         self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
         self._memory_state: IndexState | None = None
+        self._is_private = False
         self._cancelled = threading.Event()
         self._rows_embedder = (
             None
@@ -215,6 +219,7 @@ class Indexer:
     def open(self, state: IndexState) -> SkillIndex:
         """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""
         own = self._rows_embedder is not None and state.embedding == self.embedding
+        self._make_private()
         store = self._store_of(state.table.name)
         index = store.open(state.table_version, created_as=state.table.id, with_vectors=own)
         store.mark_used()
@@ -301,7 +306,7 @@ class Indexer:
         from filelock import FileLock, Timeout
 
         try:
-            with FileLock(self._lock_path, timeout=0):
+            with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
                 state = self.state()
                 if state is not None and state.table_version == published.table_version:
                     self._save(replace(state, roots=self._merged(state, scan.memory)))
@@ -315,7 +320,7 @@ class Indexer:
         from filelock import FileLock, Timeout
 
         try:
-            with FileLock(self._lock_path, timeout=0):
+            with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
                 state = self.state()
                 if state is not None:
                     self._store.tidy(state.table_version)
@@ -340,9 +345,10 @@ class Indexer:
         from filelock import FileLock
 
         try:
-            os.makedirs(os.path.dirname(self._lock_path), exist_ok=True)
+            make_private_directory(os.path.dirname(self._lock_path))
+            self._make_private()
             # The operating system releases the lock of a dead process, so a stale lock cannot block.
-            lock = FileLock(self._lock_path)
+            lock = FileLock(self._lock_path, mode=self._lock_mode)
             self._acquire(lock)
             try:
                 yield
@@ -350,6 +356,24 @@ class Indexer:
                 lock.release()
         except OSError as error:
             raise self._unwritable(str(damaged(error))) from error
+
+    @property
+    def _lock_mode(self) -> int:
+        # Who can open a lock's file can hold it, and keep every writer waiting.
+        return private_mode(self.identity.directory) or 0o660
+
+    def _make_private(self) -> None:
+        """Make what lies there private, once: earlier versions left it to the umask. It has every skill's text.
+
+        What is in the database's directory is so by the directory.
+        """
+        if self._is_private or self._in_memory:
+            return
+        self._is_private = True
+        identity = self.identity
+        with contextlib.suppress(OSError):
+            beside = [name for name in os.listdir(identity.directory) if name.startswith((_STATE_STEM, LOCK_FILE))]
+            make_private([identity.database, *(os.path.join(identity.directory, name) for name in beside)])
 
     @contextlib.contextmanager
     def _embedding_turn(self) -> Iterator[bool]:
@@ -363,7 +387,7 @@ class Indexer:
         if files is None:
             yield False
             return
-        lock = FileLock(files.state_path + _EMBEDDING_LOCK)
+        lock = FileLock(files.state_path + _EMBEDDING_LOCK, mode=self._lock_mode)
         try:
             lock.acquire(timeout=0)
         except Timeout:

@@ -23,6 +23,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import short_words
@@ -283,7 +284,7 @@ class LanceStore:
             import lancedb
 
             if self.db_path != IN_MEMORY:
-                os.makedirs(self.db_path, exist_ok=True)
+                make_private_directory(self.db_path)
             self._connection = lancedb.connect(self.db_path)
         return self._connection
 

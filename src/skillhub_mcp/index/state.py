@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
@@ -165,7 +166,8 @@ def save_state(path: str, state: IndexState) -> StateStamp:
     Raises OSError; then the old state is unchanged.
     """
     text = json.dumps(_to_json(state), ensure_ascii=False, separators=(",", ":"))
-    return _stamp(atomic_write(path, text.encode("utf-8", "surrogateescape"), locked=True))
+    mode = private_mode(os.path.dirname(path))
+    return _stamp(atomic_write(path, text.encode("utf-8", "surrogateescape"), mode=mode, locked=True))
 
 
 def root_digest(memory: ScanCache, root: str) -> str:

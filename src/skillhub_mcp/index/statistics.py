@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.features import FIELDS, decode_features, hash_term, stack_terms
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
         words=np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
         word_counts=np.array([statistics.words[word] for word in words], dtype=np.int64),
     )
-    atomic_write(path, written.getvalue())
+    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)))
 
 
 def load_statistics(path: str, table_id: str) -> Statistics:

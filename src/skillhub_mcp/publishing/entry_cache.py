@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 
+from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.publishing.entries import PublishedEntry, PublishedFile
 from skillhub_mcp.version import version
 
@@ -96,7 +97,7 @@ class EntryCache:
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:
             try:
-                os.makedirs(os.path.dirname(self._path), exist_ok=True)
+                make_private_directory(os.path.dirname(self._path))
                 self._database = _open(self._path)
             except (OSError, sqlite3.Error) as error:
                 self._database = self._reopen(error)
@@ -121,6 +122,10 @@ class EntryCache:
 
 
 def _open(path: str) -> sqlite3.Connection:
+    if path != _IN_MEMORY:
+        # SQLite would leave the mode to the umask; its journals get that of the file.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, private_mode(os.path.dirname(path)) or 0o666))
+        make_private([path])
     database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_SECONDS, check_same_thread=False)
     try:
         # If a power failure damages the file, it is created again.
