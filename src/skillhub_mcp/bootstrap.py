@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from skillhub_mcp.errors import ConfirmationRequired, InvalidSetting, PolicyUnre
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
+from skillhub_mcp.execution.sandbox.model import ResourceLimits, Sandbox
 from skillhub_mcp.hub import CommandOptions, SkillHub
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
@@ -589,12 +591,37 @@ def make_hub(
         ),
         commands=CommandOptions(
             CommandPolicy(settings.execution.allowed_commands),
-            RunLimits(settings.execution.timeout_seconds, settings.execution.max_output_bytes),
+            run_limits(settings),
             environment=lambda: reduced_environment(os.environ),
+            sandbox=chosen_sandbox(settings),
+            hidden=tuple(map(os.path.expanduser, ("~/.skillhub", os.path.abspath(settings.index.db_path)))),
         ),
         elsewhere=partial(_elsewhere, settings),
         observer=observer,
     )
+
+
+def run_limits(settings: Settings) -> RunLimits:
+    """Return what one command of a skill may take."""
+    execution = settings.execution
+    return RunLimits(
+        execution.timeout_seconds,
+        execution.max_output_bytes,
+        ResourceLimits(
+            cpu_seconds=execution.max_cpu_seconds,
+            memory_bytes=execution.max_memory_bytes,
+            open_files=execution.max_open_files,
+            processes=execution.max_processes,
+            file_bytes=execution.max_written_file_bytes,
+        ),
+    )
+
+
+def chosen_sandbox(settings: Settings) -> Callable[[], Sandbox]:
+    """Return a function for the sandbox of commands, which is chosen once. It raises SandboxUnavailable."""
+    from skillhub_mcp.execution.sandbox.choice import ChosenSandbox
+
+    return ChosenSandbox(settings.execution.sandbox)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:

@@ -25,6 +25,7 @@
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path is outside the skill, or not served
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
+    ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    no sandbox works here, and running without one was not chosen
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
     ├── ClientFileRefused       CLIENT_FILE_REFUSED    a client's file was left as it is
@@ -491,6 +492,27 @@ class CommandUnavailable(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"command": self.command}
+
+
+class SandboxUnavailable(SkillHubError):
+    """No sandbox works where the server runs; `reasons` has the system's words for each tier that was tried."""
+
+    code = "SANDBOX_UNAVAILABLE"
+
+    def __init__(self, reasons: Mapping[str, str], *, system: str = "") -> None:
+        why = "; ".join(f"{tier}: {reason}" for tier, reason in reasons.items())
+        super().__init__(
+            f"A skill's command cannot be confined here: {why or f'the sandbox needs Linux, and this is {system}'}",
+            hint="run the skill's script in your own terminal"
+            + (", or install bubblewrap" if "bubblewrap" in reasons else "")
+            + "; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user",
+        )
+        self.reasons = dict(reasons)
+        self.system = system
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"reasons": self.reasons}
 
 
 class ExecutionTimeout(SkillHubError):

@@ -8,6 +8,7 @@ written elsewhere: search in `search.engine`, names and permission in `disclosur
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from skillhub_mcp.errors import ExecutionTimeout
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
+from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -47,11 +49,16 @@ __all__ = ["MAX_LIMIT", "CommandOptions", "FoundSkill", "ListedSkill", "LoadedSk
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """Which commands of skills may run, within which limits, and in which environment."""
+    """Which commands of skills may run, within which limits, in which environment, and how they are confined.
+
+    `sandbox` raises SandboxUnavailable. No command sees the paths `hidden`, nor another skill.
+    """
 
     policy: CommandPolicy
     limits: RunLimits
     environment: Callable[[], dict[str, str]]
+    sandbox: Callable[[], Sandbox]
+    hidden: tuple[str, ...] = ()
 
 
 class SkillHub:
@@ -310,6 +317,19 @@ class SkillHub:
         """
         return self._reader.list_files(skill_name, granted=granted)
 
+    def _confinement(self, skill: Skill) -> Confinement:
+        """Return what a command of a skill may touch: the skill, and nothing else of what the hub keeps and serves."""
+        snapshot, inside = self._live.snapshot_without_index(), skill.directory + os.sep
+        # What is in no root by its own path may be in a place that every program reads.
+        others = (one for one in snapshot.everything if one.directory != skill.directory)
+        hidden = {
+            one.directory
+            for one in others
+            if one.directory.startswith(inside) or snapshot.real_directory(one) != one.directory
+        }
+        hidden.update(root.path for root in snapshot.report.roots)
+        return Confinement(readable=(skill.directory,), hidden=(*self._commands.hidden, *sorted(hidden)))
+
     def run_command(
         self,
         skill_name: str,
@@ -322,7 +342,7 @@ class SkillHub:
         """Run an allowed command in the skill's directory, without a shell.
 
         It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
-        CommandUnavailable, InvalidArgument, and what `Policy.check` raises.
+        CommandUnavailable, SandboxUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
         refuse_nul(command=command, args=args)
         with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
@@ -331,7 +351,15 @@ class SkillHub:
             policy.check_run(found.skill, granted, digest=lambda: skill_digest(found.skill.directory))
             environment = self._commands.environment()
             argv = self._commands.policy.build_argv(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
-            result = run_command(argv, cwd=cwd, limits=self._commands.limits, environment=environment, stop=stop)
+            result = run_command(
+                argv,
+                cwd=cwd,
+                limits=self._commands.limits,
+                environment=environment,
+                stop=stop,
+                sandbox=self._commands.sandbox(),
+                confinement=self._confinement(found.skill),
+            )
             event.exit_code = result.exit_code
             if result.timeout:
                 event.outcome = ExecutionTimeout.code

@@ -153,8 +153,14 @@ class ExecutionSettings:
     enable_run: bool
     enable_run_over_http: bool
     allowed_commands: tuple[str, ...]
+    sandbox: str
     timeout_seconds: float
     max_output_bytes: int
+    max_cpu_seconds: int
+    max_memory_bytes: int
+    max_open_files: int
+    max_processes: int
+    max_written_file_bytes: int
     hooks: str
 
 
@@ -716,6 +722,14 @@ _EXECUTION = (
         _commands,
     ),
     _setting(
+        "SKILLHUB_SANDBOX",
+        "sandbox",
+        "auto",
+        "What confines the commands of run_skill_command: bubblewrap, landlock, or auto for the first of them that "
+        "works here; where none does, commands are refused. off confines nothing: a command may do what you may",
+        _choice("auto", "bubblewrap", "landlock", "off"),
+    ),
+    _setting(
         "EXEC_TIMEOUT_SECONDS",
         "timeout_seconds",
         "60",
@@ -728,6 +742,41 @@ _EXECUTION = (
         "65536",
         "Maximum bytes of stdout, and of stderr, that a command returns",
         _whole(1, _MEBIBYTES_64),
+    ),
+    _setting(
+        "EXEC_MAX_CPU_SECONDS",
+        "max_cpu_seconds",
+        "300",
+        "Maximum seconds of processor time of each process of a command",
+        _whole(1, 86_400),
+    ),
+    _setting(
+        "EXEC_MAX_MEMORY_BYTES",
+        "max_memory_bytes",
+        "2147483648",
+        "Maximum bytes of memory of a command, and of its temporary files where they are in memory",
+        _whole(16 * 1024 * 1024, 1 << 44),
+    ),
+    _setting(
+        "EXEC_MAX_OPEN_FILES",
+        "max_open_files",
+        "1024",
+        "Maximum files that each process of a command may have open",
+        _whole(16, 1_048_576),
+    ),
+    _setting(
+        "EXEC_MAX_PROCESSES",
+        "max_processes",
+        "128",
+        "Maximum processes and threads of a command",
+        _whole(4, 65_536),
+    ),
+    _setting(
+        "EXEC_MAX_FILE_BYTES",
+        "max_written_file_bytes",
+        "268435456",
+        "Maximum bytes of a file that a command writes",
+        _whole(0, 1 << 44),
     ),
     _setting(
         "SKILLHUB_HOOKS",

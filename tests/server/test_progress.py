@@ -33,6 +33,8 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
     return {
         **hub_environment,
         "SKILLHUB_TOOLS": "core,registry",
+        # The command waits at a pipe, which is outside what a confined one reaches.
+        "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
         "SKILLHUB_ALLOW_ANONYMOUS": "1",

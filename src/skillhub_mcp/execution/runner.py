@@ -2,10 +2,11 @@
 
 What may run is decided by `execution.command_policy`, and what a running program may access by the sandbox.
 
-On Linux all descendants are killed: they are found by parent, by session, and by a variable in their environment, even
-when they changed their session or were orphaned. Three kinds of process escape: an orphan in a session of its own that
-removed or overwrote that variable or forbids reading it; one of another user (setuid); one that another daemon starts
-on request (cron, a container daemon). On other systems only the process group is killed.
+In a sandbox nothing outlives its command, nor the server. Without one, on Linux all descendants are killed: they are
+found by parent, by session, and by a variable in their environment, even when they changed their session or were
+orphaned. Three kinds of process escape: an orphan in a session of its own that removed or overwrote that variable or
+forbids reading it; one of another user (setuid); one that another daemon starts on request (cron, a container daemon).
+On other systems only the process group is killed.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SkillFileNotFound
+from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxUnavailable, SkillFileNotFound
 from skillhub_mcp.execution.command_policy import absolute_path_entries
+from skillhub_mcp.execution.process_tree import consumption_of
+from skillhub_mcp.execution.sandbox.model import Confinement, Launch, ResourceLimits, Sandbox
 
 RUN_ID_VARIABLE = "SKILLHUB_RUN_ID"
 
@@ -78,13 +81,21 @@ _KILL_SECONDS = 5.0
 
 _PROC = Path("/proc")
 
+# Those that confine the command: bwrap outside and inside, or our program twice.
+_OWN_PROCESSES = 3
+_NOTE = "\nThe command was killed: it used more than {:,} {} ({}).\n"
+
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """The limits of one run: `timeout_seconds` of wall-clock time and `max_output_bytes` for each stream."""
+    """The limits of one run: `timeout_seconds` of wall-clock time and `max_output_bytes` for each stream.
+
+    `resources` are what a command of a sandbox may use up, or None for as much as the server may.
+    """
 
     timeout_seconds: float
     max_output_bytes: int
+    resources: ResourceLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +134,54 @@ def run_command(
     limits: RunLimits,
     environment: Mapping[str, str],
     stop: threading.Event | None = None,
+    sandbox: Sandbox | None = None,
+    confinement: Confinement | None = None,
 ) -> CommandResult:
     """Run `argv` in `cwd` without a shell and with an empty stdin, and return the result.
 
     Returns when the first process has ended, the time is up or `stop` is set; all its descendants are then killed.
-    Blocks the calling thread; calls in several threads are independent. `environment` is passed on whole, with one
-    more variable that marks the processes of this run.
+    Blocks the calling thread; calls in several threads are independent.
+
+    In a `sandbox` the command may touch what `confinement` says, by default to read `cwd`, and has a home and a
+    temporary directory of its own. Without one, for a command of our own, it may do what the server may.
+    `environment` is passed on, with one more variable that marks the processes of this run.
 
     Raises `SkillFileNotFound` when `cwd` does not exist or cannot be entered, `CommandUnavailable` when the program
-    cannot be started or the system is not POSIX, and `InvalidArgument` when the arguments are too long for the system.
+    cannot be started or the system is not POSIX, `SandboxUnavailable` when the sandbox that was chosen no longer works,
+    and `InvalidArgument` when the arguments are too long for the system.
     """
     if os.name != "posix":
         # Without process groups there is no guarantee that a command's children end with it.
         raise CommandUnavailable(argv[0])
     run_id = uuid.uuid4().hex
-    process = _start(argv, cwd=cwd, environment={**environment, RUN_ID_VARIABLE: run_id})
+    marked = {**environment, RUN_ID_VARIABLE: run_id}
+    if sandbox is None:
+        return _run(Launch(tuple(argv), marked, str(cwd)), run_id, limits, stop)
+    if not (cwd.is_dir() and os.access(cwd, os.X_OK)):
+        raise _cannot_enter(str(cwd))
+    from skillhub_mcp.execution.sandbox.launch import launched  # only servers that run commands pay for it
+
+    with launched(
+        argv,
+        cwd=str(cwd),
+        environment=marked,
+        sandbox=sandbox,
+        confinement=Confinement(readable=(str(cwd),)) if confinement is None else confinement,
+        resources=limits.resources,
+    ) as begun:
+        result = _run(begun.launch, run_id, limits, stop)
+        ended = begun.ended()
+    if ended.error is not None:
+        raise _cannot_start(argv, OSError(ended.error, os.strerror(ended.error)))
+    if ended.exit_code is not None:
+        return replace(result, exit_code=ended.exit_code)
+    if ended.begun or result.exit_code == -signal.SIGKILL:
+        return replace(result, exit_code=-signal.SIGKILL)
+    raise SandboxUnavailable({sandbox.tier.value: " ".join(result.stderr.split()) or f"exit code {result.exit_code}"})
+
+
+def _run(launch: Launch, run_id: str, limits: RunLimits, stop: threading.Event | None) -> CommandResult:
+    process = _start(launch)
     # Popen has both pipes, since both were requested.
     assert process.stdout is not None  # noqa: S101 - for the type checker
     assert process.stderr is not None  # noqa: S101 - for the type checker
@@ -145,7 +189,7 @@ def run_command(
         stdout = _CapturedStream(process.stdout, limits.max_output_bytes)
         stderr = _CapturedStream(process.stderr, limits.max_output_bytes)
         try:
-            timed_out = not _read_until_exit(process, (stdout, stderr), limits.timeout_seconds, stop)
+            end = _read_until_exit(process, (stdout, stderr), limits, stop)
         finally:
             # Also when the calling thread is interrupted: no process outlives its call.
             _kill_all(process, run_id)
@@ -155,40 +199,50 @@ def run_command(
     exit_code = -signal.SIGKILL if process.returncode is None else process.returncode
     return CommandResult(
         stdout=stdout.text(),
-        stderr=stderr.text(),
+        stderr=stderr.text() + end.note,
         exit_code=exit_code,
-        timeout=timed_out,
+        timeout=end.timed_out,
         stdout_truncated=stdout.truncated,
         stderr_truncated=stderr.truncated,
     )
 
 
-def _start(argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(launch: Launch) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            argv,
-            cwd=str(cwd),
-            env=environment,
+            launch.argv,
+            cwd=launch.cwd,
+            env=launch.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=True,
+            pass_fds=launch.descriptors,
         )
     except OSError as error:
-        if error.errno == errno.E2BIG:
-            raise InvalidArgument("args", "are longer than this system allows") from error
         # Popen names the file of the error: the directory to enter, or the program.
-        if error.filename == str(cwd):
-            raise SkillFileNotFound(
-                cwd.name,
-                ".",
-                "cannot be entered",
-                hint="the skill's directory no longer exists, or the server may not enter it",
-            ) from error
-        if error.errno in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR}:
-            raise CommandUnavailable(Path(argv[0]).name) from error
-        raise
+        if error.filename == launch.cwd:
+            raise _cannot_enter(launch.cwd) from error
+        raise _cannot_start(launch.argv, error) from error
+
+
+def _cannot_start(argv: Sequence[str], error: OSError) -> Exception:
+    """Return the expected error that the system's refusal to start a program stands for, or that refusal itself."""
+    if error.errno == errno.E2BIG:
+        return InvalidArgument("args", "are longer than this system allows")
+    if error.errno in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR}:
+        return CommandUnavailable(Path(argv[0]).name)
+    return error
+
+
+def _cannot_enter(cwd: str) -> SkillFileNotFound:
+    return SkillFileNotFound(
+        Path(cwd).name,
+        ".",
+        "cannot be entered",
+        hint="the skill's directory no longer exists, or the server may not enter it",
+    )
 
 
 class _CapturedStream:
@@ -226,14 +280,23 @@ class _CapturedStream:
         return decoder.decode(bytes(self._content), final=not self.truncated)
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Why a command is no longer waited for; `note` tells its reader of a limit that it went beyond."""
+
+    timed_out: bool = False
+    note: str = ""
+
+
 def _read_until_exit(
     process: subprocess.Popen[bytes],
     streams: tuple[_CapturedStream, ...],
-    timeout_seconds: float,
+    limits: RunLimits,
     stop: threading.Event | None,
-) -> bool:
-    """Read both streams until the process has exited or `stop` is set (True), or the time is up (False)."""
-    deadline = time.monotonic() + timeout_seconds
+) -> _End:
+    """Read both streams until the process has exited or `stop` is set, the time is up, or it uses up too much."""
+    deadline = time.monotonic() + limits.timeout_seconds
+    look_again = time.monotonic() + _MAX_PAUSE_SECONDS
     pause = 0.001
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -241,15 +304,29 @@ def _read_until_exit(
         # The end of the streams is not the exit: a background child may keep them open, and a process may close
         # them and go on.
         while not (_has_exited(process) or (stop is not None and stop.is_set())):
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                return False
-            ready = selector.select(min(pause, remaining))
+            now = time.monotonic()
+            if now >= deadline:
+                return _End(timed_out=True)
+            if limits.resources is not None and now >= look_again:
+                if note := _excess(process.pid, limits.resources):
+                    return _End(note=note)
+                look_again = time.monotonic() + _MAX_PAUSE_SECONDS
+            ready = selector.select(min(pause, deadline - now))
             for key, _ in ready:
                 if not key.data.read():
                     selector.unregister(key.fd)
             pause = 0.001 if ready else min(pause * 2, _MAX_PAUSE_SECONDS)
-    return True
+    return _End()
+
+
+def _excess(root: int, limits: ResourceLimits) -> str:
+    """Return what a run uses too much of, as a line of its stderr, or nothing."""
+    used = consumption_of(root, memory_limit=limits.memory_bytes)
+    if used.processes > limits.processes + _OWN_PROCESSES:
+        return _NOTE.format(limits.processes, "processes", "EXEC_MAX_PROCESSES")
+    if used.memory_bytes > limits.memory_bytes:
+        return _NOTE.format(limits.memory_bytes, "bytes of memory", "EXEC_MAX_MEMORY_BYTES")
+    return ""
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:

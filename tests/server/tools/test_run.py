@@ -116,13 +116,11 @@ def test_a_command_that_takes_too_long_is_killed_and_says_so_in_both_ways(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     import json
-
-    waiting = tmp_path / "waiting"
     import os
 
-    os.mkfifo(waiting)
     write_skill("one")
-    answer = run({**running, "EXEC_TIMEOUT_SECONDS": "0.5"}, "cat", str(waiting))
+    os.mkfifo(tmp_path / "skills" / "one" / "waiting")
+    answer = run({**running, "EXEC_TIMEOUT_SECONDS": "0.5"}, "cat", "waiting")
     assert answer.code == "EXECUTION_TIMEOUT"
     assert answer.text.startswith("EXECUTION_TIMEOUT: 'cat' was killed after 0.5 seconds.")
     assert answer.structured["timeout"] is True

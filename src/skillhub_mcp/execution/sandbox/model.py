@@ -1,0 +1,79 @@
+"""The values of the sandbox: tiers, confinements, limits on resources, and what is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Tier(str, Enum):
+    """How a command is confined, the strongest first."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLimits:
+    """What one command may use up.
+
+    `cpu_seconds`, `memory_bytes`, `open_files` and `file_bytes` hold for each of its processes, `processes` for the
+    whole run. `memory_bytes` also bounds its temporary directory where that is in memory.
+    """
+
+    cpu_seconds: int
+    memory_bytes: int
+    open_files: int
+    processes: int
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What one command may touch besides the system's programs and a temporary directory of its own: absolute paths.
+
+    Of two paths, one in the other, the inner one decides: a readable skill in a hidden root is read, and a hidden
+    directory in a readable one is not. `hidden` matters only in what is readable otherwise.
+    """
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """The `bwrap` of this machine, and which of its newer options it knows."""
+
+    path: str
+    options: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """The tier that was chosen. `passed_over` says of each stronger one why it was not; empty if none was tried.
+
+    `bubblewrap` is there in that tier only. `namespaces` says whether the landlock tier has its own of the kernel's
+    namespaces (processes, mounts, network).
+    """
+
+    tier: Tier
+    bubblewrap: Bubblewrap | None = None
+    namespaces: bool = False
+    passed_over: tuple[tuple[Tier, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: arguments, environment, directory, and the descriptors that it inherits."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    cwd: str
+    descriptors: tuple[int, ...] = ()
+
+
+OFF = Sandbox(Tier.OFF)

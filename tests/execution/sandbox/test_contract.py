@@ -1,0 +1,629 @@
+"""What every tier promises, tried with real processes: a command of a skill reaches nothing that is not its own.
+
+A tier that does not work here is skipped with the system's own words.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.execution.processes import PLENTY_OF_SECONDS
+
+from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxUnavailable, SkillFileNotFound
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
+from skillhub_mcp.execution.sandbox.choice import choose_sandbox
+from skillhub_mcp.execution.sandbox.model import Confinement, ResourceLimits, Sandbox
+
+PYTHON = os.path.realpath(sys.executable)
+LIMITS = RunLimits(
+    timeout_seconds=30.0,
+    max_output_bytes=65_536,
+    resources=ResourceLimits(cpu_seconds=20, memory_bytes=1 << 28, open_files=64, processes=32, file_bytes=1 << 20),
+)
+
+
+@cache
+def tier_or_reason(name: str) -> Sandbox | str:
+    try:
+        return choose_sandbox(name)
+    except SandboxUnavailable as error:
+        return error.message
+
+
+TIERS = ("bubblewrap",)
+
+
+@pytest.fixture(params=TIERS)
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    chosen = tier_or_reason(request.param)
+    if isinstance(chosen, str):
+        pytest.skip(chosen)
+    return chosen
+
+
+class Runs:
+    """Runs sources of Python in the directory of a skill, confined."""
+
+    def __init__(self, sandbox: Sandbox, skill: Path) -> None:
+        self.sandbox, self.skill = sandbox, skill
+
+    def __call__(
+        self,
+        source: str,
+        *args: object,
+        limits: RunLimits = LIMITS,
+        stop: threading.Event | None = None,
+        confinement: Confinement | None = None,
+    ) -> CommandResult:
+        return run_command(
+            (PYTHON, "-I", "-S", "-c", source, *map(str, args)),
+            cwd=self.skill,
+            limits=limits,
+            environment=reduced_environment(os.environ),
+            stop=stop,
+            sandbox=self.sandbox,
+            confinement=confinement,
+        )
+
+    def tell(self, source: str, *args: object, **options: Any) -> Any:
+        """Run a source that sets `told`, and return that value."""
+        result = self(f"import json, os, sys\n{source}\nprint(json.dumps(told))", *args, **options)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    def try_each(self, attempts: dict[str, str], *args: object, **options: Any) -> dict[str, str]:
+        """Run expressions, each for itself, and return for each its value as text or the name of its error."""
+        source = (
+            "import ctypes, shutil, socket, subprocess, time\n"
+            f"told = {{}}\nfor name, text in {attempts!r}.items():\n"
+            "    try:\n        told[name] = repr(eval(text))\n"
+            "    except Exception as error:\n        told[name] = type(error).__name__\n"
+        )
+        answer: dict[str, str] = self.tell(source, *args, **options)
+        return answer
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    directory = tmp_path / "skills" / "one"
+    directory.mkdir(parents=True)
+    (directory / "SKILL.md").write_text("the skill's own", encoding="utf-8")
+    return directory
+
+
+@pytest.fixture
+def run(sandbox: Sandbox, skill: Path) -> Runs:
+    return Runs(sandbox, skill)
+
+
+REFUSED = {"PermissionError", "FileNotFoundError", "OSError", "ConnectionRefusedError", "ProcessLookupError"}
+
+
+def test_a_command_reads_its_skill_and_says_how_it_ended(run: Runs) -> None:
+    result = run(
+        "import os, sys; print(open('SKILL.md').read(), sys.argv[1], os.getcwd()); print('err', file=sys.stderr)\n"
+        "sys.exit(3)",
+        "an argument; $HOME",
+    )
+    assert result.stdout == f"the skill's own an argument; $HOME {run.skill}\n"
+    assert (result.stderr, result.exit_code, result.timeout) == ("err\n", 3, False)
+    ended = run("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    assert (ended.exit_code, ended.timeout) == (-signal.SIGTERM, False)
+    assert run("raise SystemExit(143)").exit_code == 143
+
+
+def test_no_file_of_another_skill_the_home_or_the_system_is_read(run: Runs, tmp_path: Path) -> None:
+    other = run.skill.parent / "other"
+    other.mkdir()
+    (other / "SKILL.md").write_text("secret", encoding="utf-8")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "id_rsa").write_text("secret", encoding="utf-8")
+    (run.skill / "link").symlink_to(tmp_path / "home" / "id_rsa")
+    (run.skill / "folder").symlink_to(other)
+    told = run.try_each(
+        {
+            "beside": "open('../other/SKILL.md').read()",
+            "absolute": f"open({str(other / 'SKILL.md')!r}).read()",
+            "home": f"open({str(tmp_path / 'home' / 'id_rsa')!r}).read()",
+            "through a link": "open('link').read()",
+            "through a folder": "open('folder/SKILL.md').read()",
+            "shadow": "open('/etc/shadow').read()",
+            "root's home": "os.listdir('/root/.ssh')",
+            "server's directory": f"open({__file__!r}).read()",
+            "the root's list": f"'other' in os.listdir({str(run.skill.parent)!r})",
+        }
+    )
+    assert told.pop("the root's list") in {"False", *REFUSED}
+    assert set(told.values()) <= REFUSED, told
+
+
+def test_what_is_hidden_in_what_is_readable_stays_hidden_by_every_path(run: Runs, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    kept = library / "hub" / "index"
+    kept.mkdir(parents=True)
+    (library / "public.txt").write_text("public", encoding="utf-8")
+    (library / "hub" / "readme.txt").write_text("public too", encoding="utf-8")
+    (kept / "table").write_text("secret", encoding="utf-8")
+    (library / "token").write_text("secret", encoding="utf-8")
+    (kept / "skill").mkdir()
+    (kept / "skill" / "file").write_text("permitted", encoding="utf-8")
+    alias = tmp_path / "alias"
+    alias.symlink_to(library)
+    confinement = Confinement(
+        readable=(str(run.skill), str(alias), str(kept / "skill")), hidden=(str(kept), str(library / "token"))
+    )
+    attempts: dict[str, str] = {}
+    for name, base in (("real", library), ("alias", alias)):
+        attempts |= {
+            f"{name} public": f"open({str(base / 'public.txt')!r}).read()",
+            f"{name} public too": f"open({str(base / 'hub' / 'readme.txt')!r}).read()",
+            f"{name} permitted": f"open({str(base / 'hub' / 'index' / 'skill' / 'file')!r}).read()",
+            f"{name} table": f"open({str(base / 'hub' / 'index' / 'table')!r}).read()",
+            f"{name} token": f"open({str(base / 'token')!r}).read()",
+        }
+    told = run.try_each(attempts, confinement=confinement)
+    seen = {name: value for name, value in told.items() if name.startswith("real")}
+    assert seen.pop("real table") in REFUSED
+    assert seen.pop("real token") in {"''", *REFUSED}
+    assert seen == {"real public": "'public'", "real public too": "'public too'", "real permitted": "'permitted'"}
+    assert told["alias public"] == "'public'"
+    assert "secret" not in json.dumps(told)
+
+
+def test_a_skill_that_is_reached_through_a_link_is_there_by_both_paths(sandbox: Sandbox, skill: Path) -> None:
+    link = skill.parents[1] / "linked"
+    link.symlink_to(skill.parent)
+    run = Runs(sandbox, link / "one")
+    told = run.tell(f"told = [open(p + '/SKILL.md').read() for p in ({str(skill)!r}, {str(link / 'one')!r}, '.')]")
+    assert told == ["the skill's own"] * 3
+
+
+def test_a_skill_is_not_changed(run: Runs) -> None:
+    file = run.skill / "SKILL.md"
+    before = file.stat()
+    run.try_each(
+        {
+            "write": "open('SKILL.md', 'a').write('x')",
+            "create": "open('new', 'w')",
+            "folder": "os.mkdir('folder')",
+            "remove": "os.remove('SKILL.md')",
+            "rename": "os.rename('SKILL.md', 'other')",
+            "link": "os.link('SKILL.md', 'hard')",
+            "link out": "os.link('SKILL.md', os.environ['TMPDIR'] + '/hard')",
+            "symbolic link": "os.symlink('SKILL.md', 'soft')",
+            "truncate": "os.truncate('SKILL.md', 0)",
+            "mode": "os.chmod('SKILL.md', 0o777)",
+            "mode by descriptor": "os.fchmod(os.open('SKILL.md', os.O_RDONLY), 0o777)",
+            "owner": "os.chown('SKILL.md', os.getuid(), os.getgid())",
+            "times": "os.utime('SKILL.md', (1, 1))",
+            "attribute": "os.setxattr('SKILL.md', 'user.x', b'y')",
+            "the directory's mode": "os.chmod('.', 0o777)",
+        }
+    )
+    after = file.stat()
+    assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
+    assert file.read_text(encoding="utf-8") == "the skill's own"
+    assert (after.st_mode, after.st_mtime_ns, after.st_nlink) == (before.st_mode, before.st_mtime_ns, 1)
+    assert os.listxattr(file) == []
+
+
+def test_nothing_outside_is_written_or_changed(run: Runs, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("mine", encoding="utf-8")
+    mine.chmod(0o640)
+    before = mine.stat()
+    # A skill in the machine's temporary directory is seen in a private one, where anything may be made, for nobody.
+    run.try_each(
+        {
+            "write": f"open({str(mine)!r}, 'w')",
+            "create": f"open({str(tmp_path / 'new')!r}, 'w').close()",
+            "mode": f"os.chmod({str(mine)!r}, 0o777)",
+            "times": f"os.utime({str(mine)!r}, (1, 1))",
+        }
+    )
+    told = run.try_each(
+        {
+            "system": "open('/usr/new', 'w')",
+            "settings of the kernel": "open('/proc/sys/kernel/core_pattern', 'w')",
+            "root": "open('/new', 'w')",
+        }
+    )
+    assert set(told.values()) <= REFUSED, told
+    after = mine.stat()
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    assert not (tmp_path / "new").exists()
+
+
+def test_each_run_has_a_home_and_a_temporary_directory_of_its_own(run: Runs) -> None:
+    source = (
+        "import tempfile\n"
+        "home, temporary = os.path.expanduser('~'), tempfile.gettempdir()\n"
+        "before = os.listdir(home) + [name for name in os.listdir(temporary) if name == 'left']\n"
+        "open(os.path.join(home, 'left'), 'w').close(); open(os.path.join(temporary, 'left'), 'w').close()\n"
+        "told = [before, home, temporary, tempfile.mkdtemp()]"
+    )
+    for _ in range(2):
+        before, home, temporary, made = run.tell(source)
+        assert before == []
+        assert home != os.path.expanduser("~")
+        assert not Path(made).exists()
+        assert not Path(home, "left").exists()
+        assert not Path(temporary, "left").exists()
+
+
+def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    confinement = Confinement(readable=(str(run.skill),), writable=(str(output),))
+    told = run.try_each(
+        {
+            "file": f"open({str(output / 'result.txt')!r}, 'w').write('done')",
+            "beside": f"open({str(tmp_path / 'result.txt')!r}, 'w').write('done')",
+            "skill": "open('result.txt', 'w').write('done')",
+        },
+        confinement=confinement,
+    )
+    assert told["file"] == "4"
+    assert (output / "result.txt").read_text(encoding="utf-8") == "done"
+    assert told["skill"] in REFUSED
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "skills"]
+    assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
+
+
+def test_no_other_process_is_seen_or_reached(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = os.getpid()
+    told = run.try_each(
+        {
+            "environment": f"open('/proc/{server}/environ').read()",
+            "memory": f"open('/proc/{server}/mem', 'rb')",
+            "descriptors": f"os.listdir('/proc/{server}/fd')",
+            "parent's environment": "open(f'/proc/{os.getppid()}/environ').read()",
+            "parent's descriptors": "[os.readlink(f'/proc/{os.getppid()}/fd/{n}') for n in range(3, 99)]",
+            "command lines": "[open(f'/proc/{n}/cmdline').read() for n in range(1, 400_000) if n != os.getpid() and "
+            f"n == {server}]",
+            "signal": f"os.kill({server}, 0)",
+            "everybody": "os.kill(-1, 0)",
+            "parent": "os.kill(os.getppid(), 9)",
+            "limits": f"__import__('resource').prlimit({server}, 7, (3, 3))",
+            "parent's limits": "__import__('resource').prlimit(os.getppid(), 7, (3, 3))",
+            "priority": f"os.setpriority(os.PRIO_PROCESS, {server}, 19)",
+            "processor": f"os.sched_setaffinity({server}, [0])",
+        }
+    )
+    # With processes of its own, only its own are there to be seen: one of them may have the server's number.
+    assert told.pop("command lines") in {"[]", *REFUSED}
+    for name in ("parent", "everybody", "parent's limits"):
+        assert told.pop(name) in {"None", *REFUSED}
+    assert set(told.values()) <= REFUSED, told
+
+
+def test_the_filter_of_calls_refuses_what_leads_out(run: Runs) -> None:
+    numbers = {
+        "x86_64": {"keyctl": 250, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "unshare": 272, "ptrace": 101},
+        "aarch64": {"keyctl": 219, "bpf": 280, "userfaultfd": 282, "io_uring_setup": 425, "unshare": 97, "ptrace": 117},
+    }.get(os.uname().machine)
+    if numbers is None:
+        pytest.skip(f"no filter for {os.uname().machine}")
+    source = (
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "def call(number, *values):\n"
+        "    ctypes.set_errno(0)\n"
+        "    libc.syscall(*map(ctypes.c_long, (number, *values)))\n"
+        "    return ctypes.get_errno()\n"
+        f"told = {{name: call(number, 0x10000000, 0, 0) for name, number in {numbers!r}.items()}}\n"
+        "told['clone'] = 56 if os.uname().machine == 'x86_64' else 220\n"
+        "told['new user namespace'] = call(told.pop('clone'), 0x10000000 | 17, 0, 0)\n"
+        "import socket\n"
+        "for name in ('AF_PACKET', 'AF_VSOCK', 'AF_ALG'):\n"
+        "    try:\n        socket.socket(getattr(socket, name), socket.SOCK_SEQPACKET)\n        told[name] = 0\n"
+        "    except OSError as error:\n        told[name] = error.errno\n"
+        "told['no new privileges'] = libc.prctl(39, 0, 0, 0, 0)\n"
+        "told['capabilities'] = [line.split()[1] for line in open('/proc/self/status') if line.startswith('CapEff')]\n"
+    )
+    told = run.tell(source)
+    assert told.pop("no new privileges") == 1
+    assert told.pop("capabilities") == ["0000000000000000"]
+    assert {name for name, error in told.items() if error == 0} == set()
+    assert {told[name] for name in numbers} == {1}, told
+
+
+def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
+    listening = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
+    listening[1].bind(("127.0.0.1", 0))
+    abstract = f"\0skillhub-test-{os.getpid()}"
+    for address in (abstract, str(tmp_path / "socket")):
+        one = socket.socket(socket.AF_UNIX)
+        one.bind(address)
+        one.listen()
+        listening.append(one)
+    tcp, udp = (one.getsockname()[1] for one in listening[:2])
+    try:
+        told = run.try_each(
+            {
+                "tcp": f"socket.create_connection(('127.0.0.1', {tcp}), 2)",
+                "udp": f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {udp}))",
+                "abstract": f"socket.socket(socket.AF_UNIX).connect({abstract!r})",
+                "by path": f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / 'socket')!r})",
+                "elsewhere": "socket.create_connection(('192.0.2.1', 80), 2)",
+                "name": "socket.getaddrinfo('example.com', 80)",
+            }
+        )
+        reached = select.select(listening, [], [], 0)[0]
+    finally:
+        for one in listening:
+            one.close()
+    assert reached == []
+    told.pop("udp")  # in a network of its own it may be sent, to nobody
+    assert set(told.values()) <= {*REFUSED, "gaierror"}, told
+
+
+def test_a_network_that_was_granted_is_the_machines(run: Runs) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        told = run.try_each(
+            {
+                "tcp": f"socket.create_connection(('127.0.0.1', {port}), 5).close()",
+                "abstract": "socket.socket(socket.AF_UNIX)",
+            },
+            confinement=Confinement(readable=(str(run.skill),), network=True),
+        )
+        assert told == {"tcp": "None", "abstract": "OSError"}
+        assert select.select([server], [], [], 0)[0] == [server]
+
+
+# Each writes its number where the test sees it, in the output directory, and lives on.
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(1), os.close(2)
+        os.execve(sys.executable, [sys.executable, '-I', '-S', '-c', sys.argv[1], sys.argv[2]], {})
+    os._exit(0)
+os.wait()
+"""
+# Holds a lock as long as it lives, because in a namespace of its own its number says nothing.
+HOLD = (
+    "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); f.write('held'); f.flush(); time.sleep(60)"
+)
+UNTIL_HELD = "while not os.path.exists(sys.argv[2]) or not os.path.getsize(sys.argv[2]): time.sleep(0.01)\n"
+
+
+class Held:
+    """A file that something in the sandbox holds a lock of. `ended` waits until nobody does."""
+
+    def __init__(self, directory: Path, run: Runs) -> None:
+        directory.mkdir()
+        self.path = directory / "held"
+        self.confinement = Confinement(readable=(str(run.skill),), writable=(str(directory),))
+
+    def wait_until_held(self) -> None:
+        deadline = time.monotonic() + PLENTY_OF_SECONDS
+        while not (self.path.exists() and self.path.read_text(encoding="utf-8")):
+            assert time.monotonic() < deadline, "nothing was started"
+            time.sleep(0.01)
+
+    def assert_ended(self) -> None:
+        import fcntl
+
+        deadline = time.monotonic() + PLENTY_OF_SECONDS
+        with self.path.open() as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    assert time.monotonic() < deadline, "a process of the command is still there"
+                    time.sleep(0.01)
+                else:
+                    return
+
+
+@pytest.fixture
+def held(tmp_path: Path, run: Runs) -> Held:
+    return Held(tmp_path / "held", run)
+
+
+def test_a_setsid_child_ends_with_its_call(run: Runs, held: Held) -> None:
+    begun = time.monotonic()
+    result = run(DAEMON + UNTIL_HELD, HOLD, held.path, confinement=held.confinement)
+    assert (result.exit_code, result.timeout) == (0, False)
+    assert time.monotonic() - begun < PLENTY_OF_SECONDS
+    held.assert_ended()
+
+
+def test_a_setsid_child_ends_with_the_time_limit(run: Runs, held: Held) -> None:
+    result = run(
+        DAEMON + UNTIL_HELD + "print('told', flush=True); time.sleep(60)",
+        HOLD,
+        held.path,
+        confinement=held.confinement,
+        limits=replace(LIMITS, timeout_seconds=1.0),
+    )
+    assert (result.exit_code, result.timeout, result.stdout) == (-signal.SIGKILL, True, "told\n")
+    held.assert_ended()
+
+
+def test_a_setsid_child_ends_when_the_call_is_cancelled_and_another_run_goes_on(
+    run: Runs, held: Held, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    other = Held(tmp_path / "other", run)
+    waiting = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nprint('went')"
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(run, DAEMON + "time.sleep(60)", HOLD, held.path, confinement=held.confinement, stop=stop)
+        beside = pool.submit(run, waiting, other.path, confinement=other.confinement)
+        held.wait_until_held()
+        stop.set()
+        result = running.result(PLENTY_OF_SECONDS)
+        other.path.touch()
+        assert beside.result(PLENTY_OF_SECONDS).stdout == "went\n"
+    assert (result.exit_code, result.timeout) == (-signal.SIGKILL, False)
+    held.assert_ended()
+
+
+SERVER = """
+import sys, threading
+from pathlib import Path
+from tests.execution.sandbox.test_contract import DAEMON, HOLD, Runs, Confinement
+from skillhub_mcp.execution.sandbox.choice import choose_sandbox
+run = Runs(choose_sandbox(sys.argv[1]), Path(sys.argv[2]))
+held = sys.argv[3]
+confinement = Confinement(readable=(sys.argv[2],), writable=(str(Path(held).parent),))
+threading.Thread(target=run, args=(DAEMON + "time.sleep(60)", HOLD, held), kwargs={"confinement": confinement}).start()
+"""
+
+
+def test_nothing_outlives_a_server_that_was_killed(run: Runs, held: Held) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, run.sandbox.tier.value, str(run.skill), str(held.path)],
+        cwd=Path(__file__).parents[3],
+        start_new_session=True,
+    )
+    try:
+        held.wait_until_held()
+    finally:
+        server.kill()
+        server.wait()
+    held.assert_ended()
+
+
+def test_a_fork_bomb_is_bounded_and_ends(run: Runs) -> None:
+    bomb = (
+        "import os, sys, time\nmade = 0\n"
+        "try:\n"
+        "    while made < 2000:\n"
+        "        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n"
+        "        made += 1\n"
+        "except OSError:\n    pass\n"
+        "os.write(1, b'%d\\n' % made)\n"
+        "time.sleep(60)"
+    )
+    begun = time.monotonic()
+    result = run(bomb, limits=replace(LIMITS, timeout_seconds=3.0))
+    assert time.monotonic() - begun < PLENTY_OF_SECONDS
+    if result.timeout:  # the kernel refused to make more
+        assert 0 < int(result.stdout) <= 32
+    else:  # it does not count root's, so they were killed
+        assert "EXEC_MAX_PROCESSES" in result.stderr
+    assert result.exit_code == -signal.SIGKILL
+
+
+def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
+    told = run.try_each(
+        {
+            "memory": "len(bytearray(400 << 20))",
+            "file": "open(os.environ['TMPDIR'] + '/big', 'wb', buffering=0).write(b'x' * (2 << 20))",
+            "descriptors": "[open('/dev/null') for _ in range(200)] and 'many'",
+            "core": "__import__('resource').getrlimit(4)",
+            "more": "__import__('resource').setrlimit(7, (4096, 4096))",
+        }
+    )
+    assert told["memory"] == "MemoryError"
+    assert told["file"] in {"OSError", str(1 << 20)}
+    assert told["descriptors"] == "OSError"
+    assert told["core"] == "(0, 0)"
+    assert told["more"] in {"ValueError", *REFUSED}
+
+
+def test_memory_of_many_processes_is_bounded_together(run: Runs) -> None:
+    source = (
+        "import os, time\n"
+        "for _ in range(4):\n"
+        "    if os.fork() == 0:\n        x = bytearray(os.urandom(1) * (100 << 20))\n        time.sleep(60)\n"
+        "time.sleep(60)"
+    )
+    result = run(source)
+    assert (result.exit_code, result.timeout) == (-signal.SIGKILL, False)
+    assert "more than 268,435,456 bytes of memory (EXEC_MAX_MEMORY_BYTES)" in result.stderr
+
+
+def test_processor_time_is_bounded(run: Runs) -> None:
+    assert LIMITS.resources is not None
+    few = replace(LIMITS, resources=replace(LIMITS.resources, cpu_seconds=1))
+    result = run("while True: pass", limits=few)
+    assert (result.exit_code, result.timeout) == (-signal.SIGXCPU, False)
+
+
+def test_the_environment_is_what_was_given_with_a_home_of_its_own(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/somewhere/of/mine")
+    told = run.tell("told = dict(os.environ)")
+    assert "secret" not in json.dumps(told)
+    assert "/somewhere/of/mine" not in json.dumps(told)
+    assert {"PATH", "HOME", "TMPDIR"} <= told.keys()
+    assert told["UV_OFFLINE"] == "1"
+
+
+def test_no_descriptor_of_the_server_is_inherited_or_left_open(run: Runs) -> None:
+    with open(__file__, encoding="utf-8") as held_open:
+        os.set_inheritable(held_open.fileno(), True)
+        before = sorted(os.listdir("/proc/self/fd"))
+        told = run.tell(
+            "told = []\n"
+            "for number in range(3, 64):\n"
+            "    try:\n        os.fstat(number)\n        told.append(number)\n"
+            "    except OSError:\n        pass"
+        )
+        assert sorted(os.listdir("/proc/self/fd")) == before
+    assert told == []
+
+
+def test_a_program_or_directory_that_is_not_there_is_an_expected_error(run: Runs) -> None:
+    environment = reduced_environment(os.environ)
+    with pytest.raises(CommandUnavailable) as unavailable:
+        run_command(
+            (str(run.skill / "none"),), cwd=run.skill, limits=LIMITS, environment=environment, sandbox=run.sandbox
+        )
+    assert unavailable.value.command == "none"
+    with pytest.raises(SkillFileNotFound):
+        Runs(run.sandbox, run.skill / "gone")("pass")
+    with pytest.raises(InvalidArgument):
+        run("pass", *["x" * 100_000] * 200)
+
+
+def test_ordinary_programs_work(run: Runs) -> None:
+    import shutil
+
+    (run.skill / "data.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    expected = {"cat": "a,b\n1,2\n", "ls": "SKILL.md\ndata.csv\n", "grep": "1,2\n", "python3": "2\n", "node": "2\n"}
+    arguments = {
+        "cat": ("data.csv",),
+        "ls": (),
+        "grep": ("1", "data.csv"),
+        "python3": ("-c", "import ssl, sqlite3, zlib; print(1 + 1)"),
+        "node": ("-e", "console.log(1 + 1)"),
+    }
+    # The default limits: an interpreter needs more than the few of these tests.
+    roomy = replace(
+        LIMITS,
+        resources=ResourceLimits(
+            cpu_seconds=300, memory_bytes=1 << 31, open_files=1024, processes=128, file_bytes=1 << 28
+        ),
+    )
+    environment = reduced_environment(os.environ)
+    said = {}
+    for name, args in arguments.items():
+        program = shutil.which(name)
+        if program is None:
+            expected.pop(name)
+            continue
+        result = run_command(
+            (program, *args), cwd=run.skill, limits=roomy, environment=environment, sandbox=run.sandbox
+        )
+        said[name] = result.stdout or result.stderr
+    assert said == expected
