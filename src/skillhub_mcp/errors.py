@@ -26,6 +26,7 @@
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
     ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    no sandbox works here, and running without one was not chosen
+    ├── PackagesUnavailable     PACKAGES_UNAVAILABLE   what a script declares (PEP 723) cannot be had
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
     ├── ClientFileRefused       CLIENT_FILE_REFUSED    a client's file was left as it is
@@ -513,6 +514,23 @@ class SandboxUnavailable(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"reasons": self.reasons}
+
+
+class PackagesUnavailable(SkillHubError):
+    """The packages that a `script` declares (PEP 723) could not be fetched, or must not be."""
+
+    code = "PACKAGES_UNAVAILABLE"
+
+    def __init__(self, script: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(
+            f"The packages of {script!r} cannot be installed: {reason}",
+            hint=hint or "try again, or run the script in your own terminal",
+        )
+        self.script = script
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"script": self.script}
 
 
 class ExecutionTimeout(SkillHubError):

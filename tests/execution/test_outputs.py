@@ -1,0 +1,129 @@
+"""Where commands may write: private directories of sessions, and those below what a person allows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.execution import outputs
+from skillhub_mcp.execution.outputs import Outputs, with_directory
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
+
+ONE, TWO = ("handle", "one"), ("handle", "two")
+
+
+@pytest.fixture
+def allowed(tmp_path: Path) -> Path:
+    place = tmp_path.resolve() / "work"
+    (place / "hub" / "skills").mkdir(parents=True)
+    (place / "repository" / ".git").mkdir(parents=True)
+    return place
+
+
+@pytest.fixture
+def places(tmp_path: Path, allowed: Path) -> Outputs:
+    return Outputs(str(tmp_path.resolve() / "outputs"), (str(allowed),))
+
+
+def opened(places: Outputs, named: str | None, *, untouched: tuple[str, ...] = ()) -> Path:
+    return Path(places.open(ONE, named, untouched=untouched).path)
+
+
+def test_each_session_has_a_directory_of_its_own_which_stays(places: Outputs) -> None:
+    assert not places.keeps(ONE)
+    one = opened(places, None)
+    (one / "report.csv").write_text("1")
+    assert opened(places, None) == one
+    assert (one / "report.csv").read_text() == "1"
+    assert places.open(TWO, None, untouched=()).path != str(one)
+    assert places.keeps(ONE)
+    assert [path.stat().st_mode & 0o777 for path in (one, one.parent)] == [0o700, 0o700]
+    assert opened(places, "reports/june") == one / "reports" / "june"
+
+
+@pytest.mark.parametrize("named", ["..", "../x", "a/../../x", ".ssh", "a/.git", "", "a//b", "./a", "a\\b"])
+def test_a_relative_name_stays_in_the_sessions_directory(places: Outputs, named: str) -> None:
+    with pytest.raises(InvalidArgument, match="is not a plain relative path"):
+        opened(places, named)
+
+
+def test_a_link_that_a_command_left_leads_nowhere(places: Outputs, tmp_path: Path, allowed: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (opened(places, None) / "link").symlink_to(outside)
+    (allowed / "link").symlink_to(outside)
+    for named, told in (
+        ("link", "leads out"),
+        ("link/deep", "leads out"),
+        (str(allowed / "link"), "is in no allowed place"),
+        (str(allowed / "link" / "deep"), "is in no allowed place"),
+    ):
+        with pytest.raises(InvalidArgument, match=told):
+            opened(places, named)
+    assert list(outside.iterdir()) == []
+
+
+def test_a_named_directory_is_below_one_that_the_person_allows(places: Outputs, allowed: Path, tmp_path: Path) -> None:
+    assert opened(places, str(allowed / "new" / "deep")) == allowed / "new" / "deep"
+    hub = str(allowed / "hub")
+    refused = {
+        str(tmp_path): "is in no allowed place",
+        f"{allowed}-other": "is in no allowed place",
+        "/": "is in no allowed place",
+        "~": "is in no allowed place",
+        str(allowed / ".ssh"): "is hidden",
+        str(allowed / "a" / ".config"): "is hidden",
+        hub: "holds or lies in what the hub keeps",
+        str(allowed / "hub" / "skills" / "pdf"): "holds or lies in what the hub keeps",
+        # It holds the hub's directory.
+        str(allowed): "holds or lies in what the hub keeps",
+        # What is written to a repository's .git is run by the person's next command.
+        str(allowed / "repository"): "is a repository",
+        str(allowed / "repository" / ".git" / "hooks"): "is hidden",
+    }
+    for named, told in refused.items():
+        with pytest.raises(InvalidArgument, match=told):
+            opened(places, named, untouched=(hub,))
+    assert opened(places, str(allowed / "repository" / "out"), untouched=(hub,)).is_dir()
+    (allowed / "file").write_text("")
+    with pytest.raises(InvalidArgument, match="is not a directory"):
+        opened(places, str(allowed / "file"), untouched=(hub,))
+
+
+def test_without_a_persons_word_no_directory_can_be_named(tmp_path: Path) -> None:
+    alone = Outputs(str(tmp_path / "outputs"))
+    with pytest.raises(InvalidArgument, match="is in no allowed place") as caught:
+        opened(alone, str(tmp_path / "x"))
+    assert "SKILLHUB_OUTPUT_DIRS" in (caught.value.hint or "")
+
+
+def test_what_is_new_or_changed_is_told_and_links_are_not_files(places: Outputs) -> None:
+    directory = opened(places, None)
+    for name in ("old", "changed"):
+        (directory / name).write_text("1")
+    found = places.open(ONE, None, untouched=())
+    (directory / "changed").write_text("22")
+    (directory / "sub").mkdir()
+    (directory / "sub" / "new").write_text("3")
+    (directory / "link").symlink_to("/etc/passwd")
+    assert found.written() == ("changed", "sub/new")
+
+
+def test_directories_that_nobody_used_for_a_week_are_removed(places: Outputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = opened(places, None)
+    os.utime(old, (1, 1))
+    places.open(TWO, None, untouched=())
+    assert not old.exists()
+    monkeypatch.setattr(outputs, "_MAX_KEPT", 2)
+    for number in range(4):
+        places.open(("handle", str(number)), None, untouched=())
+    assert len(list(Path(places.directory).iterdir())) == 2
+
+
+def test_an_argument_may_begin_with_the_directory_or_have_it_after_its_equals_sign() -> None:
+    given = ["{output_dir}/a.csv", "--out={output_dir}", "{output_dir}", "print(f'{output_dir}')", "a{output_dir}"]
+    assert with_directory(given, "/o") == ["/o/a.csv", "--out=/o", "/o", *given[3:]]
