@@ -9,7 +9,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.shutdown import GracefulServer
-    from skillhub_mcp.settings import Settings
+    from skillhub_mcp.settings import Settings, SettingSource
 
 log = logging.getLogger("skillhub_mcp")
 
@@ -108,6 +108,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return rebuild(options, as_json=args.reindex_json)
     settings, sources = read_settings(os.environ, options)
     log_to_stderr(settings.observability.log_level, settings.observability.log_format)
+    _hide_secrets(settings, sources)
     for source in sources:
         if source.problem is not None:
             log.warning("%s; using the default, %s", source.problem, source.setting.default)
@@ -155,6 +156,14 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
 
     serve_http(server, hub, http, on_listening=lambda address: log_start(hub, http=http, address=address))
     return EXIT_OK
+
+
+def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:
+    """Hide this process's memory where it holds a key or token, or runs programs of others beside itself."""
+    if settings.execution.enable_run or any(source.setting.secret and source.raw for source in sources):
+        from skillhub_mcp.own_process import hide_memory
+
+        hide_memory()
 
 
 def _warn_if_nobody_may_run(http: HttpOptions) -> None:
@@ -233,8 +242,9 @@ class _Worker:
         from skillhub_mcp.server.http.workers import FIRST_WORKER
         from skillhub_mcp.settings import read_settings
 
-        settings, _ = read_settings(os.environ, self.options)
+        settings, sources = read_settings(os.environ, self.options)
         log_to_stderr(settings.observability.log_level, settings.observability.log_format)
+        _hide_secrets(settings, sources)
         metrics = make_metrics(settings, shared=self.shared_metrics)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
