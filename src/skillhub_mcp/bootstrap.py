@@ -14,7 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skillhub_mcp.chosen_roots import RootsFollower, project_of, recorded_roots, recorded_roots_problem, roots_of
+from skillhub_mcp.chosen_roots import (
+    RootsFollower,
+    project_of,
+    project_trust,
+    recorded_roots,
+    recorded_roots_problem,
+    roots_of,
+)
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -38,11 +45,13 @@ from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.observers.start_log import StartLog
-from skillhub_mcp.policy.access import Access, RuleFiles
+from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
-from skillhub_mcp.policy.rules import PermissionRule
+from skillhub_mcp.policy.project_trust import RULES_FILE
+from skillhub_mcp.policy.rules import PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
@@ -134,8 +143,13 @@ def registry_admission(settings: Settings, *, lenient: bool = False) -> Admissio
 
 
 def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
-    """Return the registry over the roots that `settings` choose. Reads no files yet. Raises InvalidSetting."""
-    return Registry(roots_of(settings), admission=registry_admission(settings, lenient=lenient))
+    """Return the registry over the roots that `settings` choose. Reads no skill yet, but of projects that are trusted.
+
+    Raises InvalidSetting.
+    """
+    return Registry(
+        project_trust(settings).judged(roots_of(settings)), admission=registry_admission(settings, lenient=lenient)
+    )
 
 
 def make_catalogues(settings: Settings, access: Access) -> Catalogues:
@@ -148,6 +162,7 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
         limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
         is_allowed=access.sees,
         enabled_in=lambda root: access.now(root).offers,
+        judge=project_trust(settings).judged,
         reports_errors=access.sees_everything,
     )
 
@@ -159,7 +174,8 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
     """
     found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled:
-        roots = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
+        chosen = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
+        roots = project_trust(settings).judged(chosen)
         context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
         found = {skill.directory: skill for skill in context} | found
     return tuple(found[directory] for directory in sorted(found))
@@ -172,7 +188,8 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     """
     visibility = _visibility(settings)
     files = rule_files(settings, project_of(settings).root)
-    rules = [(file, found) for file in (*files.own, *files.foreign) if (found := file.read()) is not None]
+    rules = [(file, found) for file in files.own if (found := file.read()) is not None]
+    rules += [(file, foreign) for file in files.foreign if isinstance(foreign := read_foreign(file), Rules)]
     path = settings.http.tokens_file
     tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
     named = any(one.rule.skill_name for _, found in rules for one in found.listed())
@@ -204,6 +221,7 @@ def make_access(settings: Settings, *, asks: bool) -> Access:
         rule_files=lambda root: rule_files(settings, root),
         tools=TOOL_ACTIONS,
         asks=asks,
+        trust=TrustMode(settings.policy.trust),
     )
 
 
@@ -214,10 +232,11 @@ def rule_files(settings: Settings, project_root: str) -> RuleFiles:
     if settings.policy.permissions:
         named = make_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", required=True)
         own.insert(0, named)
-    foreign = os.path.join(project_root, ".skillhub", "permissions.json")
+    foreign = os.path.join(project_root, RULES_FILE)
     if os.path.realpath(foreign) in (os.path.realpath(file.path) for file in own):
         return RuleFiles(tuple(own), ())
-    return RuleFiles(tuple(own), (make_file(foreign, what="The project's .skillhub/permissions.json"),))
+    of_project = make_file(foreign, what="The project's .skillhub/permissions.json", within=project_root)
+    return RuleFiles(tuple(own), (of_project,))
 
 
 def _visibility(settings: Settings) -> Visibility:
@@ -532,6 +551,7 @@ def make_hub(
     embedder = choose_embedder(settings)
     embedder_breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
     automatic = not settings.index.skip_auto_reindex
+    trust = project_trust(settings)
     index_sync = IndexSync(
         roots,
         Indexer(
@@ -547,6 +567,7 @@ def make_hub(
         admission=STRICT if settings.skills.strict else LENIENT,
         observer=observer,
         progress=index_progress.report,
+        judge=trust.judged,
     )
     live = LiveIndex(
         roots,
@@ -555,7 +576,7 @@ def make_hub(
         background=background,
         observer=observer,
         progress=index_progress,
-        choose_roots=RootsFollower(settings, roots),
+        choose_roots=RootsFollower(settings, roots, trust),
     )
     access = make_access(settings, asks=background if asks is None else asks)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None

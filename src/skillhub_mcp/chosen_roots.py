@@ -9,7 +9,9 @@ import logging
 import os
 
 from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
-from skillhub_mcp.policy.files import roots_file
+from skillhub_mcp.policy.files import roots_file, trust_file
+from skillhub_mcp.policy.project_trust import ProjectTrust
+from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.project import Project, find_project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -42,7 +44,8 @@ def recorded_roots_problem() -> Problem | None:
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting.
 
-    What is recorded adds to the default ones; where the record cannot be used, it adds nothing.
+    What is recorded adds to the default ones; where the record cannot be used, it adds nothing. What the project brings
+    awaits trust, until `project_trust` has judged it.
     """
     skills, project = settings.skills, project_of(settings)
     try:
@@ -61,17 +64,37 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     )
 
 
-class RootsFollower:
-    """Returns the roots each time that the record has changed them. A record that cannot be used changes nothing."""
+def trust_path() -> str:
+    """Return the path of the person's record of the projects that they agreed to."""
+    return os.path.expanduser("~/.skillhub/trust.json")
 
-    def __init__(self, settings: Settings, roots: tuple[SkillRoot, ...]) -> None:
+
+def project_trust(settings: Settings) -> ProjectTrust:
+    """Return what says which roots await trust. Reads no file yet."""
+    return ProjectTrust(TrustMode(settings.policy.trust), trust_file(trust_path()))
+
+
+class RootsFollower:
+    """Returns the roots each time that a record has changed them, or the trust in them.
+
+    A record of roots that cannot be used changes nothing.
+    """
+
+    def __init__(self, settings: Settings, roots: tuple[SkillRoot, ...], trust: ProjectTrust) -> None:
         self._settings = settings
         self._roots = roots
+        self._trust = trust
+        self._agreements: TrustRecord | None = None
         self._file = roots_file(roots_path())
         # None, so that a change since `roots` were chosen is seen at the first look.
         self._record: RecordedRoots | None = None
 
     def __call__(self) -> tuple[SkillRoot, ...] | None:
+        agreements, before = self._trust.record(), self._agreements
+        self._agreements = agreements
+        return self._chosen_anew() or (self._roots if before is not None and agreements is not before else None)
+
+    def _chosen_anew(self) -> tuple[SkillRoot, ...] | None:
         try:
             record = self._file.read() or NO_RECORD
             if record is self._record:

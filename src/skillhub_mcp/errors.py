@@ -7,12 +7,14 @@
     ├── SkillNotFound           SKILL_NOT_FOUND        no skill has that name
     ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name (agent-context tools)
     ├── SkillDisabled           SKILL_DISABLED         the skill exists, but this server does not serve it
+    ├── SkillUntrusted          SKILL_UNTRUSTED        the skill's project awaits trust, which is required
     ├── PermissionDenied        PERMISSION_DENIED      a rule or the user denies it
     ├── RunNotPermitted         RUN_NOT_PERMITTED      the caller's token does not let its bearer run commands
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked
     ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices is invalid; nothing is served
     │   ├── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
-    │   └── RootsUnreadable     ROOTS_UNREADABLE       the file of recorded roots is invalid; the default ones are used
+    │   ├── RootsUnreadable     ROOTS_UNREADABLE       the file of recorded roots is invalid; the default ones are used
+    │   └── TrustUnreadable     TRUST_UNREADABLE       the record of agreements is invalid; no project is trusted
     ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices, tokens or roots cannot be changed
     ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
@@ -182,6 +184,27 @@ class SkillDisabled(SkillHubError):
         return {"skill_name": self.name} | ({} if self.setting is None else {"setting": self.setting})
 
 
+class SkillUntrusted(SkillHubError):
+    """The skill comes with a project that its user has not agreed to, and SKILLHUB_TRUST=none leaves such out.
+
+    `project` is the root of the project.
+    """
+
+    code = "SKILL_UNTRUSTED"
+
+    def __init__(self, name: str, *, project: str) -> None:
+        super().__init__(
+            f"Skill {name!r} comes with a project that its user has not agreed to trust",
+            hint="ask the user to look at it with `skillhub trust`; a search finds other skills",
+        )
+        self.name = name
+        self.project = project
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name}
+
+
 class PermissionDenied(SkillHubError):
     """A rule denies `tool`, for every skill or for `skill_name`, or the user did when asked (`by_user`)."""
 
@@ -214,10 +237,11 @@ class RunNotPermitted(SkillHubError):
 
 
 class ConfirmationRequired(SkillHubError):
-    """The rules neither allow nor deny it: the user must consent, and the client cannot ask.
+    """The rules neither allow nor deny it, or it awaits trust: the user must consent, and the client cannot ask.
 
     `directory` is the skill's directory, and `rule_name` its name in rules. To run commands, `digest` is that of the
     skill's files, `changed` whether an earlier consent was to other files, and `packages` what is to be fetched first.
+    `untrusted_in` is the root of the project that awaits trust, where that is the reason.
     """
 
     code = "CONFIRMATION_REQUIRED"
@@ -233,17 +257,21 @@ class ConfirmationRequired(SkillHubError):
         digest: str = "",
         changed: bool = False,
         packages: Sequence[str] = (),
+        untrusted_in: str = "",
     ) -> None:
         options = " --run" if tool == "run_skill_command" else ""
         options += " --packages" if packages else ""
+        command = f"skillhub permissions allow{' ' * bool(rule_name)}{rule_name}{options}"
         because = ""
-        if changed:
+        if untrusted_in:
+            because, command = ": its project awaits trust", "skillhub trust"
+        elif changed:
             because = ": its files have changed since it was allowed"
         elif packages:
             because = f": it needs packages that have to be fetched ({', '.join(packages)})"
         super().__init__(
             f"{tool} of {skill_name!r} requires the user's consent{because}",
-            hint=f"ask the user to run: skillhub permissions allow{' ' * bool(rule_name)}{rule_name}{options}",
+            hint=f"ask the user to run: {command}",
         )
         self.tool = tool
         self.skill_name = skill_name
@@ -253,6 +281,7 @@ class ConfirmationRequired(SkillHubError):
         self.digest = digest
         self.changed = changed
         self.packages = tuple(packages)
+        self.untrusted_in = untrusted_in
 
     @property
     def facts(self) -> Mapping[str, object]:
@@ -263,12 +292,14 @@ class PolicyUnreadable(SkillHubError):
     """A file of rules or choices exists and is invalid. `path` is its path, for logs and the command line."""
 
     code = "POLICY_UNREADABLE"
-    fix: ClassVar[str] = "fix or remove it; nothing is loaded until then"
+    fix = "fix or remove it; nothing is loaded until then"
 
-    def __init__(self, what: str, *, path: str, reason: str) -> None:
+    def __init__(self, what: str, *, path: str, reason: str, fix: str | None = None) -> None:
+        self.fix = fix or self.fix
         super().__init__(f"{what} cannot be used: {reason}", hint=self.fix)
         self.what = what
         self.path = path
+        self.reason = reason
 
 
 class TokensUnreadable(PolicyUnreadable):
@@ -285,8 +316,18 @@ class RootsUnreadable(PolicyUnreadable):
     fix = "fix or remove it; only the default roots are searched until then"
 
 
+class TrustUnreadable(PolicyUnreadable):
+    """The person's trust.json exists and is invalid: no project is trusted."""
+
+    code = "TRUST_UNREADABLE"
+    fix = "fix or remove it; no project is trusted until then"
+
+
 class PolicyUnwritable(SkillHubError):
-    """A file of rules, choices, tokens or roots cannot be changed. `path` is what prevents it, for logs and shells."""
+    """A file of rules, choices, tokens, roots or agreements cannot be changed.
+
+    `path` is what prevents it, for logs and shells.
+    """
 
     code = "POLICY_UNWRITABLE"
     _fixes: ClassVar[Mapping[int, str]] = {

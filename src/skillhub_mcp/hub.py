@@ -209,9 +209,13 @@ class SkillHub:
             elsewhere=() if snapshot.everything else self._elsewhere(snapshot),
         )
 
-    def catalogue(self) -> tuple[CatalogueEntry, ...]:
-        """Return the skills that a model may choose, by name, as a catalogue has them."""
-        return catalogue_entries(list_skills(self._live.snapshot_without_index(), self._access.now()))
+    def catalogue(self, *, agreed_only: bool = False) -> tuple[CatalogueEntry, ...]:
+        """Return the skills that a model may choose, by name, as a catalogue has them.
+
+        With `agreed_only`, without those that await trust: for a text that a model reads unasked.
+        """
+        listed = list_skills(self._live.snapshot_without_index(), self._access.now())
+        return catalogue_entries(listed, agreed_only=agreed_only)
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""

@@ -80,11 +80,13 @@ class SkillSettings:
 class PolicySettings:
     """Which skills are served, and the files of rules and choices. `permissions` is empty or a path.
 
-    Names or categories are None where they are not set; where they are and name nothing, nothing is served.
+    Names or categories are None where they are not set; where they are and name nothing, nothing is served. `trust` is
+    the name of a `policy.trust.TrustMode`.
     """
 
     enabled_skills: frozenset[str] | None
     enabled_categories: frozenset[str] | None
+    trust: Literal["limited", "ask", "all", "none"]
     permissions: str
     choices: str
 
@@ -497,6 +499,15 @@ _POLICY = (
         "",
         "Categories of the only skills to serve, separated by commas; a text without one serves nothing",
         _lower_names,
+    ),
+    _setting(
+        "SKILLHUB_TRUST",
+        "trust",
+        "limited",
+        "What becomes of a project's skills until you agree to them with `skillhub trust`: limited (found and loaded; "
+        "they take no name of yours, are never pinned, and only counted on the card), ask (also asks before each is "
+        "loaded), all (every project is trusted) or none (left out)",
+        _choice("limited", "ask", "all", "none"),
     ),
     _setting(
         "SKILLHUB_PERMISSIONS",

@@ -38,6 +38,13 @@ def repo(tmp_path: Path) -> Path:
     return made
 
 
+BROUGHT = "for the skills that the project brings"
+
+
+def shown(skillhub: Skillhub, *options: str | Path) -> str:
+    return skillhub("permissions", "show", *options).out
+
+
 def others(skillhub: Skillhub, *options: str | Path) -> object:
     return skillhub("permissions", "show", "--json", *options).json["others"]
 
@@ -57,7 +64,8 @@ def test_a_first_rule_is_refused_until_somebody_says_what_it_means_for_the_other
 
 def test_a_first_rule_where_a_project_has_rules_is_not_said_to_follow_none(skillhub: Skillhub, repo: Path) -> None:
     done = skillhub("permissions", "deny", "beta", "--cwd", repo)
-    assert "--others is required with your first rule: until now the project's rules alone decide\n" in done.err
+    until_now = "until now the project's rules decide, about the skills that it brings"
+    assert f"--others is required with your first rule: {until_now}\n" in done.err
     elsewhere = skillhub("permissions", "deny", "beta")
     assert "with your first rule: without rules everything is allowed\n" in elsewhere.err
 
@@ -134,7 +142,7 @@ def test_a_rule_takes_the_place_of_its_opposite_and_show_says_one_thing(skillhub
 
 def test_what_is_allowed_here_and_denied_elsewhere_is_said_to_stay_denied(skillhub: Skillhub, repo: Path) -> None:
     done = skillhub("permissions", "allow", "gamma", "--others", "allow", "--cwd", repo)
-    assert done.err.startswith(f"{repo}/.skillhub/{OWN} has deny skill_load gamma, which still counts\n")
+    assert done.err.startswith(f"{repo}/.skillhub/{OWN} has deny skill_load gamma, which still counts, {BROUGHT}\n")
 
 
 def test_a_file_that_puts_the_others_behind_consent_all_the_same_is_named(
@@ -146,7 +154,7 @@ def test_a_file_that_puts_the_others_behind_consent_all_the_same_is_named(
     done = skillhub("permissions", "deny", "alpha", "--others", "allow", "--cwd", repo, SKILLHUB_PERMISSIONS=str(named))
     assert json.loads(named.read_text(encoding="utf-8")) == {"permissions": {"others": "allow", "deny": [ALPHA]}}
     said = "puts what no rule decides behind your consent all the same"
-    assert done.err.splitlines()[-2:] == [f"{own} {said}", f"{repo}/.skillhub/{OWN} {said}"]
+    assert done.err.splitlines()[-2:] == [f"{own} {said}", f"{repo}/.skillhub/{OWN} {said}, {BROUGHT}"]
 
 
 def test_forgetting_says_what_was_removed_in_every_spelling(skillhub: Skillhub, own: Path) -> None:
@@ -169,12 +177,12 @@ def test_forgetting_says_what_was_removed_in_every_spelling(skillhub: Skillhub, 
 
 def test_what_a_project_allows_is_shown_with_whether_it_counts(skillhub: Skillhub, repo: Path) -> None:
     cwd = ("--cwd", repo)
-    assert others(skillhub, *cwd) == {"load": "confirm", "run": "confirm"}
+    assert others(skillhub, *cwd) == {"load": "allow", "run": "allow"}
     skillhub("permissions", "deny", "beta", "--others", "allow", *cwd)
+    assert f"{repo}/.skillhub/{OWN}  (about the skills that the project brings)\n" in shown(skillhub, *cwd)
     assert "  allow    skill_load alpha\n" in skillhub("permissions", "show", *cwd).out
-    # The project's rules go on to decide about its own work, and about nothing elsewhere.
-    assert others(skillhub, *cwd) == {"load": "confirm", "run": "confirm"}
-    assert others(skillhub, "--cwd", repo.parent) == {"load": "allow", "run": "allow"}
+    # The project's rules decide about the skills that it brings, and about no others.
+    assert others(skillhub, *cwd) == others(skillhub, "--cwd", repo.parent) == {"load": "allow", "run": "allow"}
     skillhub("permissions", "deny", "beta", "--others", "confirm", *cwd)
     assert (
         "  allow    skill_load alpha  (no effect: your own rules decide)\n" in skillhub("permissions", "show", *cwd).out

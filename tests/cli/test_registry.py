@@ -32,7 +32,7 @@ def test_project_user_and_builtin_are_searched_in_this_order_and_none_must_be_th
     home = Path(os.environ["HOME"])
     write_skill("twice", "From the user.", root=home / ".agent" / "skills")
     options = ("--cwd", str(project), "--roots", "project,user,builtin")
-    before = skillhub("registry", "build", "--json", *options)
+    before = skillhub("registry", "build", "--json", *options, SKILLHUB_TRUST="all")
     assert [(root["source"], root["exists"]) for root in before.json["report"]["roots"]] == [
         ("project", False),
         ("project", False),
@@ -42,7 +42,7 @@ def test_project_user_and_builtin_are_searched_in_this_order_and_none_must_be_th
     ]
     assert before.json["report"]["roots"][3]["path"] == os.path.realpath(home / ".agent" / "skills")
     write_skill("twice", "From the project.", root=project / ".agent" / "skills")
-    after = skillhub("registry", "build", "--json", *options)
+    after = skillhub("registry", "build", "--json", *options, SKILLHUB_TRUST="all")
     assert {skill["name"]: skill["source"] for skill in after.json["skills"]}["twice"] == "project"
     builtin = [skill for skill in after.json["skills"] if skill["source"] == "builtin"]
     assert len(builtin) > 5
@@ -209,10 +209,12 @@ def test_build_prints_the_skills_and_the_report_and_one_source_alone_if_asked(
     write_skill("twice", "From the hub.")
     write_skill("twice", "From the project.", root=project / ".agents" / "skills")
     options = ("--cwd", str(project), "--roots", "project,hub")
-    assert skillhub("registry", "build", *options).out.startswith("project  twice  From the project.\n\n1. project")
-    of_hub = skillhub("registry", "build", "--source", "hub", "--json", *options)
+    assert skillhub("registry", "build", *options, SKILLHUB_TRUST="all").out.startswith(
+        "project  twice  From the project.\n\n1. project"
+    )
+    of_hub = skillhub("registry", "build", "--source", "hub", "--json", *options, SKILLHUB_TRUST="all")
     assert [(skill["name"], skill["source"]) for skill in of_hub.json["skills"]] == [("twice", "hub")]
-    assert skillhub("registry", "build", "--lenient", *options).code == 0
+    assert skillhub("registry", "build", "--lenient", *options, SKILLHUB_TRUST="all").code == 0
 
 
 def test_an_action_must_be_named(skillhub: Skillhub) -> None:

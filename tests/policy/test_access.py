@@ -18,14 +18,16 @@ from skillhub_mcp.errors import (
     RunNotPermitted,
     SkillDisabled,
     SkillNotFound,
+    SkillUntrusted,
 )
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles
-from skillhub_mcp.policy.choices import NO_CHOICES
+from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
-from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, combined
+from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, in_force
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -38,7 +40,12 @@ def skill(write_skill: SkillWriter, skills_dir: Path) -> Skill:
 
 
 def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[PermissionRule, ...] = ()) -> Policy:
-    return Policy(Visibility(), rules=Rules(deny, allow), tools=TOOL_ACTIONS)
+    return Policy(Visibility(), rules=in_force([Rules(deny, allow)], []), tools=TOOL_ACTIONS)
+
+
+def brought(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
+    """Return the skill as one that a project brings."""
+    return replace(skill, trust=trust)
 
 
 def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> None:
@@ -153,7 +160,7 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
     assert access.now().availability(skill) is Availability.OFF
     assert access.now(two).availability(skill) is Availability.ON
     add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
-    assert access.now(two).availability(skill) is Availability.DENIED
+    assert access.now(two).availability(brought(skill)) is Availability.DENIED
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match="Own cannot be used"):
         access.now()
@@ -168,7 +175,9 @@ def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
         Visibility(),
         project=str(tmp_path / "one"),
         choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=lambda root: RuleFiles((own,), (rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS),)),
+        rule_files=lambda root: RuleFiles(
+            (own,), (rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS, within=root),)
+        ),
         tools=TOOL_ACTIONS,
         asks=asks,
     )
@@ -183,7 +192,7 @@ def test_each_of_two_projects_keeps_its_own_policy_also_for_a_caller(tmp_path: P
     for caller in (None, Visibility(frozenset({"PDF Tools"}))):
         callers[0] = caller
         here, there = access.now(), access.now(two)
-        assert [here.availability(skill), there.availability(skill)] == [Availability.ON, Availability.DENIED]
+        assert [one.availability(brought(skill)) for one in (here, there)] == [Availability.ON, Availability.DENIED]
         # Neither takes the other's place.
         assert access.now() is here
         assert access.now(two) is there
@@ -210,16 +219,101 @@ def test_a_projects_file_is_no_file_of_its_persons(tmp_path: Path, skill: Skill)
     )
 
     def decided(*more: Rules) -> Decision:
-        return files.combined(*more).decide(Action.LOAD, (skill.alias,), tools=TOOL_ACTIONS)
+        return files.in_force(*more).with_project.decide(Action.LOAD, (skill.alias,), tools=TOOL_ACTIONS)
 
     assert decided() is Decision.ALLOW
     # What would be so with one more file of the person's.
     assert decided(Rules()) is Decision.CONFIRM
     its.write_text('{"permissions": {"allow": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    assert (decided(), len(files.read())) == (Decision.ALLOW, 1)
+    assert (decided(), len(files.read_own()), len(files.read_foreign())) == (Decision.ALLOW, 0, 1)
     assert decided(Rules()) is Decision.CONFIRM
     own.write_text('{"permissions": {}}', encoding="utf-8")
-    assert (decided(), len(files.read())) == (Decision.CONFIRM, 2)
+    assert (decided(), len(files.read_own()), len(files.read_foreign())) == (Decision.CONFIRM, 1, 1)
+
+
+@pytest.mark.parametrize("trust", [Trust.AGREED, Trust.AWAITED, Trust.CHANGED])
+def test_what_a_project_denies_or_allows_concerns_the_skills_that_it_brings(
+    tmp_path: Path, skill: Skill, trust: Trust
+) -> None:
+    access, one = two_projects(tmp_path), tmp_path / "one"
+    deny = PermissionRule("skill_load")
+    for tool in ("skill_load", "search_skills"):
+        add_rule(f"{one}/r.json", "deny", PermissionRule(tool), what="Its", tools=TOOL_ACTIONS)
+    policy = access.now()
+    assert policy.availability(brought(skill, trust)) is Availability.DENIED
+    assert policy.availability(skill) is Availability.ON
+    policy.check(skill, Action.LOAD)
+    policy.check_tool("search_skills")
+    # Nor does it allow another's: here everything but its own needs consent.
+    (one / "r.json").unlink()
+    (tmp_path / "own.json").write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
+    add_rule(f"{one}/r.json", "allow", deny, what="Its", tools=TOOL_ACTIONS)
+    for each in (skill, brought(skill, trust)):
+        with pytest.raises(ConfirmationRequired):
+            access.now().check(each, Action.LOAD)
+
+
+@pytest.mark.parametrize("broken", ["{", '{"permissions": {"deny": 7}}', "link"])
+def test_a_projects_unreadable_rules_turn_off_its_own_skills_alone_and_say_so(
+    tmp_path: Path, skill: Skill, broken: str
+) -> None:
+    access, rules = two_projects(tmp_path), tmp_path / "one" / "r.json"
+    if broken == "link":
+        (tmp_path / "elsewhere.json").write_text('{"permissions": {}}', encoding="utf-8")
+        rules.symlink_to(tmp_path / "elsewhere.json")
+    else:
+        rules.write_text(broken, encoding="utf-8")
+    policy = access.now()
+    # The same policy, so that searches keep what they know of it.
+    assert access.now() is policy
+    assert policy.availability(brought(skill)) is Availability.UNDECIDED
+    assert not policy.offers(brought(skill))
+    with pytest.raises(PolicyUnreadable, match="Its cannot be used") as caught:
+        policy.check(brought(skill), Action.LOAD)
+    assert caught.value.path == str(rules)
+    assert caught.value.hint == "fix or remove it; the skills that the project brings are not loaded until then"
+    policy.check(skill, Action.LOAD)
+    assert access.now(str(tmp_path / "two")).offers(brought(skill))
+    rules.unlink()
+    assert access.now().offers(brought(skill))
+
+
+def test_what_a_person_switched_on_no_project_denies(tmp_path: Path, skill: Skill) -> None:
+    access, one = two_projects(tmp_path), str(tmp_path / "one")
+    add_rule(f"{one}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
+    for on, now in ((True, Availability.ON), (False, Availability.OFF)):
+        change_choices(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
+        assert access.now().availability(brought(skill)) is now
+    (tmp_path / "c.json").unlink()
+    assert access.now().availability(brought(skill)) is Availability.DENIED
+
+
+def test_with_none_a_skill_that_awaits_trust_is_left_out_and_the_command_is_named(skill: Skill) -> None:
+    policy = Policy(Visibility(), trust=TrustMode.NONE, tools=TOOL_ACTIONS)
+    for trust in Trust:
+        one = brought(skill, trust)
+        assert policy.offers(one) is not trust.is_awaited
+    with pytest.raises(SkillUntrusted) as caught:
+        policy.check(brought(skill), Action.LOAD)
+    assert "`skillhub trust`" in (caught.value.hint or "")
+
+
+def test_with_ask_a_skill_that_awaits_trust_is_loaded_with_consent_alone(skill: Skill) -> None:
+    policy = Policy(Visibility(), trust=TrustMode.ASK, project="/p", tools=TOOL_ACTIONS)
+    awaiting = brought(skill)
+    assert policy.offers(awaiting)
+    # No rule allows it by its name: another skill may have that tomorrow.
+    allowed = replace(policy, rules=in_force([Rules(allow=(PermissionRule("skill_load", "pdf-tools"),))], []))
+    for each in (policy, allowed):
+        for action in (Action.LOAD, Action.READ):
+            with pytest.raises(ConfirmationRequired) as caught:
+                each.check(awaiting, action)
+            assert caught.value.hint == "ask the user to run: skillhub trust"
+    policy.check(awaiting, Action.READ, {Grant(Action.LOAD, awaiting.directory)})
+    for trusted in (skill, brought(skill, Trust.AGREED)):
+        policy.check(trusted, Action.LOAD)
+    # A person's own command is an agreement.
+    replace(policy, asks=False).check(awaiting, Action.LOAD)
 
 
 def access_to(tmp_path: Path, visibility: Visibility) -> Access:
@@ -330,7 +424,7 @@ def test_leave_to_run_is_for_the_files_that_it_was_given_for(skill: Skill) -> No
         policy.check_run(skill, digest=lambda: OTHER)
     assert (caught.value.changed, caught.value.digest) == (True, OTHER)
     # Also where everything else is allowed as before.
-    lenient = replace(policy, rules=replace(policy.rules, others=Decision.ALLOW))
+    lenient = replace(policy, rules=in_force([replace(policy.rules.own, others=Decision.ALLOW)], []))
     with pytest.raises(ConfirmationRequired):
         lenient.check_run(skill, digest=lambda: OTHER)
     assert with_rules(allow=(replace(RUN_PDF, digest=None),)).check_run(skill, digest=lambda: OTHER) == RunRights()
@@ -352,8 +446,8 @@ def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Ski
     assert check(policy, skill) == RunRights(network=True, packages=True)
     assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
     # A project's rules give neither.
-    alone = replace(policy, rules=combined([], [Rules(allow=(more,))]))
-    assert alone.check_run(skill, digest=lambda: DIGEST) == RunRights()
+    alone = replace(policy, rules=in_force([], [Rules(allow=(more,))]))
+    assert alone.check_run(brought(skill), digest=lambda: DIGEST) == RunRights()
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
         with pytest.raises(ConfirmationRequired, match=r"packages that have to be fetched \(pypdf\)") as caught:
             check(undecided, skill)

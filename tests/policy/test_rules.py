@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.rules import (
     NO_RULES,
+    NOTHING_RULED,
     BadRules,
     Decision,
     ListedRule,
     PermissionRule,
     Rules,
-    combined,
+    in_force,
     parse_rules,
 )
 from skillhub_mcp.policy.tool_actions import Action
@@ -52,7 +53,7 @@ def test_deny_beats_allow_beats_confirm(
 
 def test_without_any_rules_everything_is_allowed() -> None:
     assert {NO_RULES.decide(act, ("a",), tools=TOOL_ACTIONS) for act in Action} == {Decision.ALLOW}
-    assert combined([], []) is NO_RULES
+    assert in_force([], []) == NOTHING_RULED
 
 
 @pytest.mark.parametrize("tool", TOOL_ACTIONS.load)
@@ -176,15 +177,15 @@ def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
             parse_rules(written(**{verdict: [{"tool": "skill_load", "skill_name": name}]}), TOOL_ACTIONS)
 
 
-def test_a_projects_rules_narrow_and_allow_only_where_the_person_has_none() -> None:
+def test_a_projects_rules_narrow_its_own_skills_and_allow_only_where_the_person_has_none() -> None:
     own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(PermissionRule("skill_load", "b"),), allow=(LOAD_ANY,))
-    both = combined([own], [foreign])
+    both = in_force([own], [foreign]).with_project
     assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abc"] == [
         Decision.DENY,
         Decision.DENY,
         Decision.CONFIRM,
     ]
-    alone = combined([], [foreign])
+    alone = in_force([], [foreign]).with_project
     assert [alone.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abc"] == [
         Decision.ALLOW,
         Decision.DENY,
@@ -207,7 +208,7 @@ def test_rules_that_leave_the_others_open_decide_only_what_they_name() -> None:
 def test_of_two_own_files_the_one_that_puts_the_others_behind_consent_counts() -> None:
     open_, closed = Rules(allow=(LOAD_A,), others=Decision.ALLOW), Rules()
     for files in ([open_, closed], [closed, open_]):
-        both = combined(files, [])
+        both = in_force(files, []).own
         assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "ab"] == [
             Decision.ALLOW,
             Decision.CONFIRM,
@@ -217,7 +218,7 @@ def test_of_two_own_files_the_one_that_puts_the_others_behind_consent_counts() -
 def test_a_project_decides_where_its_person_leaves_the_others_open() -> None:
     own = Rules(allow=(LOAD_A,), confirm=(LOAD_B,), others=Decision.ALLOW)
     foreign = Rules(deny=(PermissionRule("search_skills"),), allow=(LOAD_B, PermissionRule("skill_load", "c")))
-    both = combined([own], [foreign])
+    both = in_force([own], [foreign]).with_project
     assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abcd"] == [
         Decision.ALLOW,
         # What the person wants to be asked about, a project does not allow.
@@ -225,7 +226,6 @@ def test_a_project_decides_where_its_person_leaves_the_others_open() -> None:
         Decision.ALLOW,
         Decision.CONFIRM,
     ]
-    assert both.denies_tool("search_skills")
     assert both.listed() == (ListedRule("allow", LOAD_A), ListedRule("confirm", LOAD_B))
 
 
@@ -281,7 +281,7 @@ ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 )
 def test_a_project_narrows_and_never_widens(own: list[Rules], foreign: Rules, name: str, act: Action) -> None:
     def rank(own: list[Rules], foreign: list[Rules]) -> int:
-        return ORDER.index(combined(own, foreign).decide(act, (name,), tools=TOOL_ACTIONS))
+        return ORDER.index(in_force(own, foreign).with_project.decide(act, (name,), tools=TOOL_ACTIONS))
 
     assert rank(own, [foreign]) <= rank(own, [])
 
@@ -296,7 +296,7 @@ def test_a_first_answer_that_is_remembered_takes_nothing_away(
     foreign: list[Rules], name: str, act: Action, remembered: PermissionRule
 ) -> None:
     def rank(own: list[Rules]) -> int:
-        return ORDER.index(combined(own, foreign).decide(act, (name,), tools=TOOL_ACTIONS))
+        return ORDER.index(in_force(own, foreign).with_project.decide(act, (name,), tools=TOOL_ACTIONS))
 
     first = Rules(allow=(remembered,), others=Decision.ALLOW)
     assert rank([first]) >= rank([])

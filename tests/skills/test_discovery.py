@@ -17,11 +17,10 @@ from skillhub_mcp.skills.discovery import (
     MAX_TOO_DEEP,
     SkipReason,
     Walk,
-    is_at_or_below,
     walk_changes,
     walk_roots,
 )
-from skillhub_mcp.skills.roots import SkillRoot, make_roots
+from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below, make_roots
 
 
 def plant(directory: Path) -> Path:

@@ -58,7 +58,7 @@ def why_nothing(
     if any(map(is_meant, names.offered())):
         of_source = names.of_source(source) if source is not None else names.offered()
         offered = list(filter(is_meant, of_source))
-        if core and not any(skill.always_apply for skill in offered):
+        if core and not any(skill.is_pinned for skill in offered):
             none = Problem("Core Skills", "are none of those that are served", "pin one with skillhub.alwaysApply")
             return Absence((none,), mistake=False)
         return _filtered_out(offered, Filter.create(category, tags), source)
@@ -116,6 +116,9 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
     causes: list[Problem] = []
     if off:
         causes.append(Problem(_skills(off), "switched off", "switch on with `skillhub enable NAME`"))
+    if counts[Availability.UNTRUSTED]:
+        what = "in a project that awaits trust (SKILLHUB_TRUST=none)"
+        causes.append(Problem(_skills(counts[Availability.UNTRUSTED]), what, "look at it with `skillhub trust`"))
     if denied:
         causes.append(Problem(_skills(denied), "denied by a rule", "see `skillhub permissions show`"))
     people_only = counts[Availability.ON] if for_models else 0

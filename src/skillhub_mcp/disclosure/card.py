@@ -4,7 +4,8 @@
    listed by domain with a count and examples. Where all skills fit, all are described and there are no domains.
 2. What there is no room for is rotated: the examples, the small domains and the matching skills change with the day.
    On one day the same skills give the same bytes, so that prompts stay cached.
-3. Text from a skill is untrusted: it is shown on one line, truncated, without invisible characters and without markup,
+3. Of skills that await trust there is one line with their number.
+4. Text from a skill is untrusted: it is shown on one line, truncated, without invisible characters and without markup,
    below a heading that says where it comes from.
 """
 
@@ -25,6 +26,7 @@ ALWAYS = "Always apply:"
 MATCHING = "For this project:"
 OTHERS = "Other skills:"
 DOMAINS = "By domain; find them with search_skills:"
+AWAITING = "Not listed: {count} of a project that awaits trust (`skillhub trust`); search_skills finds them."
 
 # A description shorter than this no longer says when to use the skill; the bytes are better spent on other skills.
 _MIN_DESCRIPTION = 80
@@ -49,7 +51,8 @@ class CardContext:
     """What a card depends on besides the skills.
 
     `project_skills` are the directories of the project's own skills, `keywords` those of the project's files, and
-    `used_skills` the names of skills loaded before `day`. With `names_only` descriptions are left out.
+    `used_skills` the names of skills loaded before `day`. With `names_only` descriptions are left out. `awaiting` says
+    how many skills await trust, of which nothing else is told.
     """
 
     day: date
@@ -57,6 +60,7 @@ class CardContext:
     keywords: frozenset[str] = frozenset()
     used_skills: Collection[str] = ()
     names_only: bool = False
+    awaiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,12 @@ def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int
 
     The card is empty where there are no skills or not even the heading fits.
     """
+    note = _awaiting_note(context)
+    text = _render_card(skills, context, max_bytes=max_bytes - _size(f"\n{note}" if note else ""))
+    return _with_note(text, note) if _size(_with_note(text, note)) <= max_bytes else text
+
+
+def _render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str:
     shown = _shown_names(skills)
     named = [skill for skill in skills if skill.directory in shown]
     heading = HEADING.format(count=f"{len(named):,}")
@@ -102,13 +112,22 @@ def whole_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int)
     """
     if len(skills) * _MIN_SKILL > max_bytes:
         return None
-    shown = _shown_names(skills)
+    shown, note = _shown_names(skills), _awaiting_note(context)
     if not shown:
-        return ""
+        return note if _size(note) <= max_bytes else ""
     lines = _all_lines([skill for skill in skills if skill.directory in shown], shown, context)
     render = _render_names if context.names_only else _render_list
-    text = HEADING.format(count=f"{len(shown):,}") + render(lines, MAX_DESCRIPTION)
+    text = _with_note(HEADING.format(count=f"{len(shown):,}") + render(lines, MAX_DESCRIPTION), note)
     return text if _size(text) <= max_bytes else None
+
+
+def _awaiting_note(context: CardContext) -> str:
+    count = context.awaiting
+    return AWAITING.format(count=f"{count:,} skill{'' if count == 1 else 's'}") if count else ""
+
+
+def _with_note(text: str, note: str) -> str:
+    return "\n".join(part for part in (text, note) if part)
 
 
 def _shown_names(skills: Sequence[Skill]) -> dict[str, str]:
@@ -125,8 +144,8 @@ def _all_lines(skills: Sequence[Skill], shown: dict[str, str], context: CardCont
 
 def _described_first(skills: Sequence[Skill], context: CardContext) -> list[tuple[str, Skill]]:
     """Return the skills that are described before all others, each with its section's heading."""
-    always = [skill for skill in skills if skill.always_apply]
-    own = [skill for skill in skills if skill.directory in context.project_skills and not skill.always_apply]
+    always = [skill for skill in skills if skill.is_pinned]
+    own = [skill for skill in skills if skill.directory in context.project_skills and not skill.is_pinned]
     chosen = {skill.directory for skill in (*always, *own)}
     score = {
         skill.directory: keyword_matches(skill, context.keywords) for skill in skills if skill.directory not in chosen

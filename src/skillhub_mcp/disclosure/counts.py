@@ -20,6 +20,8 @@ class SkillCounts:
     served: int
     not_for_models: int = 0
     off: int = 0
+    untrusted: int = 0
+    undecided: int = 0
     denied: int = 0
     filtered: int = 0
     shadowed: int = 0
@@ -31,6 +33,8 @@ class SkillCounts:
         others = _told(
             (
                 (self.off, "off"),
+                (self.untrusted, "awaiting trust"),
+                (self.undecided, "of a project with unreadable rules"),
                 (self.denied, "denied"),
                 (self.filtered, "filtered"),
                 (self.shadowed, "shadowed"),
@@ -52,6 +56,8 @@ def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
             skill.disable_model_invocation and standing[skill.directory] is Availability.ON for skill in others
         ),
         off=each[Availability.OFF],
+        untrusted=each[Availability.UNTRUSTED],
+        undecided=each[Availability.UNDECIDED],
         denied=each[Availability.DENIED],
         filtered=each[Availability.FILTERED],
         shadowed=len(snapshot.everything) - len(others),

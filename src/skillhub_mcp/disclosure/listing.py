@@ -57,10 +57,11 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
     return tuple(listed)
 
 
-def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ...]:
-    """Return the skills that a model may choose.
+def catalogue_entries(listed: Iterable[ListedSkill], *, agreed_only: bool = False) -> tuple[CatalogueEntry, ...]:
+    """Return the skills that a model may choose; with `agreed_only`, without those that await trust.
 
-    Skills that always apply are the most important, then those of the source with the higher priority.
+    Skills that always apply are the most important, then those of the source with the higher priority; those that await
+    trust are the least.
     """
     rank = {source: number for number, source in enumerate(Source)}
     return tuple(
@@ -70,10 +71,13 @@ def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ..
             path=os.path.join(one.skill.directory, SKILL_FILE),
             source=one.source.value,
             scope="repo" if one.source is Source.PROJECT else "user",
-            importance=(not one.skill.always_apply, rank[one.source]),
+            importance=(one.skill.awaits_trust, not one.skill.is_pinned, rank[one.source]),
         )
         for one in listed
-        if one.served and one.shadowed_by is None and not one.skill.disable_model_invocation
+        if one.served
+        and one.shadowed_by is None
+        and not one.skill.disable_model_invocation
+        and not (agreed_only and one.skill.awaits_trust)
     )
 
 

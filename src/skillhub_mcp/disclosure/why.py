@@ -7,21 +7,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.policy.origins import ChoicesText, RulesText, denials, switched_off
 from skillhub_mcp.policy.rules import Decision
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.skills.discovery import is_at_or_below
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
 from skillhub_mcp.skills.names import fold_name, safe_alias
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
-from skillhub_mcp.skills.roots import SOURCES, SkillRoot
+from skillhub_mcp.skills.roots import SOURCES, SkillRoot, is_at_or_below
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
 
 _NEAR = 3
+_TRUST = "skillhub trust"
+_AWAITED = {
+    Trust.AWAITED: "its project brings it, to which you have not agreed",
+    Trust.CHANGED: "its project brings it, and has changed since you agreed to it",
+}
 
 
 class Verdict(str, Enum):
@@ -30,6 +35,8 @@ class Verdict(str, Enum):
     REFUSED = "refused"
     FILTERED = "filtered"
     OFF = "switched off"
+    UNTRUSTED = "left out until it is trusted"
+    UNDECIDED = "under rules that cannot be read"
     DENIED = "denied by a rule"
     SHADOWED = "shadowed"
     FOR_PEOPLE = "for people only"
@@ -184,7 +191,14 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
             named = (skill.alias or skill.directory) if handle == skill.name else handle
             mend = f"skillhub enable {named}{' --project' if off.in_project else ''}"
             yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
-    for denial in denials(deciding.rules, skill, Action.LOAD, tools=policy.tools):
+    availability = policy.availability(skill)
+    if availability is Availability.UNTRUSTED:
+        yield Verdict.UNTRUSTED, Cause(f"{_AWAITED[skill.trust]}, and SKILLHUB_TRUST=none leaves it out", mend=_TRUST)
+    if availability is Availability.UNDECIDED and policy.unreadable is not None:
+        error = policy.unreadable.as_error()
+        yield Verdict.UNDECIDED, Cause(error.message, policy.unreadable.path, mend=error.fix)
+    files = [file for file in deciding.rules if policy.heeds_project(skill) or not file.of_project]
+    for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
         mend = "remove that rule; `skillhub permissions show` lists all"
         yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, mend)
     names = Names(snapshot, policy)
@@ -202,7 +216,11 @@ def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
     """Return what else there is to know of a skill that is served: consent, and whom it shadows."""
     notes = []
     names = Names(snapshot, policy)
-    if policy.rules.decide(Action.LOAD, (skill.name, skill.alias), tools=policy.tools) is Decision.CONFIRM:
+    if skill.awaits_trust:
+        asked = ", and an agent has to ask its user before it loads it" if policy.trust is TrustMode.ASK else ""
+        what = f"{_AWAITED[skill.trust]}: it takes no name of yours, is not pinned and not described on the card{asked}"
+        notes.append(Cause(what, mend=_TRUST))
+    if policy.decide(Action.LOAD, skill) is Decision.CONFIRM:
         what = "the rules do not allow it, so an agent has to ask its user first"
         notes.append(Cause(what, mend=f"skillhub permissions allow {skill.alias}"))
     notes += [

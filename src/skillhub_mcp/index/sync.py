@@ -49,8 +49,18 @@ class SyncDepth(Enum):
     FORGET = "forget"
 
 
+JudgeRoots = Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]]
+
+
+def _as_they_are(roots: tuple[SkillRoot, ...]) -> tuple[SkillRoot, ...]:
+    """Return the roots with the trust that they have."""
+    return roots
+
+
 class IndexSync:
     """Scans the skills below `roots`, and syncs the index with them where `automatic` allows it. Not thread-safe.
+
+    `judge` returns roots with the trust that they have now; it is asked at each scan.
 
     When something fails, `View.problem` says what failed. The last usable index stays in use if it has what the files
     have now; else `make_spare` creates an index in memory.
@@ -66,8 +76,10 @@ class IndexSync:
         admission: Admission,
         observer: Observer = NULL_OBSERVER,
         progress: ProgressCallback = no_progress,
+        judge: JudgeRoots = _as_they_are,
     ) -> None:
         self._roots = roots
+        self._judge = judge
         self._progress = progress
         self._indexer = indexer
         self._make_spare = make_spare
@@ -100,7 +112,7 @@ class IndexSync:
         self._load_state()
         if self._automatic:
             return self._admitted(self._scan(self._memory()))
-        return scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
+        return scan_from_cache(self._judge(self._roots), memory=self._memory(), admission=self._admission)
 
     def snapshot_for(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
         """Return `snapshot` under other admission rules; reads no file."""
@@ -299,7 +311,7 @@ class IndexSync:
     def _open_published(self, before: View | None, *, reopened: bool) -> View:
         if before is not None and before.index is not None and not reopened:
             return before
-        snapshot = scan_from_cache(self._roots, memory=self._memory(), admission=self._admission)
+        snapshot = scan_from_cache(self._judge(self._roots), memory=self._memory(), admission=self._admission)
         reason = "there is none" if self._state is None else "it cannot be read"
         try:
             if self._state is not None and not self._is_damaged(self._state):
@@ -358,7 +370,7 @@ class IndexSync:
         only: Sequence[str] | None = None,
     ) -> Scan:
         seen = scan(
-            self._roots,
+            self._judge(self._roots),
             memory=memory,
             recent=recent or {},
             admission=LENIENT,

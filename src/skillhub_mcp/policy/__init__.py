@@ -6,7 +6,9 @@ choices        skills that a person switched off or on
 effects        what a change of the rules changes for the skills that are there
 files          files of rules, choices and tokens, read again after a change
 origins        the file and line of the rule or choice that decides about a skill
+project_trust  whether what a project brings is what its person agreed to
 rules          rules that allow, deny or require confirmation
 tool_actions   what each tool does with a skill: load, read or run
+trust          the record of what a person agreed to, and what becomes of the rest
 unknown_names  names in rules and filters that no skill has, with the nearest
 """

@@ -7,8 +7,12 @@ applies their filter. What an excluded skill answers to a tool or a command (`er
 the caller's filter hides it           SKILL_NOT_FOUND, as if it did not exist
 the server's filter excludes it        SKILL_DISABLED
 a person switched it off               SKILL_DISABLED
+it awaits trust, which is required     SKILL_UNTRUSTED
+the rules of its project are broken    POLICY_UNREADABLE
 a rule denies the action               PERMISSION_DENIED
 there are rules, and none allows it    CONFIRMATION_REQUIRED, unless the user agrees
+
+What a project brings decides about the skills that it brings, and about no other.
 """
 
 from __future__ import annotations
@@ -24,16 +28,19 @@ from typing import NamedTuple
 from skillhub_mcp.errors import (
     ConfirmationRequired,
     PermissionDenied,
+    PolicyUnreadable,
     RunNotPermitted,
     SkillDisabled,
     SkillNotFound,
+    SkillUntrusted,
 )
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import PolicyFile
-from skillhub_mcp.policy.rules import NO_RULES, Decision, Rules, RunRights, combined
+from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInForce, RunRights, in_force
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.visibility import Visibility
 
 _MAX_PROJECTS = 32
@@ -58,12 +65,34 @@ NOTHING_GRANTED: frozenset[Grant] = frozenset()
 
 
 class Availability(str, Enum):
-    """Whether a skill is served: on is; the others name the reason why not."""
+    """Whether a skill is served: on is; the others name the reason why not.
+
+    UNTRUSTED skills await trust where that is required, and UNDECIDED are those of a project with rules that cannot be
+    read.
+    """
 
     ON = "on"
     OFF = "off"
     DENIED = "denied"
     FILTERED = "filtered"
+    UNTRUSTED = "untrusted"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRules:
+    """A project's file of rules that cannot be used: the words of the error."""
+
+    what: str
+    path: str
+    reason: str
+
+    def as_error(self) -> PolicyUnreadable:
+        """Return the error for a skill that this project brings."""
+        return PolicyUnreadable(self.what, path=self.path, reason=self.reason, fix=_FIX_OF_PROJECT)
+
+
+_FIX_OF_PROJECT = "fix or remove it; the skills that the project brings are not loaded until then"
 
 
 @dataclass(frozen=True)
@@ -72,16 +101,19 @@ class Policy:
 
     `tools` are those that rules can name. With `asks`, an action that the rules neither allow nor deny needs a
     person's agreement: a person's own command is such an agreement, an agent's call is not. `caller` is the filter of
-    the caller, in addition to the server's own, and `may_run` whether they may run commands.
+    the caller, in addition to the server's own, and `may_run` whether they may run commands. `trust` is what becomes of
+    skills that await trust, and `unreadable` is set where the project's rules cannot be read.
     """
 
     visibility: Visibility
     choices: Choices = NO_CHOICES
-    rules: Rules = NO_RULES
+    rules: RulesInForce = NOTHING_RULED
     project: str = ""
     asks: bool = True
     caller: Visibility = EVERY_SKILL
     may_run: bool = True
+    trust: TrustMode = TrustMode.LIMITED
+    unreadable: UnreadableRules | None = None
     tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
@@ -98,7 +130,11 @@ class Policy:
         on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
         if not on:
             return Availability.OFF
-        denied = self._decide(Action.LOAD, skill) is Decision.DENY
+        if skill.awaits_trust and self.trust is TrustMode.NONE:
+            return Availability.UNTRUSTED
+        if self.unreadable is not None and self.heeds_project(skill):
+            return Availability.UNDECIDED
+        denied = self.decide(Action.LOAD, skill) is Decision.DENY
         return Availability.DENIED if denied else Availability.ON
 
     def offers(self, skill: Skill) -> bool:
@@ -108,7 +144,8 @@ class Policy:
     def check(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
         """Return if `action` is permitted on `skill`; `granted` is what a person agreed to in this session.
 
-        Raises SkillNotFound for a skill that is hidden, SkillDisabled, PermissionDenied or ConfirmationRequired.
+        Raises SkillNotFound for a skill that is hidden, SkillDisabled, SkillUntrusted, PolicyUnreadable,
+        PermissionDenied or ConfirmationRequired.
         """
         if self.hides(skill):
             raise SkillNotFound(skill.name)
@@ -121,7 +158,11 @@ class Policy:
             raise SkillDisabled(skill.name, setting=self.visibility.setting)
         if availability is Availability.OFF:
             raise SkillDisabled(skill.name)
-        decision = self._decide(action, skill)
+        if availability is Availability.UNTRUSTED:
+            raise SkillUntrusted(skill.name, project=self.project)
+        if self.unreadable is not None and availability is Availability.UNDECIDED:
+            raise self.unreadable.as_error()
+        decision = self.decide(action, skill)
         tool = self.tools.rule_tool(action)
         if decision is Decision.DENY:
             raise PermissionDenied(tool, skill.name)
@@ -129,9 +170,17 @@ class Policy:
         sufficient = {Grant(action, skill.directory)} | (
             {Grant(Action.LOAD, skill.directory)} if action is Action.READ else set()
         )
-        if decision is Decision.CONFIRM and self.asks and not sufficient & set(granted):
+        if not self.asks or sufficient & set(granted):
+            return
+        untrusted = self._asks_for_trust(skill)
+        if decision is Decision.CONFIRM or untrusted:
             raise ConfirmationRequired(
-                tool, skill.name, description=skill.description, directory=skill.directory, rule_name=skill.alias
+                tool,
+                skill.name,
+                description=skill.description,
+                directory=skill.directory,
+                rule_name=skill.alias,
+                untrusted_in=self.project if untrusted else "",
             )
 
     def check_run(
@@ -150,13 +199,15 @@ class Policy:
         if not self.may_run:
             raise RunNotPermitted
         replace(self, asks=False).check_visible(skill, Action.RUN)
-        names, found = (skill.name, skill.alias), digest()
-        rights = self.rules.run_rights(names, tools=self.tools, digest=found)
+        found = digest()
+        # A project gives its skills no rights beside being run.
+        rights = self.rules.own.run_rights((skill.name, skill.alias), tools=self.tools, digest=found)
         wanted = tuple(packages())
         agreed = [grant for grant in granted if grant[:3] == (Action.RUN, skill.directory, found)]
-        allowed = self.rules.decide(Action.RUN, names, tools=self.tools, digest=found) is Decision.ALLOW or bool(agreed)
+        untrusted = self._asks_for_trust(skill) and not agreed
+        allowed = self.decide(Action.RUN, skill, digest=found) is Decision.ALLOW or bool(agreed)
         unpermitted = () if rights.packages or any(grant.packages for grant in agreed) else wanted
-        if self.asks and (not allowed or unpermitted):
+        if self.asks and (not allowed or unpermitted or untrusted):
             raise ConfirmationRequired(
                 self.tools.rule_tool(Action.RUN),
                 skill.name,
@@ -166,40 +217,69 @@ class Policy:
                 digest=found,
                 changed=rights.changed and not allowed,
                 packages=unpermitted,
+                untrusted_in=self.project if untrusted else "",
             )
         return rights
 
     def leaves_out(self, skills: Iterable[Skill]) -> bool:
         """Whether the caller may not load one of `skills` as they like."""
-        return any(not self.offers(skill) or self._decide(Action.LOAD, skill) is not Decision.ALLOW for skill in skills)
+        return any(not self.offers(skill) or self.decide(Action.LOAD, skill) is not Decision.ALLOW for skill in skills)
 
     def check_tool(self, tool: str) -> None:
         """Return if `tool` may be called at all. Raises PermissionDenied and RunNotPermitted."""
         if not self.may_run and self.tools.action(tool) is Action.RUN:
             raise RunNotPermitted
-        if self.rules.denies_tool(tool):
+        if self.rules.own.denies_tool(tool):
             raise PermissionDenied(tool)
 
-    def _decide(self, action: Action, skill: Skill) -> Decision:
-        return self.rules.decide(action, (skill.name, skill.alias), tools=self.tools)
+    def _asks_for_trust(self, skill: Skill) -> bool:
+        return skill.awaits_trust and self.trust is TrustMode.ASK
+
+    def decide(self, action: Action, skill: Skill, *, digest: str | None = None) -> Decision:
+        """Return what the rules decide about `action` on `skill`; to run commands, of files of that `digest`.
+
+        A skill that its person switched on for themselves is not denied by the project's rules.
+        """
+        rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
+        return rules.decide(action, (skill.name, skill.alias), tools=self.tools, digest=digest)
+
+    def heeds_project(self, skill: Skill) -> bool:
+        """Whether the project's rules are about `skill`."""
+        return skill.trust is not Trust.OWN and not self.choices.is_chosen(
+            name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project
+        )
 
 
 @dataclass(frozen=True)
 class RuleFiles:
-    """The files of rules: the person's own, and those that a project brings along."""
+    """The files of rules: the person's own, and those that a project brings along, for the skills that it brings."""
 
     own: tuple[PolicyFile[Rules], ...]
     foreign: tuple[PolicyFile[Rules], ...]
 
-    def read(self) -> tuple[Rules, ...]:
-        """Return the rules of every file that exists, the own ones first. Raises PolicyUnreadable."""
-        return tuple(rules for file in (*self.own, *self.foreign) if (rules := file.read()) is not None)
+    def read_own(self) -> tuple[Rules, ...]:
+        """Return the rules of every file of the person's that exists. Raises PolicyUnreadable."""
+        return tuple(rules for file in self.own if (rules := file.read()) is not None)
 
-    def combined(self, *more: Rules) -> Rules:
-        """Return the rules in force, with `more` of the person's own. Raises PolicyUnreadable."""
-        own = [*more, *(rules for file in self.own if (rules := file.read()) is not None)]
-        foreign = [rules for file in self.foreign if (rules := file.read()) is not None]
-        return combined(own, foreign)
+    def read_foreign(self) -> tuple[Rules | UnreadableRules, ...]:
+        """Return the rules of every file of the project's that exists, or why they cannot be used."""
+        return tuple(rules for file in self.foreign if (rules := read_foreign(file)) is not None)
+
+    def in_force(self, *more: Rules) -> RulesInForce:
+        """Return the rules in force, with `more` of the person's own. Raises PolicyUnreadable for a file of theirs."""
+        return _in_force((*more, *self.read_own()), self.read_foreign())
+
+
+def read_foreign(file: PolicyFile[Rules]) -> Rules | UnreadableRules | None:
+    """Return the rules of a project's file, why they cannot be used, or None where there is none."""
+    try:
+        return file.read()
+    except PolicyUnreadable as error:
+        return UnreadableRules(error.what, error.path, error.reason)
+
+
+def _in_force(own: Sequence[Rules], foreign: Sequence[Rules | UnreadableRules]) -> RulesInForce:
+    return in_force(own, [rules for rules in foreign if isinstance(rules, Rules)])
 
 
 @dataclass(slots=True)
@@ -229,12 +309,14 @@ class Access:
         rule_files: Callable[[str], RuleFiles],
         tools: ToolActions,
         asks: bool,
+        trust: TrustMode = TrustMode.LIMITED,
     ) -> None:
         self._visibility = visibility
         self._project = project
         self._choices = choices
         self._rule_files = rule_files
         self._asks = asks
+        self._trust = trust
         self._lock = threading.Lock()
         self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
         self._caller: Callable[[], Visibility | None] = _no_caller
@@ -285,7 +367,7 @@ class Access:
     def now(self, project: str | None = None) -> Policy:
         """Return the current policy for the current caller: the same value while nothing changes.
 
-        Raises PolicyUnreadable, so that a mistake in a file permits nothing.
+        Raises PolicyUnreadable, so that a mistake in a person's file permits nothing.
         """
         pin = _PINNED.get()
         if project is None and pin is not None and pin.active and pin.access is self:
@@ -296,9 +378,19 @@ class Access:
             choices = self._choices.read() or NO_CHOICES
             known = self._policies.get(root)
             files = self._rule_files(root) if known is None else known[0]
-            content = (choices, files.read())
+            own, foreign = files.read_own(), files.read_foreign()
+            content = (choices, own, foreign)
             if known is None or known[1] != content:
-                policy = Policy(self._visibility, choices, files.combined(), root, self._asks, tools=self.tools)
+                policy = Policy(
+                    self._visibility,
+                    choices,
+                    _in_force(own, foreign),
+                    root,
+                    self._asks,
+                    trust=self._trust,
+                    unreadable=next((one for one in foreign if isinstance(one, UnreadableRules)), None),
+                    tools=self.tools,
+                )
                 known = (files, content, policy)
                 self._policies.put(root, known)
             return known[2] if caller is None and may_run else self._narrow(known[2], caller or EVERY_SKILL, may_run)

@@ -32,13 +32,20 @@ class Choices:
 
     def is_on(self, *, name: str, alias: str, directory: str, project: str) -> bool:
         """Whether a skill is on in `project`: the project's layer decides first, and a path before a name."""
+        return self._choice(name=name, alias=alias, directory=directory, project=project) is not False
+
+    def is_chosen(self, *, name: str, alias: str, directory: str, project: str) -> bool:
+        """Whether a person switched the skill on, rather than left it as it is."""
+        return self._choice(name=name, alias=alias, directory=directory, project=project) is True
+
+    def _choice(self, *, name: str, alias: str, directory: str, project: str) -> bool | None:
         if not self.user and not self.projects:
-            return True
+            return None
         for layer in (self.projects.get(project, _NONE), self.user):
             for key in (directory, choice_key(name), choice_key(alias)):
                 if key in layer:
                     return layer[key]
-        return True
+        return None
 
     def switched(
         self, key: str, *, also: Collection[str] = (), names: Collection[str] = (), on: bool, project: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from skillhub_mcp.policy.rules import Decision, Rules
+from skillhub_mcp.policy.rules import Decision, RulesInForce
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill
 
@@ -19,18 +19,20 @@ class Effect:
     names: tuple[str, ...]
 
 
-def effects_of(before: Rules, after: Rules, skills: Iterable[Skill], *, tools: ToolActions) -> tuple[Effect, ...]:
+def effects_of(
+    before: RulesInForce, after: RulesInForce, skills: Iterable[Skill], *, tools: ToolActions
+) -> tuple[Effect, ...]:
     """Return what is decided otherwise by `after` than by `before`, about loading and then about running.
 
     Where both change in the same way for a skill, loading alone is told.
     """
     found: dict[tuple[Action, Decision], set[str]] = {}
     for skill in skills:
-        names = (skill.name, skill.alias)
+        names, old, now = (skill.name, skill.alias), before.about(skill), after.about(skill)
         changed = {
             action: new
             for action in (Action.LOAD, Action.RUN)
-            if (new := after.decide(action, names, tools=tools)) is not before.decide(action, names, tools=tools)
+            if (new := now.decide(action, names, tools=tools)) is not old.decide(action, names, tools=tools)
         }
         if changed.get(Action.LOAD) is changed.get(Action.RUN):
             changed.pop(Action.RUN, None)

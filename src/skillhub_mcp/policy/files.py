@@ -1,4 +1,4 @@
-"""The files of rules, choices, tokens and roots: small, read again when they change, and replaced in one step."""
+"""The files of rules, choices, tokens, roots and trust: small, read again when they change, replaced in one step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable, RootsUnreadable, TokensUnreadable
+from skillhub_mcp.errors import (
+    PolicyUnreadable,
+    PolicyUnwritable,
+    RootsUnreadable,
+    TokensUnreadable,
+    TrustUnreadable,
+)
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.rules import OTHERS, BadRules, Decision, ListedRule, PermissionRule, Rules, parse_rules
 from skillhub_mcp.policy.tool_actions import ToolActions
+from skillhub_mcp.policy.trust import NO_AGREEMENT, BadTrust, TrustRecord, parse_trust, trust_text
 from skillhub_mcp.skills.recorded_roots import NO_RECORD, BadRecord, RecordedRoots, parse_record, record_text
+from skillhub_mcp.skills.roots import is_at_or_below
 
 T = TypeVar("T")
 
@@ -24,6 +32,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 _LOCK_SECONDS = 10
 _TOKENS = "The file of tokens"
 _ROOTS = "Your roots.json"
+_TRUST = "Your trust.json"
 
 _Stamp = tuple[int, int, int]
 
@@ -31,7 +40,8 @@ _Stamp = tuple[int, int, int]
 class PolicyFile(Generic[T]):
     """One file, parsed by `parse` again when it has changed. `what` names it in errors, without its path.
 
-    A `required` file must exist. `failure` is the error for a file that cannot be used.
+    A `required` file must exist. One that has to be `within` a directory is not read through a link out of it.
+    `failure` is the error for a file that cannot be used.
     """
 
     def __init__(
@@ -41,9 +51,11 @@ class PolicyFile(Generic[T]):
         what: str,
         parse: Callable[[str], T],
         required: bool = False,
+        within: str = "",
         failure: type[PolicyUnreadable] = PolicyUnreadable,
     ) -> None:
         self.path = path
+        self._within = within
         self.what = what
         self._parse = parse
         self._required = required
@@ -75,6 +87,8 @@ class PolicyFile(Generic[T]):
             return None
         except OSError as error:
             raise self._failure(self.what, path=self.path, reason=error.strerror or str(error)) from error
+        if self._within and not is_at_or_below(os.path.realpath(self.path), self._within):
+            raise self._failure(self.what, path=self.path, reason="it is a link out of the project")
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _read(self) -> T:
@@ -89,14 +103,16 @@ class PolicyFile(Generic[T]):
             reason = error.strerror or str(error)
         except UnicodeDecodeError:
             reason = "it is not UTF-8"
-        except (BadRules, BadChoices, BadTokens, BadRecord) as error:
+        except (BadRules, BadChoices, BadTokens, BadRecord, BadTrust) as error:
             reason = str(error)
         raise self._failure(self.what, path=self.path, reason=reason)
 
 
-def rules_file(path: str, *, what: str, tools: ToolActions, required: bool = False) -> PolicyFile[Rules]:
+def rules_file(
+    path: str, *, what: str, tools: ToolActions, required: bool = False, within: str = ""
+) -> PolicyFile[Rules]:
     """Return a file of rules about `tools`."""
-    return PolicyFile(path, what=what, parse=lambda text: parse_rules(text, tools), required=required)
+    return PolicyFile(path, what=what, parse=lambda text: parse_rules(text, tools), required=required, within=within)
 
 
 def choices_file(path: str) -> PolicyFile[Choices]:
@@ -112,6 +128,24 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
 def roots_file(path: str) -> PolicyFile[RecordedRoots]:
     """Return the person's file of recorded roots, which raises RootsUnreadable where it cannot be used."""
     return PolicyFile(path, what=_ROOTS, parse=parse_record, failure=RootsUnreadable)
+
+
+def trust_file(path: str) -> PolicyFile[TrustRecord]:
+    """Return the person's record of the projects that they agreed to, which raises TrustUnreadable."""
+    return PolicyFile(path, what=_TRUST, parse=parse_trust, failure=TrustUnreadable)
+
+
+def change_trust(path: str, change: Callable[[TrustRecord], TrustRecord]) -> TrustRecord:
+    """Change the record of agreements under a lock and return it; what else the file holds stays.
+
+    Raises TrustUnreadable and PolicyUnwritable.
+    """
+    with _locked(path, _TRUST):
+        before = trust_file(path).read()
+        changed = change(before or NO_AGREEMENT)
+        if changed != before:
+            _write(path, trust_text(changed, None if before is None else read_text(path)))
+    return changed
 
 
 def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:

@@ -29,11 +29,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class RulesText:
-    """A file of rules: its path, what it says, and its text."""
+    """A file of rules: its path, what it says, and its text. One `of_project` is about the skills that it brings."""
 
     path: str
     rules: Rules
     text: str
+    of_project: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any
 
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
 
 
@@ -159,6 +160,21 @@ class Rules:
 NO_RULES = Rules(others=Decision.ALLOW)
 
 
+@dataclass(frozen=True, slots=True)
+class RulesInForce:
+    """The person's `own` rules, and `with_project`, these and then the project's, for the skills that it brings."""
+
+    own: Rules = NO_RULES
+    with_project: Rules = NO_RULES
+
+    def about(self, skill: Skill) -> Rules:
+        """Return the rules that decide about `skill`."""
+        return self.own if skill.trust is Trust.OWN else self.with_project
+
+
+NOTHING_RULED = RulesInForce()
+
+
 def parse_rules(text: str, tools: ToolActions) -> Rules:
     """Return the rules of a file about `tools`. Raises BadRules.
 
@@ -183,13 +199,14 @@ def parse_rules(text: str, tools: ToolActions) -> Rules:
     return Rules(deny, allow, confirm, others=Decision(others))
 
 
-def combined(own: Sequence[Rules], foreign: Sequence[Rules]) -> Rules:
+def in_force(own: Sequence[Rules], foreign: Sequence[Rules]) -> RulesInForce:
     """Return the rules in force: all of the person's `own`, and then the `foreign` ones.
 
-    Foreign rules come with a project, which anybody may have written: they deny always, and decide the rest only
-    where the person's leave it open.
+    Foreign rules come with a project, which anybody may have written: they are about the skills that it brings. They
+    deny these always, and decide the rest only where the person's leave it open.
     """
-    return replace(_united(own), then=_united(foreign)) if foreign else _united(own)
+    united = _united(own)
+    return RulesInForce(united, replace(united, then=_united(foreign)) if foreign else united)
 
 
 def _united(files: Sequence[Rules]) -> Rules:

@@ -35,7 +35,7 @@ class VisibleSkills:
             cached = self._by_policy.get((id(policy), source))
             if cached is None:
                 names = Names(snapshot, policy)
-                offered = names.offered() if source is None else names.of_source(source)
+                offered = names.findable() if source is None else names.of_source(source)
                 # A skill that models may not choose can still be loaded by name.
                 visible = frozenset(skill.directory for skill in offered if not skill.disable_model_invocation)
                 cached = (policy, visible)

@@ -54,6 +54,23 @@ def skill_digest(directory: str) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
+def skill_stamp(directory: str) -> tuple[str, int]:
+    """Return a text that changes whenever `skill_digest` may, and the latest change in ns since 1970. Opens no file.
+
+    A file that is changed twice within a tick of the clock may have one stamp. Raises OSError and SkillUnverifiable.
+    """
+    top = os.path.realpath(directory)
+    whole, latest = hashlib.sha256(), 0
+    for path in sorted(_paths(top), key=os.fsencode):
+        status = os.lstat(os.path.join(top, path))
+        if not stat.S_ISDIR(status.st_mode):
+            latest = max(latest, status.st_mtime_ns, status.st_ctime_ns)
+            times = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+            whole.update(f"{status.st_mode} {times}".encode())
+        whole.update(b"\0" + os.fsencode(path) + b"\0")
+    return whole.hexdigest(), latest
+
+
 def _paths(top: str) -> Iterator[str]:
     """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
     seen = 0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.roots import SkillRoot, Source, located
+from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
@@ -122,7 +122,7 @@ def walk_changes(roots: tuple[SkillRoot, ...], changes: Sequence[str], known: Co
             directory = os.path.realpath(start)
             covered.update({start: None, directory: None})
             if os.path.isdir(directory):
-                walker.walk(root, directory, os.path.basename(start), depth)
+                walker.walk(root, directory, os.path.basename(start), depth, at=start)
     return walker.result(covered=tuple(covered))
 
 
@@ -157,11 +157,6 @@ def _is_plainly_below(roots: tuple[SkillRoot, ...], path: str) -> bool:
 
 def _is_skipped(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED
-
-
-def is_at_or_below(path: str, directory: str) -> bool:
-    """Whether `path` is `directory` or lies in it. Compares the paths only."""
-    return path == directory or path.startswith(os.path.join(directory, ""))
 
 
 def _names_below(root: SkillRoot, path: str) -> list[str] | None:
@@ -206,7 +201,7 @@ class _Walker:
         self._cut: set[str] = set()
         self._too_deep = 0
 
-    def walk(self, root: SkillRoot, directory: str, name: str, depth: int) -> None:
+    def walk(self, root: SkillRoot, directory: str, name: str, depth: int, *, at: str = "") -> None:
         unusable = _unusable_root(root)
         if unusable is not None:
             self._problems[unusable] = None
@@ -214,6 +209,8 @@ class _Walker:
         if root.optional and not os.path.lexists(root.path):
             return
         self._root = root
+        if self._leads_out(directory, at or root.path):
+            return
         self._left = root.max_directories
         self._walk(directory, name, depth)
         if self._left is not None and self._left < 0:
@@ -323,10 +320,24 @@ class _Walker:
             return
         if path is None:
             skipped.append((SkipReason.NO_DIRECTORY, entry.path))
+        elif path != entry.path and self._leads_out(path, entry.path):
+            return
         elif depth >= MAX_DEPTH:
             skipped.append((SkipReason.TOO_DEEP, entry.path))
         else:
             subdirectories.append((path != entry.path, entry.name, path))
+
+    def _leads_out(self, directory: str, path: str) -> bool:
+        """Whether the link at `path` to that canonical directory leads out of the project; report it.
+
+        What a root of the person's holds is served from there: that is not worth a word.
+        """
+        if not self._root.leads_out(directory):
+            return False
+        if not any(is_at_or_below(directory, root.real) for root in self.roots if not root.within):
+            mend = "put the skill itself there, or run `skillhub roots add --project` with the directory that it is in"
+            self._report(path, "is a link out of the project and is not followed", mend)
+        return True
 
     def _skip(self, reason: SkipReason, path: str) -> None:
         self._counts[reason] += 1

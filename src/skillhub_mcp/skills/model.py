@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
 
 SKILL_FILE = "SKILL.md"
+
+
+class Trust(str, Enum):
+    """Whose a skill is, and whether its person has agreed to it.
+
+    OWN is the person's, the hub's or built in. What a project brings is AGREED, AWAITED where the person has not agreed
+    to it, or CHANGED since.
+    """
+
+    OWN = "own"
+    AGREED = "agreed"
+    AWAITED = "awaited"
+    CHANGED = "changed"
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the person has not agreed to what is there now."""
+        return self in (Trust.AWAITED, Trust.CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +74,7 @@ class Skill:
     `directory` is the path of the skill's directory and the key of its row in the index: below its root as configured,
     without further links. `root` is the path of the root it was found under. `category` and `tags` are lowercase.
     `allowed_tools_text` is the original text if `allowed-tools` was a string; `argument_hint` describes the arguments
-    that a user may type after the skill's name.
+    that a user may type after the skill's name. `trust` is that of its root.
     """
 
     name: str
@@ -77,11 +96,22 @@ class Skill:
     disable_model_invocation: bool = False
     user_invocable: bool = True
     argument_hint: str | None = None
+    trust: Trust = Trust.OWN
 
     @property
     def alias(self) -> str:
         """The name in the specification's form; for a conforming name, the name itself."""
         return safe_alias(self.name)
+
+    @property
+    def awaits_trust(self) -> bool:
+        """Whether a project brings it, to which the person has not agreed as it is now."""
+        return self.trust.is_awaited
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it always applies: its author asks for that, and it does not await trust."""
+        return self.always_apply and not self.awaits_trust
 
     @property
     def searchable_text(self) -> str:

@@ -3,6 +3,8 @@
 Of the skills that go by a name, the first in order of priority that is offered answers. Where none is, the first that
 is not hidden does, so that its caller is told why it cannot be had. A hidden skill has no part in this: what answers
 is the same as if it were not there.
+
+A skill that awaits trust takes no name, no alias and no handle of one that does not, also of one that is switched off.
 """
 
 from __future__ import annotations
@@ -53,8 +55,10 @@ class Names:
         """Return the skill for a name, a safe alias, `name@source`, or the path of a skill or its SKILL.md."""
         if text not in self._settled:
             found = self._first(self.snapshot.named(text))
-            # A name with its source, or a path, means one skill: no other stands in for it.
-            self._settled[text] = found or next(self._known(self.snapshot.exactly(text)), None)
+            if found is None or found.awaits_trust:
+                # A name with its source, or a path, means one skill: no other stands in for it.
+                found = next(self._known(self.snapshot.exactly(text)), None) or found
+            self._settled[text] = found
         return self._settled[text]
 
     def handle(self, skill: Skill) -> str:
@@ -93,7 +97,27 @@ class Names:
         if not contested:
             return tuple(filter(offers, self.snapshot.skills))
         groups = (contested.get(skill.name, (skill,)) for skill in self.snapshot.skills)
-        return tuple(skill for group in groups if (skill := next(filter(offers, group), None)) is not None)
+        first = (next(filter(offers, self._entitled(group)), None) for group in groups)
+        return tuple(skill for skill in first if skill is not None)
+
+    def findable(self) -> tuple[Skill, ...]:
+        """Return the offered skills, sorted by name, and those that await trust and have lost their name for that.
+
+        These answer to `name@source`.
+        """
+        offered = self.offered()
+        lost = (
+            skill
+            for group in self.snapshot.contested.values()
+            for skill in group
+            if skill.awaits_trust and self.judge.offers(skill)
+        )
+        others = [one for one in lost if self._lost_for_trust(one) and self.has_handle(one)]
+        return tuple(sorted((*offered, *others), key=lambda skill: skill.name)) if others else offered
+
+    def _lost_for_trust(self, skill: Skill) -> bool:
+        lost = self.shadowing(skill)
+        return lost is not None and lost.why is ShadowReason.TRUST
 
     def of_source(self, source: Source) -> tuple[Skill, ...]:
         """Return the offered skills of one source, sorted by name: those that answer to `name` or `name@source`."""
@@ -102,7 +126,13 @@ class Names:
         return tuple(sorted(filter(self.has_handle, skills), key=lambda skill: skill.name))
 
     def _first(self, skills: Sequence[Skill]) -> Skill | None:
-        return next(filter(self.judge.offers, self._known(skills)), None) or next(self._known(skills), None)
+        entitled = self._entitled(skills)
+        return next(filter(self.judge.offers, entitled), None) or next(iter(entitled), None)
+
+    def _entitled(self, skills: Sequence[Skill]) -> Sequence[Skill]:
+        """Return those of `skills` that may answer: none that awaits trust, where one does not."""
+        known = list(self._known(skills))
+        return [skill for skill in known if not skill.awaits_trust] or known
 
     def _known(self, skills: Sequence[Skill]) -> Iterator[Skill]:
         return (skill for skill in skills if not self.judge.hides(skill))

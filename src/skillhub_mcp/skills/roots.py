@@ -1,7 +1,8 @@
 """Skill roots: an ordered list of directories with sources.
 
-If two roots contain a skill of the same name, the one in the earlier root is served; `snapshot` applies this. A root is
-known by its path as configured: where a link on it is switched to another directory, it stays the same root.
+If two roots contain a skill of the same name, the one in the earlier root is served, unless that awaits trust and the
+other does not; `snapshot` applies this. A root is known by its path as configured: where a link on it is switched to
+another directory, it stays the same root.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from enum import Enum
 from typing import Literal
 
 from skillhub_mcp.project import Project
+from skillhub_mcp.skills.model import Trust
 
 MAX_PROJECT_DIRECTORIES = 2_000
 
@@ -40,7 +42,8 @@ class SkillRoot:
     `priority` is the root's position in its list, 1 being the highest. If `max_directories` is set, at most that many
     directories are searched below it. One that is `optional` may be missing without a report. One that is `recorded` is
     there because `skillhub roots add` recorded it. `target` is where the links on `path` led when that was last looked
-    up; empty where there are none.
+    up; empty where there are none. `within` is the root of the project that brings it, out of which no link is
+    followed; empty for a directory of the person's or the hub's.
     """
 
     path: str
@@ -51,11 +54,17 @@ class SkillRoot:
     optional: bool = False
     recorded: bool = False
     target: str = ""
+    within: str = ""
+    trust: Trust = Trust.OWN
 
     @property
     def real(self) -> str:
         """The canonical path, as last looked up."""
         return self.target or self.path
+
+    def leads_out(self, path: str) -> bool:
+        """Whether a canonical path is out of the project that brings this root."""
+        return bool(self.within) and not is_at_or_below(path, self.within)
 
     def as_configured(self, path: str) -> str:
         """Return a canonical path below this root with the root as configured; another path as it is."""
@@ -82,18 +91,24 @@ def make_roots(directories: Sequence[str], *, source: Source = Source.HUB) -> tu
     return distinct_roots((source, directory) for directory in directories)
 
 
-def distinct_roots(places: Iterable[tuple[Source, str]], *, hub_given: bool = True) -> tuple[SkillRoot, ...]:
+def distinct_roots(
+    places: Iterable[tuple[Source, str]], *, hub_given: bool = True, project: Project | None = None
+) -> tuple[SkillRoot, ...]:
     """Return the roots for pairs of source and directory in order; a real directory keeps its first source.
 
-    Most projects and homes have no skills: only a directory of the hub is not optional, if it is `hub_given`.
+    Most projects and homes have no skills: only a directory of the hub is not optional, if it is `hub_given`. What the
+    `project` brings awaits trust.
     """
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
         optional = source is not Source.HUB or not hub_given
         root = SkillRoot(absolute(given), given, source, len(roots) + 1, bound, optional)
+        if project is not None and source is Source.PROJECT and is_at_or_below(root.path, project.root):
+            root = replace(root, within=project.root, trust=Trust.AWAITED)
         root = located(root)
-        roots.setdefault(root.real, root)
+        # A link out of the project must not make a directory of the person's one of the project's.
+        roots.setdefault(root.path if root.leads_out(root.real) else root.real, root)
     return tuple(roots.values())
 
 
@@ -123,7 +138,8 @@ def choose_roots(
 
     The directories `hub` have to exist if they were given by a person (`hub_given`). Those that were `recorded` belong
     to the hub, after its own, and have to exist. Those `recorded_in_project` belong to the project, where directories
-    come and go with branches.
+    come and go with branches. What lies in the project awaits trust; a directory elsewhere that a person recorded for
+    it is the person's own.
     """
     found = distinct_roots(
         _labelled(
@@ -135,6 +151,7 @@ def choose_roots(
             recorded_in_project=recorded_in_project,
         ),
         hub_given=hub_given,
+        project=project,
     )
     return tuple(
         replace(root, recorded=True, optional=root.source is Source.PROJECT)
@@ -147,7 +164,12 @@ def choose_roots(
 def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
     """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
     own = [(Source.PROJECT, path) for path in in_each_directory(project, _AGENTS_SKILLS, home)]
-    return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))])
+    return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))], project=project)
+
+
+def is_at_or_below(path: str, directory: str) -> bool:
+    """Whether `path` is `directory` or lies in it. Compares the paths only."""
+    return path == directory or path.startswith(os.path.join(directory, ""))
 
 
 def _labelled(

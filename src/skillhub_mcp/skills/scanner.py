@@ -20,7 +20,6 @@ from skillhub_mcp.skills.discovery import (
     Ignored,
     Walk,
     WalkProblem,
-    is_at_or_below,
     walk_changes,
     walk_roots,
 )
@@ -28,7 +27,7 @@ from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end
 from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot, make_snapshot
 

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -48,6 +48,7 @@ class ShadowReason(str, Enum):
     """Why one of two skills with the same name won."""
 
     COPY = "the same file word for word"
+    TRUST = "it awaits trust"
     ROOT = "the winner's root comes first"
     LATER = "the winner was modified later"
     ORDER = "both were modified at once; the winner's path comes first"
@@ -174,7 +175,11 @@ def make_snapshot(
     unavailable: Sequence[UnavailableRoot] = (),
 ) -> Snapshot:
     """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
-    rank = {root.path: position for position, root in enumerate(roots)}
+    # What awaits trust takes no name from what does not.
+    order = sorted(roots, key=lambda root: root.trust.is_awaited)
+    rank = {root.path: position for position, root in enumerate(order)}
+    trust = {root.path: root.trust for root in roots}
+    skills = [s if s.trust is trust.get(s.root, s.trust) else replace(s, trust=trust[s.root]) for s in skills]
     everything = sorted(skills, key=lambda s: (rank.get(s.root, len(rank)), -s.stamp.mtime_ns, s.directory))
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
@@ -217,6 +222,8 @@ def shadow_reason(skill: Skill, winner: Skill) -> ShadowReason:
     """Return why `winner` comes before `skill`, which has the same name."""
     if skill.stamp.is_of_whole_file and skill.stamp.content_hash == winner.stamp.content_hash:
         return ShadowReason.COPY
+    if skill.awaits_trust and not winner.awaits_trust:
+        return ShadowReason.TRUST
     if skill.root != winner.root:
         return ShadowReason.ROOT
     return ShadowReason.LATER if skill.stamp.mtime_ns < winner.stamp.mtime_ns else ShadowReason.ORDER

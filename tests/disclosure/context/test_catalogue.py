@@ -194,17 +194,18 @@ def test_a_link_of_another_name_in_the_project_does_not_take_the_users_skill_awa
     (skills / "nickname").symlink_to(directory)
     (skills / "zz-nickname").symlink_to(directory)
     listing = catalogues.listing()
-    assert (names(listing), listing.errors) == ([("repo", "one")], ())
+    # It is the user's, and served from there.
+    assert (names(listing), listing.errors) == ([("user", "one")], ())
     # The only way to a skill decides what its directory is called, also where that changes later.
     elsewhere = add(project / "elsewhere", "two")
     (skills / "nickname").unlink()
     (skills / "nickname").symlink_to(elsewhere)
     listing = catalogues.listing()
-    assert names(listing) == [("repo", "one")]
+    assert names(listing) == [("user", "one")]
     assert [error.path for error in listing.errors] == [str(elsewhere.resolve() / "SKILL.md")]
     (skills / "two").symlink_to(elsewhere)
     listing = catalogues.listing()
-    assert (sorted(names(listing)), listing.errors) == ([("repo", "one"), ("repo", "two")], ())
+    assert (sorted(names(listing)), listing.errors) == ([("repo", "two"), ("user", "one")], ())
 
 
 @pytest.mark.acceptance("S0-25")
@@ -280,14 +281,14 @@ def test_calls_that_wait_for_each_other_share_a_look_that_began_after_they_came(
 
 
 def test_a_link_that_is_switched_and_a_marker_that_appears_are_followed(
-    catalogues: Catalogues, add: Add, project: Path, tmp_path: Path
+    catalogues: Catalogues, add: Add, project: Path
 ) -> None:
     for version in ("v1", "v2"):
-        add(tmp_path / version, f"of-{version}")
-    (project / ".agents").symlink_to(tmp_path / "v1" / ".agents")
+        add(project / version, f"of-{version}")
+    (project / ".agents").symlink_to(project / "v1" / ".agents")
     assert names(catalogues.listing()) == [("repo", "of-v1")]
     (project / ".agents").unlink()
-    (project / ".agents").symlink_to(tmp_path / "v2" / ".agents")
+    (project / ".agents").symlink_to(project / "v2" / ".agents")
     assert names(catalogues.listing()) == [("repo", "of-v2")]
     (project / "inner").mkdir()
     assert names(catalogues.listing(str(project / "inner"))) == [("repo", "of-v2")]

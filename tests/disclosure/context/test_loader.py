@@ -126,17 +126,19 @@ def test_cycles_end_linked_skills_are_followed_and_a_linked_file_stays_inside(
     catalogues: Catalogues, project: Path, add: Add, write_skill: Add, tmp_path: Path
 ) -> None:
     skills = add(project, "own").parent
-    outside = write_skill("linked", root=tmp_path / "library")
-    (skills / "linked").symlink_to(outside)
+    elsewhere = write_skill("linked", root=project / "library")
+    (skills / "linked").symlink_to(elsewhere)
     (skills / "cycle").symlink_to(skills)
+    (skills / "outside").symlink_to(write_skill("outside", root=tmp_path / "library"))
     (skills / "leaving").mkdir()
-    (skills / "leaving" / "SKILL.md").symlink_to(outside / "SKILL.md")
+    (skills / "leaving" / "SKILL.md").symlink_to(elsewhere / "SKILL.md")
     listing = catalogues.listing()
-    assert [skill.name for skill in listing.skills] == ["linked", "own"]
-    assert load_skill_context(select_skill(listing, name="linked", path=None)).skill.dir == os.path.realpath(outside)
-    (error,) = listing.errors
-    assert error.path.endswith("/leaving/SKILL.md")
-    assert "leads out of the skill" in error.message
+    assert [skill.name for skill in listing.skills] == ["own", "linked"]
+    assert load_skill_context(select_skill(listing, name="linked", path=None)).skill.dir == os.path.realpath(elsewhere)
+    file, link = listing.errors
+    assert file.path.endswith("/leaving/SKILL.md")
+    assert "leads out of the skill" in file.message
+    assert (link.path, link.message) == (str(skills / "outside"), "is a link out of the project and is not followed")
 
 
 def rename(directory: Path, name: str, *, in_the_file: bool = True) -> Path:

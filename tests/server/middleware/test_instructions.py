@@ -29,6 +29,9 @@ from skillhub_mcp.version import homepage
 
 Environment = dict[str, str]
 
+# The card describes a project's skills where their person has agreed to them.
+TRUSTED = {"SKILLHUB_TRUST": "all"}
+
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
@@ -90,7 +93,7 @@ def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
     write_skill("pdf-reader", "Reads PDF files.")
     write_skill("repo-review", "Reviews changes.", root=project / ".agents" / "skills")
     environment = {**hub_environment, "SKILLHUB_TOOLS": sets, "SKILLHUB_CWD": str(project)}
-    environment["SKILLHUB_ROOTS"] = "project,hub"
+    environment |= {"SKILLHUB_ROOTS": "project,hub", **TRUSTED}
     full = told(environment)
     # No skill appears twice, whichever lists there are.
     assert [full.count(words) for words in ("Reads PDF files.", "Reviews changes.")] == [
@@ -115,7 +118,7 @@ def test_a_second_set_of_tools_costs_small_skills_no_description(
     descriptions = {f"skill-{number}": f"Does thing {number}. " + "Use when one is due. " * 6 for number in range(5)}
     for name, description in descriptions.items():
         write_skill(name, description, root=project / ".agents" / "skills")
-    environment = {**hub_environment, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
+    environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
     for sets in ("core", "core,context"):
         text = told({**environment, "SKILLHUB_TOOLS": sets}, way)
         assert [text.count(one.strip()) for one in descriptions.values()] == [1] * 5
@@ -134,7 +137,7 @@ def test_a_list_of_skills_gets_what_another_leaves_unused(
     write_skill("repo-review", "Reviews changes.", root=project / ".agents" / "skills")
     for number in range(30):
         write_skill(f"skill-{number:02}", f"Does thing {number}. " + "Use when one is due. " * 4)
-    environment = {**hub_environment, "SKILLHUB_CWD": str(project), "SKILLHUB_TOOLS": "context,skill"}
+    environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_TOOLS": "context,skill"}
     for most in (2_048, 3_000):
         text = told({**environment, "SKILLHUB_INSTRUCTIONS_MAX_BYTES": str(most)})
         assert "<name>repo-review</name>" in text
@@ -167,7 +170,7 @@ def test_skills_of_the_project_and_those_that_fit_it_come_first(
     write_skill("release", "Cuts a release.", root=project / ".agents" / "skills")
     write_skill("baking", "Bakes.")
     write_skill("python-testing", "Tests.")
-    environment = {**hub_environment, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
+    environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
     for way in (("stdio", "auto"), ("http", "auto")):
         assert told(environment, way).splitlines()[3:] == [
             MATCHING,
@@ -339,10 +342,10 @@ def test_a_connection_lists_the_skills_once_however_often_the_lists_are_fitted(
     lists = 0
     catalogue = SkillHub.catalogue
 
-    def counted(hub: SkillHub) -> Any:
+    def counted(hub: SkillHub, **options: Any) -> Any:
         nonlocal lists
         lists += 1
-        return catalogue(hub)
+        return catalogue(hub, **options)
 
     monkeypatch.setattr(SkillHub, "catalogue", counted)
     text = told({**hub_environment, "SKILLHUB_TOOLS": "skill,context", "SKILLHUB_ROOTS": "user"})

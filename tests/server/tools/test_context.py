@@ -449,7 +449,7 @@ def test_over_http_the_text_names_a_tool_that_is_there_and_reads_this_skills_fil
     (hub / "references").mkdir(parents=True)
     (hub / "SKILL.md").write_text("---\nname: one\ndescription: The hub's.\n---\n", encoding="utf-8")
     (hub / "references" / "a.md").write_text("of the hub", encoding="utf-8")
-    environment = {**environment, "SKILLHUB_ROOTS": roots, "SKILLHUB_TOOLS": sets}
+    environment = {**environment, "SKILLHUB_ROOTS": roots, "SKILLHUB_TOOLS": sets, "SKILLHUB_TRUST": "all"}
 
     async def go(url: str) -> None:
         async with caller(url, mode) as client:

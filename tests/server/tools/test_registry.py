@@ -26,6 +26,7 @@ def environment(hub_environment: Environment) -> Environment:
         **hub_environment,
         "SKILLHUB_TOOLS": "core,registry",
         "SKILLHUB_ROOTS": "project,user,hub",
+        "SKILLHUB_TRUST": "all",
         "SKILLHUB_CWD": str(project),
     }
 

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _SHOWN_PLACES = 3
+_STANDINGS = {
+    Availability.OFF: "off",
+    Availability.DENIED: "denied by a rule",
+    Availability.UNTRUSTED: "left out",
+    Availability.UNDECIDED: "its project's rules cannot be read",
+}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -134,7 +140,7 @@ def _absence(hub: SkillHub, args: argparse.Namespace) -> Absence:
 def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
     return (
         (one.served or args.all)
-        and (one.skill.always_apply or not args.core)
+        and (one.skill.is_pinned or not args.core)
         and (args.category is None or fold_name(one.skill.category or "") == fold_name(args.category))
         and (args.source is None or one.source.value == args.source)
     )
@@ -142,7 +148,8 @@ def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
 
 def _notes(one: ListedSkill) -> str:
     notes = [
-        {Availability.OFF: "off", Availability.DENIED: "denied by a rule"}.get(one.standing, ""),
+        _STANDINGS.get(one.standing, ""),
+        "awaits trust" if one.skill.awaits_trust else "",
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "its skills directory is away" if one.is_away else "",
         "not for models" if one.skill.disable_model_invocation else "",

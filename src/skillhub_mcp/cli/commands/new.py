@@ -218,7 +218,7 @@ def _serve_with(wanted: NewSkill, options: Mapping[str, str]) -> str:
     """Return what makes a skill served that no root has, or that a filter leaves out."""
     from skillhub_mcp.chosen_roots import roots_of
     from skillhub_mcp.settings import read_settings
-    from skillhub_mcp.skills.discovery import is_at_or_below
+    from skillhub_mcp.skills.roots import is_at_or_below
 
     settings, sources = read_settings(os.environ, options)
     place = os.path.realpath(os.path.dirname(wanted.directory))

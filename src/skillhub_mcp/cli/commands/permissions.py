@@ -17,10 +17,10 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.access import RuleFiles
+from skillhub_mcp.policy.access import RuleFiles, UnreadableRules, read_foreign
 from skillhub_mcp.policy.effects import Effect, effects_of
-from skillhub_mcp.policy.files import forget_rules, put_rule
-from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules, combined
+from skillhub_mcp.policy.files import PolicyFile, forget_rules, put_rule
+from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules, in_force
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.settings import Settings, read_settings
@@ -85,11 +85,16 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _RulesOfFile:
-    """A file of rules, and what it holds; None where it does not exist. `without_effect` are rules that do nothing."""
+    """A file of rules, and what it holds; None where it does not exist. `without_effect` are rules that do nothing.
+
+    One `of_project` is about the skills that the project brings; `broken` says why it cannot be used.
+    """
 
     path: str
     rules: Rules | None
     without_effect: tuple[ListedRule, ...] = ()
+    of_project: bool = False
+    broken: str = ""
 
     @property
     def listed(self) -> tuple[ListedRule, ...]:
@@ -100,14 +105,22 @@ def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     files = rule_files(settings, project_of(settings).root)
     shown = _read(files)
-    rules = files.combined()
+    rules = files.in_force().own
     others = {action: rules.decide(action, (), tools=TOOL_ACTIONS) for action in (Action.LOAD, Action.RUN)}
     if args.json:
         effective = [one for file in shown for one in file.listed if one not in file.without_effect]
         print_json(
             {
                 "in_force": any(file.rules is not None for file in shown),
-                "files": [{"path": file.path, "exists": file.rules is not None} for file in shown],
+                "files": [
+                    {
+                        "path": file.path,
+                        "exists": file.rules is not None or bool(file.broken),
+                        "of_project": file.of_project,
+                    }
+                    | ({"problem": file.broken} if file.broken else {})
+                    for file in shown
+                ],
                 "permissions": {
                     verdict: [one.rule.as_json() for one in effective if one.verdict == verdict]
                     for verdict in RULE_LISTS
@@ -117,7 +130,10 @@ def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     for file in shown:
-        print_text(file.path if file.rules is not None else f"{file.path}  (does not exist)")
+        of_project = "  (about the skills that the project brings)" if file.of_project else ""
+        print_text(file.path + (of_project if file.rules is not None or file.broken else "  (does not exist)"))
+        if file.broken:
+            print_text(f"  {file.broken}: those skills are not loaded")
         for one in file.listed:
             note = "  (no effect: your own rules decide)" if one in file.without_effect else ""
             if one.rule.digest is not None and _has_changed(one.rule, options):
@@ -137,12 +153,19 @@ def _read(files: RuleFiles) -> list[_RulesOfFile]:
     What a project allows counts only where the person's own rules leave the others open.
     """
     own = [_RulesOfFile(file.path, file.read()) for file in files.own]
-    limited = combined([file.rules for file in own if file.rules is not None], []).others is Decision.CONFIRM
-    foreign = [_RulesOfFile(file.path, file.read()) for file in files.foreign]
+    limited = in_force([file.rules for file in own if file.rules is not None], []).own.others is Decision.CONFIRM
+    foreign = [_of_project(file) for file in files.foreign]
     return own + [
         replace(file, without_effect=tuple(one for one in file.listed if limited and one.verdict == "allow"))
         for file in foreign
     ]
+
+
+def _of_project(file: PolicyFile[Rules]) -> _RulesOfFile:
+    found = read_foreign(file)
+    if isinstance(found, UnreadableRules):
+        return _RulesOfFile(file.path, None, of_project=True, broken=f"cannot be used: {found.reason}")
+    return _RulesOfFile(file.path, found, of_project=True)
 
 
 def _others_text(load: Decision, run: Decision, *, named: bool) -> str:
@@ -163,7 +186,7 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
         _check_name(rule.skill_name, skills)
     if verdict == "allow" and _action(args) is Action.RUN:
         rule = _with_run_rights(rule, args, options)
-    before = files.combined()
+    before = files.in_force()
     others = None if args.others is None else Decision(args.others)
     if others is None and all(file.read() is None for file in files.own):
         others = _ask_about_others(verdict, rule, files, skills, as_json=args.json)
@@ -177,7 +200,7 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
             f"{verdict} {_about(rule)}: saved in {file.path}",
         ],
         {"rule": rule.as_json(), "replaced": [_listed_json(one) for one in replaced]},
-        effects=effects_of(before, now.combined(), skills, tools=TOOL_ACTIONS),
+        effects=effects_of(before, now.in_force(), skills, tools=TOOL_ACTIONS),
         notes=[
             *(_still_elsewhere(_action(args), rule, now) if verdict == "allow" else []),
             *_still_limited(args.others, now),
@@ -200,7 +223,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             f"is about nothing in {file.path}: no rule there is for {_about(rule)}",
             hint=f"did you mean {near[0]!r}?" if near else "`skillhub permissions show` lists the rules",
         )
-    before = files.combined()
+    before = files.in_force()
     others = None if args.others is None else Decision(args.others)
     removed = forget_rules(file.path, rule, what=file.what, tools=TOOL_ACTIONS, others=others)
     now = rule_files(settings, project)
@@ -208,7 +231,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         args,
         [f"removed {one.verdict} {_about(one.rule)} from {file.path}" for one in removed],
         {"rule": rule.as_json(), "removed": [_listed_json(one) for one in removed]},
-        effects=effects_of(before, now.combined(), _skills(settings, options), tools=TOOL_ACTIONS),
+        effects=effects_of(before, now.in_force(), _skills(settings, options), tools=TOOL_ACTIONS),
         notes=[*_still_elsewhere(_action(args), rule, now), *_still_limited(args.others, now), *_left(now)],
     )
 
@@ -261,8 +284,9 @@ def _ask_about_others(
 
     Raises InvalidArgument where nobody can answer.
     """
-    alone = all(file.read() is None for file in files.foreign)
-    until_now = "without rules everything is allowed" if alone else "until now the project's rules alone decide"
+    alone = not files.read_foreign()
+    of_project = "until now the project's rules decide, about the skills that it brings"
+    until_now = "without rules everything is allowed" if alone else of_project
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidArgument(
             "--others",
@@ -273,7 +297,7 @@ def _ask_about_others(
     print_note(f"This is your first rule; {until_now}. What about all that it does not name?")
     for others in (Decision.ALLOW, Decision.CONFIRM):
         first = Rules((rule,), others=others) if verdict == "deny" else Rules(allow=(rule,), others=others)
-        changed = effects_of(files.combined(), files.combined(first), skills, tools=TOOL_ACTIONS)
+        changed = effects_of(files.in_force(), files.in_force(first), skills, tools=TOOL_ACTIONS)
         print_note(f"  {others.value:<8} {'; '.join(map(_effect_text, changed)) or 'nothing changes'}")
     while True:
         sys.stderr.write("The others [allow/confirm]: ")
@@ -288,7 +312,7 @@ def _ask_about_others(
 def _still_elsewhere(action: Action, rule: PermissionRule, files: RuleFiles) -> list[str]:
     """Return a note for each other rule that denies the same: a denial counts wherever it stands."""
     return [
-        f"{file.path} has {one.verdict} {_about(one.rule)}, which still counts"
+        f"{file.path} has {one.verdict} {_about(one.rule)}, which still counts{_for_whom(file)}"
         for file in _read(files)
         for one in file.listed
         if one.verdict == "deny"
@@ -301,14 +325,19 @@ def _still_limited(others: str | None, files: RuleFiles) -> list[str]:
     """Return a note for each file that puts the others behind consent, where they were to stay as they are."""
     if others != Decision.ALLOW.value:
         return []
-    limiting = [file.path for file in _read(files) if file.rules and file.rules.others is Decision.CONFIRM]
-    return [f"{path} puts what no rule decides behind your consent all the same" for path in limiting]
+    limiting = [file for file in _read(files) if file.rules and file.rules.others is Decision.CONFIRM]
+    said = "puts what no rule decides behind your consent all the same"
+    return [f"{file.path} {said}{_for_whom(file)}" for file in limiting]
+
+
+def _for_whom(file: _RulesOfFile) -> str:
+    return ", for the skills that the project brings" if file.of_project else ""
 
 
 def _left(files: RuleFiles) -> list[str]:
     """Return a note if the person's own files have no rule left, and still put everything behind consent."""
     own = [file for file in _read(files)[: len(files.own)] if file.rules is not None]
-    if any(file.listed for file in own) or files.combined().others is not Decision.CONFIRM:
+    if any(file.listed for file in own) or files.in_force().own.others is not Decision.CONFIRM:
         return []
     note = "No rule of yours is left, and what no rule decides requires your consent. To change that: "
     return [f"{note}skillhub permissions allow --others allow"]

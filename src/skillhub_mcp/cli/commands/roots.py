@@ -16,9 +16,9 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.discovery import is_at_or_below, walk_roots
+from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
-from skillhub_mcp.skills.roots import SkillRoot, absolute
+from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
 
 if TYPE_CHECKING:
     from skillhub_mcp.skills.places import PlaceReason

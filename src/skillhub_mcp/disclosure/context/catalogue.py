@@ -107,7 +107,8 @@ class Catalogues:
     `find_project` returns the project of a directory; an empty directory is the default. `home` has the user's skills.
     Skills that `is_allowed` rejects are treated as if they did not exist. `enabled_in` returns, for a project's root,
     the predicate for enabled skills; an equal predicate means that neither the enabled nor the allowed skills have
-    changed. `reports_errors` is whether errors are reported to the present client. `clock` returns seconds.
+    changed. `reports_errors` is whether errors are reported to the present client. `judge` returns roots with the trust
+    that they have now. `clock` returns seconds.
     """
 
     def __init__(
@@ -119,9 +120,11 @@ class Catalogues:
         is_allowed: Callable[[Skill], bool] = lambda _: True,
         enabled_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _always_enabled,
         reports_errors: Callable[[], bool] = lambda: True,
+        judge: Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]] = lambda roots: roots,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find_project = find_project
+        self._judge = judge
         self._is_allowed = is_allowed
         self._enabled_in = enabled_in
         self._reports_errors = reports_errors
@@ -185,7 +188,7 @@ class Catalogues:
             return before
         looked_at = self._clock()
         memory: ScanCache = {} if before is None else before.memory
-        scanned = scan(roots, memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER)
+        scanned = scan(self._judge(roots), memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER)
         number = 0 if before is None else before.number + 1
         known: Mapping[str, int] = {} if before is None else before.since
         look = _Look(

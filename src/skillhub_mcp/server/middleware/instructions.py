@@ -4,7 +4,9 @@
    `context`; what one leaves unused the other gets, and the card has the skills that a list leaves out.
 2. Each client has its own text, written when it connects, of the skills that it may use. The text never changes
    afterwards, so that the client's prompt cache stays valid.
-3. A card that is late is left out: a client waits for it only a moment.
+3. Skills of a project that its person has not agreed to are counted on the card, and on no list: a client's model
+   reads this text unasked.
+4. A card that is late is left out: a client waits for it only a moment.
 """
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ class ServerInstructions(Middleware):
         """Return the lists of skills, or the list and the card, of the tool sets."""
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
-            names = [self._shown(entry) for entry in self._hub.catalogue()]
+            names = [self._shown(entry) for entry in self._hub.catalogue(agreed_only=True)]
             if self._options.catalogues is None:
                 return self._name_list(names, max_bytes).text
             entries = list(self._context_entries().values())
@@ -177,7 +179,8 @@ class ServerInstructions(Middleware):
         from skillhub_mcp.disclosure.project_match import project_keywords
 
         snapshot, policy = self._hub.snapshot_and_policy()
-        skills = [skill for skill in Names(snapshot, policy).offered() if not skill.disable_model_invocation]
+        offered = [skill for skill in Names(snapshot, policy).findable() if not skill.disable_model_invocation]
+        skills = [skill for skill in offered if not skill.awaits_trust]
         day = self._today()
         return skills, CardContext(
             day=day,
@@ -185,6 +188,7 @@ class ServerInstructions(Middleware):
             keywords=project_keywords(self._options.card.project) if self._options.card.project else frozenset(),
             used_skills=self._options.card.used_before(day),
             names_only=self._options.card.kind == "names",
+            awaiting=len(offered) - len(skills),
         )
 
     def _name_list(self, entries: Sequence[CatalogueEntry], max_bytes: int) -> Rendered:
@@ -198,7 +202,11 @@ class ServerInstructions(Middleware):
         assert self._options.catalogues is not None  # noqa: S101 - for the type checker
         listing = self._options.catalogues.listing()
         entries = context_entries(listing, with_paths=self._options.with_paths)
-        return {skill.dir: self._shown(entry) for skill, entry in zip(listing.shown, entries, strict=True)}
+        return {
+            skill.dir: self._shown(entry)
+            for skill, entry in zip(listing.shown, entries, strict=True)
+            if not listing.by_path[skill.path].awaits_trust
+        }
 
     def _shown(self, entry: CatalogueEntry) -> CatalogueEntry:
         return replace(entry, description="") if self._options.card.kind == "names" else entry

@@ -1,0 +1,148 @@
+"""Whether a person has agreed to what a project brings, as it is on the disk now.
+
+Nothing of a project is read that nobody has agreed to. Of the others, files are read again only where one has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from skillhub_mcp.errors import PolicyUnreadable, SkillUnverifiable
+from skillhub_mcp.lru import LRUCache
+from skillhub_mcp.policy.files import PolicyFile
+from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustMode, TrustRecord
+from skillhub_mcp.skills.digest import skill_digest, skill_stamp
+from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.model import Trust
+from skillhub_mcp.skills.roots import SkillRoot
+
+log = logging.getLogger(__name__)
+
+RULES_FILE = os.path.join(".skillhub", "permissions.json")
+"""The file of rules that a project may bring, from its root."""
+
+_MAX_PLACES = 64
+_MAX_RULES_BYTES = 4 * 1024 * 1024
+# Longer than a tick of any file system's clock: a file that was changed just now may change again with the same stamp.
+_TICK_NS = 2_000_000_000
+
+_Stamp = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    stamp: _Stamp
+    digest: str
+
+
+class ProjectTrust:
+    """Says which roots await trust. Safe to use from several threads.
+
+    `record` is read again when it changes. One that cannot be used agrees to nothing.
+    """
+
+    def __init__(self, mode: TrustMode, record: PolicyFile[TrustRecord]) -> None:
+        self._mode = mode
+        self._record_file = record
+        self._lock = threading.Lock()
+        self._known: LRUCache[str, _Known] = LRUCache(_MAX_PLACES)
+        self._told = ""
+
+    def judged(self, roots: Iterable[SkillRoot]) -> tuple[SkillRoot, ...]:
+        """Return the roots, each that a project brings with its trust as of now."""
+        roots = tuple(roots)
+        if not any(root.within for root in roots):
+            return roots
+        with self._lock:
+            record = NO_AGREEMENT if self._mode is TrustMode.ALL else self._record()
+            return tuple(root if not root.within else replace(root, trust=self._judge(root, record)) for root in roots)
+
+    def record(self) -> TrustRecord:
+        """Return the record as it is now, the same value while it does not change."""
+        with self._lock:
+            return self._record()
+
+    def _judge(self, root: SkillRoot, record: TrustRecord) -> Trust:
+        if self._mode is TrustMode.ALL:
+            return Trust.AGREED
+        if record.digest(root.within, root.path) is None:
+            return Trust.AWAITED
+        return record.judge(root.within, root.path, self._digest(root))
+
+    def _digest(self, root: SkillRoot) -> str | None:
+        """Return the digest of what the root brings, or None where it cannot be had."""
+        began = time.time_ns()
+        try:
+            stamp, latest = _stamp(root)
+            known = self._known.get(root.path)
+            if known is not None and known.stamp == stamp:
+                return known.digest
+            digest = brought_digest(root)
+        except (SkillUnverifiable, OSError) as error:
+            log.debug("What %s brings cannot be compared with what was agreed to: %s", root.path, error)
+            return None
+        if began - latest > _TICK_NS:
+            self._known.put(root.path, _Known(stamp, digest))
+        return digest
+
+    def _record(self) -> TrustRecord:
+        try:
+            record = self._record_file.read() or NO_AGREEMENT
+        except PolicyUnreadable as error:
+            if self._told != error.message:
+                log.warning("%s (%s): no project is trusted until it is mended", error.message, error.path)
+            self._told = error.message
+            return NO_AGREEMENT
+        self._told = ""
+        return record
+
+
+def brought_digest(root: SkillRoot) -> str:
+    """Return `sha256:` and 64 hexadecimal digits over what the project brings with this root.
+
+    That is all files of its skills, where each lies in the project, and the project's rules. Raises SkillUnverifiable
+    for a skill that cannot be compared, and OSError.
+    """
+    skills = {os.path.relpath(directory, root.within): skill_digest(directory) for directory in _directories(root)}
+    content = json.dumps([sorted(skills.items()), _rules_digest(root.within)], ensure_ascii=True)
+    return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+
+
+def _directories(root: SkillRoot) -> list[str]:
+    """Return the canonical directories of the skills below the root, whether they can be served or not."""
+    return [root.resolved(found.directory) for found in walk_roots((root,)).found]
+
+
+def _rules_digest(project: str) -> str:
+    """Return the digest of the project's rules; an empty text where there are none. Raises OSError."""
+    path = os.path.join(project, RULES_FILE)
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            return hashlib.sha256(file.read(_MAX_RULES_BYTES)).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
+    """Return what changes whenever `brought_digest` may, and the latest change. Raises what that does."""
+    parts: list[str] = []
+    latest = 0
+    for directory in _directories(root):
+        stamp, changed = skill_stamp(directory)
+        parts += (directory, stamp)
+        latest = max(latest, changed)
+    try:
+        rules = os.stat(os.path.join(root.within, RULES_FILE))
+    except (FileNotFoundError, NotADirectoryError):
+        parts.append("")
+    else:
+        parts.append(f"{rules.st_size} {rules.st_mtime_ns} {rules.st_ctime_ns} {rules.st_ino}")
+        latest = max(latest, rules.st_mtime_ns, rules.st_ctime_ns)
+    return tuple(parts), latest

@@ -1,0 +1,111 @@
+"""Which projects a person has agreed to, and what becomes of the skills of the others. Pure.
+
+An agreement is about one directory of skills of one project as it was: its digest says whether it still is. The record
+is the person's own file: a repository that could agree to itself would need no agreement.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from skillhub_mcp.skills.model import Trust
+
+_FORMAT = 1
+_PROJECTS = "projects"
+_DIGEST = "sha256:"
+
+
+class TrustMode(str, Enum):
+    """What becomes of a project's skills that their person has not agreed to.
+
+    LIMITED ones are found and loaded, but take no name, are never pinned, and are on the card by their count. With ASK
+    a person is also asked before each is loaded. ALL projects are trusted without a question. NONE leaves them out.
+    """
+
+    LIMITED = "limited"
+    ASK = "ask"
+    ALL = "all"
+    NONE = "none"
+
+
+class BadTrust(ValueError):
+    """A record of agreements that cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRecord:
+    """The digests that a person agreed to, by the root of the project and the directory of skills in it."""
+
+    projects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def digest(self, project: str, place: str) -> str | None:
+        """Return the digest that was agreed to, or None."""
+        return self.projects.get(project, {}).get(place)
+
+    def judge(self, project: str, place: str, digest: str | None) -> Trust:
+        """Return whether the `digest` of a place, None for one that cannot be had, is the one that was agreed to."""
+        agreed = self.digest(project, place)
+        if agreed is None:
+            return Trust.AWAITED
+        return Trust.AGREED if agreed == digest else Trust.CHANGED
+
+    def agreed(self, project: str, digests: Mapping[str, str]) -> TrustRecord:
+        """Return the record with an agreement to each place of `digests`; those to other places stay."""
+        return TrustRecord({**self.projects, project: {**self.projects.get(project, {}), **digests}})
+
+    def revoked(self, projects: Collection[str]) -> TrustRecord:
+        """Return the record without any agreement to `projects`."""
+        return TrustRecord({root: places for root, places in self.projects.items() if root not in projects})
+
+
+NO_AGREEMENT = TrustRecord()
+
+
+def parse_trust(text: str) -> TrustRecord:
+    """Return the record that a file holds. Raises BadTrust."""
+    projects = _content(text).get(_PROJECTS, {})
+    if not isinstance(projects, dict):
+        raise BadTrust(f'"{_PROJECTS}" must be an object')
+    return TrustRecord({_path(_PROJECTS, root): _places(root, places) for root, places in projects.items()})
+
+
+def trust_text(record: TrustRecord, before: str | None = None) -> str:
+    """Return the content of the file that holds `record`, the same for the same record.
+
+    What else the file held is kept; `before` is its text, which was parsed.
+    """
+    kept = {} if before is None else _content(before)
+    projects = {root: dict(sorted(places.items())) for root, places in sorted(record.projects.items()) if places}
+    return json.dumps(kept | {"format": _FORMAT, _PROJECTS: projects}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _content(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadTrust(f"line {error.lineno} is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise BadTrust("it is nested too deeply") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise BadTrust(f'it must be an object with "format": {_FORMAT}')
+    return content
+
+
+def _places(root: str, value: object) -> Mapping[str, str]:
+    where = f"{_PROJECTS}[{root!r}]"
+    if not isinstance(value, dict) or not all(
+        isinstance(digest, str) and digest.startswith(_DIGEST) for digest in value.values()
+    ):
+        raise BadTrust(f"{where} must be an object of directories, each with a {_DIGEST} digest")
+    return {_path(where, place): digest for place, digest in value.items()}
+
+
+def _path(where: str, path: str) -> str:
+    if not os.path.isabs(path):
+        raise BadTrust(f"{where} has the key {path!r}, which is no absolute path")
+    return path
