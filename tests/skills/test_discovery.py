@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.conftest import SkillWriter
 
+from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.discovery import (
     MAX_DEPTH,
     MAX_TOO_DEEP,
@@ -20,7 +22,7 @@ from skillhub_mcp.skills.discovery import (
     walk_changes,
     walk_roots,
 )
-from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below, make_roots
+from skillhub_mcp.skills.roots import SkillRoot, choose_roots, is_at_or_below, make_roots
 
 
 def plant(directory: Path) -> Path:
@@ -361,3 +363,53 @@ def test_a_change_beside_a_root_whose_name_begins_like_it_is_no_change_below_it(
 )
 def test_below_a_directory_is_what_its_path_leads_through(path: str, directory: str, inside: bool) -> None:
     assert is_at_or_below(path, directory) == inside
+
+
+def roots_with_project(tmp_path: Path) -> tuple[SkillRoot, ...]:
+    (tmp_path / "repo" / ".git").mkdir(parents=True, exist_ok=True)
+    project = find_project(str(tmp_path / "repo"))
+    return choose_roots(("project", "user"), project=project, home=str(tmp_path / "home"), hub=[], builtin="")
+
+
+@pytest.mark.parametrize("way", ["skill", "directory above", "root", "agents"])
+def test_a_link_out_of_the_project_is_not_followed_and_is_told(
+    tmp_path: Path, write_skill: SkillWriter, way: str
+) -> None:
+    private = write_skill("private", root=tmp_path / "other" / ".agents" / "skills")
+    write_skill("own", root=tmp_path / "repo" / "kept")
+    link = {
+        "skill": (Path(".agents/skills/private"), private),
+        "directory above": (Path(".agents/skills/all"), private.parent),
+        "root": (Path(".agents/skills"), private.parent),
+        "agents": (Path(".agents"), tmp_path / "other" / ".agents"),
+    }[way]
+    roots = roots_with_project(tmp_path)
+    path = tmp_path / "repo" / link[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(link[1])
+    assert walk_changes(roots, [str(path)], known=[]).found == ()
+    walk = walk_roots(roots)
+    assert walk.found == ()
+    (problem,) = walk.problems
+    assert problem.reason == "is a link out of the project and is not followed"
+    assert problem.path == str(tmp_path / "repo" / (".agents/skills" if way == "agents" else link[0]))
+    assert "`skillhub roots add --project`" in problem.mend
+    # One that stays in the project is.
+    path.unlink()
+    path.symlink_to(tmp_path / "repo" / "kept" / "own")
+    if way == "skill":
+        assert [file.directory for file in walk_roots(roots).found] == [str(tmp_path / "repo" / "kept" / "own")]
+
+
+@pytest.mark.parametrize("way", ["skill", "root"])
+def test_a_projects_link_does_not_make_the_persons_skill_one_of_the_project(
+    tmp_path: Path, write_skill: SkillWriter, way: str
+) -> None:
+    mine = write_skill("commit", root=tmp_path / "home" / ".agents" / "skills")
+    link = tmp_path / "repo" / ".agents" / "skills"
+    (link if way == "skill" else link.parent).mkdir(parents=True)
+    (link / "commit" if way == "skill" else link).symlink_to(mine if way == "skill" else mine.parent)
+    walk = walk_roots(roots_with_project(tmp_path))
+    assert [(file.directory, file.root) for file in walk.found] == [(str(mine), str(mine.parent))]
+    # It is served from there: nothing is lost that was worth a word.
+    assert walk.problems == ()

@@ -97,7 +97,8 @@ class Names:
         if not contested:
             return tuple(filter(offers, self.snapshot.skills))
         groups = (contested.get(skill.name, (skill,)) for skill in self.snapshot.skills)
-        first = (next(filter(offers, self._entitled(group)), None) for group in groups)
+        each = (group if len(group) == 1 else self._entitled(group) for group in groups)
+        first = (next(filter(offers, skills), None) for skills in each)
         return tuple(skill for skill in first if skill is not None)
 
     def findable(self) -> tuple[Skill, ...]:

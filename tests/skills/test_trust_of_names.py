@@ -1,0 +1,157 @@
+"""A skill that awaits trust takes no name of the person's or the hub's, in whatever spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.project import find_project
+from skillhub_mcp.skills.admission import LENIENT
+from skillhub_mcp.skills.model import Skill, Trust
+from skillhub_mcp.skills.namesakes import EVERY_SKILL_OFFERED, Names
+from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.roots import SkillRoot, Source, choose_roots
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    return tmp_path / "repo"
+
+
+@pytest.fixture
+def roots(repo: Path, skills_dir: Path, tmp_path: Path) -> tuple[SkillRoot, ...]:
+    places = ("project", "user", "hub")
+    project = find_project(str(repo))
+    return choose_roots(places, project=project, home=str(tmp_path / "home"), hub=[str(skills_dir)], builtin="")
+
+
+@pytest.fixture
+def bring(write_skill: SkillWriter, repo: Path) -> Callable[..., Path]:
+    def bring(name: str, **options: str) -> Path:
+        return write_skill(name, "The project's.", root=repo / ".agents" / "skills", **options)
+
+    return bring
+
+
+def snapshot_of(roots: tuple[SkillRoot, ...], trust: Trust = Trust.AWAITED) -> Snapshot:
+    judged = [replace(root, trust=trust) if root.within else root for root in roots]
+    return Registry(judged, admission=LENIENT).snapshot
+
+
+def source_of(snapshot: Snapshot, text: str) -> Source | None:
+    found = Names(snapshot).find(text)
+    return None if found is None else snapshot.source(found)
+
+
+class _Without:
+    """Offers, or hides, all but some skills."""
+
+    def __init__(self, *lacking: Skill, hidden: bool = False) -> None:
+        self._lacking = {skill.directory for skill in lacking}
+        self._hidden = hidden
+
+    def offers(self, skill: Skill) -> bool:
+        return skill.directory not in self._lacking
+
+    def hides(self, skill: Skill) -> bool:
+        return self._hidden and not self.offers(skill)
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "typed"),
+    [
+        ("commit", "commit", "commit"),
+        # An alias, in both directions and against another alias.
+        ("Chat with PDF", "chat-with-pdf", "chat-with-pdf"),
+        ("Chat with PDF", "Chat: with PDF", "chat-with-pdf"),
+        # A name that looks like a handle.
+        ("commit", "commit@hub", "commit@hub"),
+    ],
+)
+def test_a_skill_of_the_hub_keeps_its_name_until_the_project_is_trusted(
+    write_skill: SkillWriter,
+    bring: Callable[..., Path],
+    roots: tuple[SkillRoot, ...],
+    own: str,
+    theirs: str,
+    typed: str,
+) -> None:
+    write_skill(own, "The hub's.", directory="one")
+    bring(theirs, directory="two")
+    for trust in (Trust.AWAITED, Trust.CHANGED):
+        snapshot = snapshot_of(roots, trust)
+        assert source_of(snapshot, typed) is Source.HUB
+        (brought,) = (skill for skill in snapshot.everything if skill.awaits_trust)
+        handle = Names(snapshot).handle(brought)
+        assert Names(snapshot).find(handle) is brought
+        assert brought in Names(snapshot).findable()
+    assert source_of(snapshot_of(roots, Trust.AGREED), typed if own == theirs else theirs) is Source.PROJECT
+
+
+def test_the_one_that_lost_its_name_for_that_is_found_by_its_source(
+    write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
+) -> None:
+    write_skill("commit", "The hub's.")
+    bring("commit")
+    bring("only-here")
+    names = Names(snapshot_of(roots))
+    assert [names.handle(skill) for skill in names.findable()] == ["commit", "commit@project", "only-here"]
+    assert [skill.name for skill in names.offered()] == ["commit", "only-here"]
+    (lost,) = names.shadowed()
+    assert (lost.skill.trust, lost.why) == (Trust.AWAITED, ShadowReason.TRUST)
+    agreed = Names(snapshot_of(roots, Trust.AGREED))
+    # What is trusted has the order of the roots, and the other is shadowed as ever.
+    assert [agreed.handle(skill) for skill in agreed.findable()] == ["commit", "only-here"]
+    assert [lost.why for lost in agreed.shadowed()] == [ShadowReason.ROOT]
+
+
+def test_one_that_is_switched_off_leaves_its_name_to_nobody_and_one_that_is_hidden_does(
+    write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
+) -> None:
+    write_skill("commit", "The hub's.")
+    bring("commit")
+    snapshot = snapshot_of(roots)
+    own, theirs = (Names(snapshot).find(name) for name in ("commit", "commit@project"))
+    assert own is not None
+    off = Names(snapshot, _Without(own))
+    assert off.find("commit") is own
+    assert off.offered() == ()
+    assert off.findable() == (theirs,)
+    hidden = Names(snapshot, _Without(own, hidden=True))
+    assert hidden.find("commit") is theirs
+    assert hidden.findable() == (theirs,)
+
+
+def test_what_is_recorded_for_a_project_from_elsewhere_is_the_persons(
+    write_skill: SkillWriter, repo: Path, skills_dir: Path, tmp_path: Path
+) -> None:
+    inside, outside = repo / ".cursor" / "skills", tmp_path / "team"
+    roots = choose_roots(
+        ("project", "hub"),
+        project=find_project(str(repo)),
+        home="",
+        hub=[str(skills_dir)],
+        builtin="",
+        recorded_in_project=[str(inside), str(outside)],
+    )
+    assert {root.path: root.trust for root in roots if root.recorded} == {
+        str(inside): Trust.AWAITED,
+        str(outside): Trust.OWN,
+    }
+    write_skill("commit", root=outside)
+    write_skill("commit")
+    assert source_of(snapshot_of(roots), "commit") is Source.PROJECT
+
+
+def test_every_judge_that_judges_nothing_sees_the_same(
+    bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
+) -> None:
+    bring("alone")
+    names = Names(snapshot_of(roots), EVERY_SKILL_OFFERED)
+    assert [names.handle(skill) for skill in names.findable()] == ["alone"]
