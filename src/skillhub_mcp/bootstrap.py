@@ -27,7 +27,13 @@ from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
-from skillhub_mcp.errors import ConfirmationRequired, InvalidSetting, PolicyUnreadable, RootsUnreadable
+from skillhub_mcp.errors import (
+    ConfirmationRequired,
+    InvalidSetting,
+    PolicyUnreadable,
+    RootsUnreadable,
+    SkillUnverifiable,
+)
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
@@ -76,6 +82,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
+    from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.server.app import ServerOptions
@@ -207,6 +214,25 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
         ),
         *tokens_problems(known, path, tokens),
     )
+
+
+def brought_in(settings: Settings) -> Brought:
+    """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
+    from skillhub_mcp.disclosure.brought import brought_by
+    from skillhub_mcp.policy.project_trust import brought_digest
+
+    project = project_of(settings)
+    context = agent_context_roots(project, home=os.path.expanduser("~"))
+    roots = {root.path: root for root in (*(root for root in context if root.within), *roots_of(settings))}
+    judged = project_trust(settings).judged(sorted(roots.values(), key=lambda root: not root.within))
+    digests, problems = {}, {}
+    for root in judged:
+        if root.within:
+            try:
+                digests[root.path] = brought_digest(root)
+            except (SkillUnverifiable, OSError) as error:
+                problems[root.path] = error.message if isinstance(error, SkillUnverifiable) else str(error)
+    return brought_by(project.root, Registry(judged, admission=LENIENT).snapshot, digests, problems)
 
 
 def make_access(settings: Settings, *, asks: bool) -> Access:

@@ -63,6 +63,7 @@ _MODULES: Mapping[str, str] = {
     "enable": "choices",
     "permissions": "permissions",
     "roots": "roots",
+    "trust": "trust",
     "config": "config",
     "token": "token",
     "connect": "connect",

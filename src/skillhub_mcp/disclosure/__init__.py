@@ -2,6 +2,7 @@
 
 absence           why a list or a search has nothing to show
 available_skills  the registry's list of skills for a model
+brought           what a project brings, as its person is shown it before they agree
 card              the card: the part of the server's instructions that describes skills
 catalogue         all skills within a budget, in several formats
 counts            how many skills are served, off, shadowed and so on: one sentence everywhere

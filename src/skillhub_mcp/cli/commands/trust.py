@@ -1,0 +1,199 @@
+"""`skillhub trust`: what a project brings, and the person's agreement to it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from skillhub_mcp.bootstrap import brought_in, rule_files
+from skillhub_mcp.chosen_roots import project_of, trust_path
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    from_home,
+    one_line,
+    plural,
+    print_json,
+    print_note,
+    print_text,
+)
+from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.policy.access import UnreadableRules, read_foreign
+from skillhub_mcp.policy.files import change_trust
+from skillhub_mcp.policy.rules import RULE_LISTS
+from skillhub_mcp.policy.trust import TrustMode, TrustRecord
+from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.skills.model import Trust
+
+_STATES = {
+    Trust.AWAITED: "awaiting trust",
+    Trust.CHANGED: "changed since you trusted it",
+    Trust.AGREED: "trusted",
+    Trust.OWN: "nothing to trust",
+}
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "trust",
+        group=Group.CONTROL,
+        everyday=True,
+        help="look at what a project brings, and agree to it",
+        description="Show the skills and rules that a project brings, and record that you trust them as they are now. "
+        "Until then, and again once a file of them changes, they are found and loaded, but take no name of your own "
+        "skills, are never pinned, and are only counted in what a model reads when it connects.",
+    )
+    parser.add_argument("dir", nargs="?", metavar="DIR", help="a directory of the project (default: this one)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--show", action="store_true", help="only show it")
+    what.add_argument("--revoke", action="store_true", help="forget that you trusted the project")
+    what.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Show what the project brings, and record or revoke the agreement. Raises InvalidArgument and TrustUnreadable."""
+    if args.revoke:
+        return _revoke(args, options)
+    settings = _settings(args, options)
+    brought = brought_in(settings)
+    asks = brought.trust.is_awaited and bool(brought.digests) and not args.show
+    if not args.json:
+        print_text("\n".join(_lines(brought, settings)))
+    recorded = asks and (args.yes or (not args.json and _confirm())) and _record(brought, settings)
+    if args.json:
+        print_json(_json(brought, settings) | {"recorded": recorded})
+    elif recorded:
+        print_text(f"Trusted, until a file of it changes: recorded in {from_home(trust_path())}")
+    elif asks:
+        print_note("Nothing was recorded; --yes records it without a question")
+    if settings.policy.trust == TrustMode.ALL.value:
+        print_note("SKILLHUB_TRUST=all: every project is trusted, whatever is recorded")
+    return EXIT_FAILED if asks and not recorded else EXIT_OK
+
+
+def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
+    if args.dir is not None:
+        directory = decode_argument(args.dir)
+        if not os.path.isdir(os.path.expanduser(directory)):
+            raise InvalidArgument("DIR", f"{directory!r} is not a directory")
+        options = {**options, "SKILLHUB_CWD": directory}
+    settings, _ = read_settings(os.environ, options)
+    return settings
+
+
+def _record(brought: Brought, settings: Settings) -> bool:
+    """Record the agreement to what was shown, if that is still what is there."""
+    if brought_in(settings).digests != brought.digests:
+        print_note("It has changed while it was shown: look at it again")
+        return False
+    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
+    return True
+
+
+def _confirm() -> bool:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    print("Trust it as it is now? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    directory = None if args.dir is None else os.path.abspath(os.path.expanduser(decode_argument(args.dir)))
+    # What was trusted may be gone; then the directory itself is meant.
+    gone = directory is not None and not os.path.isdir(directory)
+    project = directory if gone and directory is not None else project_of(_settings(args, options)).root
+    was: list[str] = []
+
+    def forget(record: TrustRecord) -> TrustRecord:
+        was.extend(root for root in record.projects if root == project)
+        return record.revoked([project])
+
+    change_trust(trust_path(), forget)
+    if args.json:
+        print_json({"project": project, "revoked": bool(was)})
+    else:
+        print_text(f"{from_home(project)} {'is no longer trusted' if was else 'was not trusted'}")
+    return EXIT_OK
+
+
+def _lines(brought: Brought, settings: Settings) -> Iterator[str]:
+    yield from_home(brought.project)
+    if not brought.places:
+        yield "  brings no skill: there is nothing to trust"
+        return
+    for place in brought.places:
+        state = f"not to be trusted: {place.problem}" if place.problem else _STATES[place.root.trust]
+        yield f"  {_relative(place, brought)}: {plural(len(place.skills), 'skill')}, {state}"
+        for one in place.skills:
+            yield f"    {one_line(one.skill.name)}"
+            yield f"      {one_line(one.skill.description)}"
+            yield from (f"      → {note}" for note in _notes(one))
+        if place.refused:
+            yield f"    {plural(len(place.refused), 'SKILL.md')} refused: `skillhub validate` says why"
+    yield from _rules_lines(brought, settings)
+    if any(one.takes_from or one.skill.always_apply for place in brought.places for one in place.skills):
+        yield "What is marked → comes into force when you trust the project."
+
+
+def _notes(one: BroughtSkill) -> Iterator[str]:
+    for other in one.takes_from:
+        yield f"takes the name {one_line(other.name)} from {one_line(from_home(other.directory), width=None)}"
+    if one.skill.always_apply:
+        yield "is pinned: described to each model that connects"
+
+
+def _rules_lines(brought: Brought, settings: Settings) -> Iterator[str]:
+    for file in rule_files(settings, brought.project).foreign:
+        found = read_foreign(file)
+        path = os.path.relpath(file.path, brought.project)
+        if isinstance(found, UnreadableRules):
+            yield f"  {path}: cannot be used: {one_line(found.reason)}; none of these skills is loaded"
+        elif found is not None:
+            counts = ", ".join(f"{len(getattr(found, verdict))} {verdict}" for verdict in RULE_LISTS)
+            yield f"  {path}: rules about these skills alone ({counts})"
+
+
+def _relative(place: BroughtPlace, brought: Brought) -> str:
+    return one_line(os.path.relpath(place.root.path, brought.project), width=None)
+
+
+def _json(brought: Brought, settings: Settings) -> dict[str, object]:
+    rules = [file.path for file in rule_files(settings, brought.project).foreign if os.path.lexists(file.path)]
+    return {
+        "project": brought.project,
+        "trust": brought.trust.value if brought.places else None,
+        "mode": settings.policy.trust,
+        "places": [
+            {
+                "path": place.root.path,
+                "trust": place.root.trust.value,
+                "digest": place.digest or None,
+                "problem": place.problem or None,
+                "skills": [_skill_json(one) for one in place.skills],
+                "refused": [one.directory for one in place.refused],
+            }
+            for place in brought.places
+        ],
+        "rules": rules[0] if rules else None,
+        "record": trust_path(),
+    }
+
+
+def _skill_json(one: BroughtSkill) -> dict[str, object]:
+    return {
+        "name": one.skill.name,
+        "description": one.skill.description,
+        "path": one.skill.directory,
+        "pinned": one.skill.always_apply,
+        "allowed_tools": list(one.skill.allowed_tools),
+        "takes_from": [other.directory for other in one.takes_from],
+    }
