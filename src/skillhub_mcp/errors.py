@@ -18,6 +18,8 @@
     ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices, tokens or roots cannot be changed
     ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
+    ├── RequestTooSlow          REQUEST_TOO_SLOW       the body of an HTTP request did not arrive in time
+    ├── ServerBusy              SERVER_BUSY            an HTTP server has no place for another request now
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
     ├── SkillUnreadable         SKILL_UNREADABLE       a SKILL.md cannot be read or parsed
     ├── SkillUnverifiable       SKILL_UNVERIFIABLE     a skill's files cannot be compared with what was approved
@@ -384,6 +386,40 @@ class RequestTooLarge(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"max_bytes": self.max_bytes}
+
+
+class RequestTooSlow(SkillHubError):
+    """The body of an HTTP request did not arrive within SKILLHUB_BODY_TIMEOUT_SECONDS; none of it was processed."""
+
+    code = "REQUEST_TOO_SLOW"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The request's body did not arrive within {seconds:g} seconds",
+            hint="send it at once; the server's operator can raise SKILLHUB_BODY_TIMEOUT_SECONDS",
+        )
+        self.seconds = seconds
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"seconds": self.seconds}
+
+
+class ServerBusy(SkillHubError):
+    """An HTTP server has no place for another request now, in its connections or for its body."""
+
+    code = "SERVER_BUSY"
+    seconds: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This server has no place for another request now",
+            hint="try again in a second; the server's operator can raise SKILLHUB_MAX_CONNECTIONS",
+        )
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"retry_after": self.seconds}
 
 
 class BlockedByHook(SkillHubError):

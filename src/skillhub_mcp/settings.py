@@ -185,6 +185,14 @@ class HttpSettings:
     trusted_proxies: tuple[str, ...] | None
     rate_limit: int
     max_request_bytes: int
+    max_connections: int
+    max_connections_per_address: int
+    backlog: int
+    header_timeout_seconds: float
+    body_timeout_seconds: float
+    max_sessions: int
+    max_sessions_per_caller: int
+    session_idle_seconds: float
     stateless: bool
     workers: int
 
@@ -882,6 +890,62 @@ _HTTP = (
         "1048576",
         "Maximum bytes in the body of a request",
         _whole(1_024, _MEBIBYTES_4),
+    ),
+    _setting(
+        "SKILLHUB_MAX_CONNECTIONS",
+        "max_connections",
+        "512",
+        "Maximum connections of a process, or what its limit of descriptors leaves for them; one that waits goes first",
+        _whole(4, 100_000),
+    ),
+    _setting(
+        "SKILLHUB_MAX_CONNECTIONS_PER_ADDRESS",
+        "max_connections_per_address",
+        "256",
+        "Maximum connections from one address that is no trusted proxy",
+        _whole(1, 100_000),
+    ),
+    _setting(
+        "SKILLHUB_BACKLOG",
+        "backlog",
+        "2048",
+        "Maximum connections that wait to be accepted; the system may allow fewer",
+        _whole(1, 65_535),
+    ),
+    _setting(
+        "SKILLHUB_HEADER_TIMEOUT_SECONDS",
+        "header_timeout_seconds",
+        "10",
+        "Seconds within which the headers of a request must arrive",
+        _number(0.1, 3_600),
+    ),
+    _setting(
+        "SKILLHUB_BODY_TIMEOUT_SECONDS",
+        "body_timeout_seconds",
+        "30",
+        "Seconds within which the body of a request must arrive",
+        _number(0.1, 3_600),
+    ),
+    _setting(
+        "SKILLHUB_MAX_SESSIONS",
+        "max_sessions",
+        "1000",
+        "Maximum sessions of the 2025-11-25 protocol; the one that was used least recently ends for a new one",
+        _whole(1, 10_000),
+    ),
+    _setting(
+        "SKILLHUB_MAX_SESSIONS_PER_CALLER",
+        "max_sessions_per_caller",
+        "250",
+        "Maximum sessions of one caller, identified by its token or else its address",
+        _whole(1, 10_000),
+    ),
+    _setting(
+        "SKILLHUB_SESSION_IDLE_SECONDS",
+        "session_idle_seconds",
+        "1800",
+        "Seconds without a request after which a session of the 2025-11-25 protocol ends",
+        _number(1, 86_400),
     ),
     _setting(
         "SKILLHUB_STATELESS",

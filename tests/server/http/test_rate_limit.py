@@ -1,16 +1,13 @@
-"""The limits for one client: of requests, of wrong tokens, and of a request's size."""
+"""The limits for one client: of requests and of wrong tokens."""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from tests.server.bearers import ACCEPT, INITIALIZE, add_token, knock
+from tests.server.bearers import add_token, knock
 from tests.server.connections import caller, listening
 
 from skillhub_mcp.server.http.rate_limit import TokenBuckets, WrongTokens, address_of
@@ -125,58 +122,6 @@ def test_a_client_is_known_by_its_token_before_its_address(hub_environment: dict
 def test_without_a_limit_no_request_is_refused(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "0"}) as url:
         assert {knock(url).status_code for _ in range(20)} == {200}
-
-
-@pytest.mark.parametrize("announced", [True, False])
-def test_a_request_that_is_too_large_is_refused_before_anything_looks_into_it(
-    hub_environment: dict[str, str], announced: bool
-) -> None:
-    with listening({**hub_environment, "SKILLHUB_MAX_REQUEST_BYTES": "2048"}) as url:
-
-        def status(size: int) -> tuple[int, dict[str, object]]:
-            body = b"{" + b" " * (size - 1)
-            parts = [body[at : at + 100] for at in range(0, size, 100)]
-            given = body if announced else iter(parts)
-            answer = httpx2.post(url, content=given, headers={**ACCEPT, "content-type": "application/json"})
-            assert ("content-length" in answer.request.headers) is announced
-            return answer.status_code, answer.json()["error"]
-
-        # What is not too large is found not to be JSON.
-        assert status(2_048)[0] == 400
-        code, error = status(2_049)
-        assert code == 413
-        assert error["message"] == (
-            "REQUEST_TOO_LARGE: The request has more than 2,048 bytes. Send a smaller request; the server's operator "
-            "can raise SKILLHUB_MAX_REQUEST_BYTES."
-        )
-        assert error["data"] == {
-            "code": "REQUEST_TOO_LARGE",
-            "max_bytes": 2_048,
-            "hint": "send a smaller request; the server's operator can raise SKILLHUB_MAX_REQUEST_BYTES",
-        }
-
-
-def test_a_body_without_an_end_is_not_read_to_it(hub_environment: dict[str, str]) -> None:
-    with listening({**hub_environment, "SKILLHUB_MAX_REQUEST_BYTES": "1024"}) as url:
-        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
-        connection.putrequest("POST", "/mcp")
-        connection.putheader("Transfer-Encoding", "chunked")
-        connection.putheader("Content-Type", "application/json")
-        connection.endheaders()
-        connection.send(b"800\r\n" + b" " * 0x800 + b"\r\n")
-        # The last chunk never comes.
-        answer = connection.getresponse()
-        assert (answer.status, answer.getheader("connection")) == (413, "close")
-        connection.close()
-
-
-def test_a_chunked_request_of_the_right_size_is_answered(hub_environment: dict[str, str]) -> None:
-    with listening(hub_environment) as url:
-        body = json.dumps(INITIALIZE).encode()
-        headers = {**ACCEPT, "content-type": "application/json"}
-        answer = httpx2.post(url, content=iter([body[:10], body[10:]]), headers=headers)
-        assert answer.status_code == 200
-        assert "serverInfo" in answer.text
 
 
 def test_limits_are_not_in_the_way_of_a_usual_session(hub_environment: dict[str, str]) -> None:

@@ -1,11 +1,15 @@
 """The Streamable HTTP transport.
 
+acceptor       accepting connections, also where no descriptor is left
 app            the ASGI app: `/mcp`, `/`, `/healthz`, `/readyz`, `/metrics`
 auth           checking bearer tokens and JSON Web Tokens
+connections    how many connections there may be, and how long one may take
 front_page     what a person is told at `/`, and where a request is refused
 jwt_form       the form of a JSON Web Token, before its signature is looked at
 metrics_route  the `/metrics` endpoint
-rate_limit     limits on requests, wrong tokens and bytes
+rate_limit     limits on requests and wrong tokens
+request_body   reading the bodies of requests, within limits
+session_limit  limits on the sessions of the 2025-11-25 protocol
 shutdown       ending open streams when the server stops
 workers        several processes at one address
 """

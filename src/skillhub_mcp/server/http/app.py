@@ -23,9 +23,12 @@ from starlette.types import ASGIApp
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
+from skillhub_mcp.server.http.connections import HEALTH_PATH, ConnectionLimits
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
-from skillhub_mcp.server.http.rate_limit import RateLimit, RequestSizeLimit, TokenBuckets
+from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
+from skillhub_mcp.server.http.request_body import RequestBody
+from skillhub_mcp.server.http.session_limit import SessionLimit
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 
@@ -36,7 +39,25 @@ log = logging.getLogger(__name__)
 
 # Shorter than the ten seconds that Docker waits before it kills.
 GRACE_SECONDS = 8
-_BACKLOG = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """How much the clients of one process may take: connections, sessions, seconds, bytes.
+
+    `backlog` is how many connections may wait to be accepted. A session of the 2025-11-25 protocol ends after
+    `session_idle_seconds` without a request.
+    """
+
+    connections: int = 512
+    connections_per_address: int = 256
+    backlog: int = 2_048
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
+    request_bytes: int = 1_048_576
+    sessions: int = 1_000
+    sessions_per_caller: int = 250
+    session_idle_seconds: float = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +79,7 @@ class HttpOptions:
     auth: AuthOptions | None = None
     trusted_proxies: Sequence[str] = ()
     rate_limit: int = 0
-    max_request_bytes: int = 1_048_576
+    limits: HttpLimits = HttpLimits()
     stateless: bool = False
 
 
@@ -69,11 +90,11 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
 
         server.auth = HubTokenVerifier(options.auth)
         hub.access.narrow_by(caller_visibility, may_run=caller_may_run)
-    rate_limits = [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []
     guarded = server.http_app(
         path=MCP_PATH,
-        middleware=rate_limits,
+        middleware=_limits_of_callers(options),
         stateless_http=options.stateless,
+        session_idle_timeout=options.limits.session_idle_seconds,
         host_origin_protection=True,
         allowed_hosts=list(options.allowed_hosts),
         allowed_origins=list(options.allowed_origins),
@@ -115,7 +136,22 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
             if isinstance(middleware, ListChangedNotifier):
                 middleware.end_streams()
 
-    return DisconnectOnShutdown(RequestSizeLimit(whole, options.max_request_bytes), end_streams=end_streams)
+    return DisconnectOnShutdown(whole, end_streams=end_streams)
+
+
+def _limits_of_callers(options: HttpOptions) -> list[Middleware]:
+    """Return what bounds a caller who is known by then: requests, then their bodies, then sessions."""
+    limits = options.limits
+    return [
+        *([Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []),
+        Middleware(
+            RequestBody,
+            max_bytes=limits.request_bytes,
+            seconds=limits.body_seconds,
+            needs_token=options.auth is not None,
+        ),
+        Middleware(SessionLimit, total=limits.sessions, per_caller=limits.sessions_per_caller),
+    ]
 
 
 def _healthz() -> Route:
@@ -124,7 +160,7 @@ def _healthz() -> Route:
     async def healthz(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
-    return Route("/healthz", healthz)
+    return Route(HEALTH_PATH, healthz)
 
 
 def _readyz(server: FastMCP, hub: SkillHub, page: FrontPage, *, middleware: Sequence[Middleware]) -> Route:
@@ -180,18 +216,26 @@ def make_uvicorn(app: DisconnectOnShutdown, options: HttpOptions) -> GracefulSer
         app,
         log_config=None,
         access_log=False,
+        http="h11",
         ws="none",  # MCP uses no WebSockets, so their library is not loaded
         server_header=False,
         forwarded_allow_ips=list(options.trusted_proxies),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return GracefulServer(config, app)
+    limits = ConnectionLimits(
+        total=options.limits.connections,
+        per_address=options.limits.connections_per_address,
+        header_seconds=options.limits.header_seconds,
+        rest_bytes=options.limits.request_bytes,
+        proxies=options.trusted_proxies,
+    )
+    return GracefulServer(config, app, limits)
 
 
 @contextmanager
 def listening(options: HttpOptions) -> Iterator[socket.socket]:
     """Listen at the address, and log it. Raises InvalidSetting for one that cannot be used."""
-    listener = _listen(options.host, options.port)
+    listener = _listen(options.host, options.port, options.limits.backlog)
     try:
         log.info("Serving MCP at %s", url_of(listener))
         yield listener
@@ -206,7 +250,7 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{shown}:{port}{MCP_PATH}"
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -216,7 +260,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         # From here on a client that knows the address waits to be served, and is not refused.
-        listener.listen(_BACKLOG)
+        listener.listen(backlog)
     except OSError as error:
         listener.close()
         raise InvalidSetting(

@@ -1,4 +1,4 @@
-"""Limits on what one client may send over HTTP: requests per minute, wrong tokens per minute, and bytes per request.
+"""Limits on what one client may send over HTTP: requests per minute, and wrong tokens per minute.
 
 Plain ASGI, because every request passes through it. The memory for clients is bounded, because their
 number is not. Each worker process counts on its own.
@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillhub_mcp.errors import RateLimited, RequestTooLarge, SkillHubError
+from skillhub_mcp.errors import RateLimited, SkillHubError
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
@@ -92,59 +92,12 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            seconds = self._buckets.take(_client(scope))
+            seconds = self._buckets.take(client_of(scope))
             if seconds:
                 error = RateLimited("requests", per_minute=self._buckets.per_minute, seconds=seconds)
                 await too_many_requests(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-class RequestSizeLimit:
-    """ASGI middleware: answers 413 to a request of more than `max_bytes`, before anything parses it."""
-
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self._app = app
-        self._max_bytes = max_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = dict(scope["headers"])
-        if b"transfer-encoding" in headers:
-            await self._read_chunks(scope, receive, send)
-        elif int(headers.get(b"content-length", b"0")) > self._max_bytes:
-            await self._refuse(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-    async def _read_chunks(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read a body that comes in chunks, up to the limit, and pass it on."""
-        body = bytearray()
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._max_bytes:
-                await self._refuse(scope, receive, send)
-                return
-        pending: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
-
-        async def receive_body_first() -> Message:
-            nonlocal pending
-            message, pending = pending, None
-            return await receive() if message is None else message
-
-        await self._app(scope, receive_body_first, send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The rest of the body would be taken for the next request.
-        response = refusal(RequestTooLarge(self._max_bytes), status=413, headers={"connection": "close"})
-        await response(scope, receive, send)
 
 
 def too_many_requests(error: RateLimited) -> JSONResponse:
@@ -172,7 +125,8 @@ def address_of(scope: Scope) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False) if mapped is None else mapped)
 
 
-def _client(scope: Scope) -> str:
+def client_of(scope: Scope) -> str:
+    """Return the client that a request counts for: the bearer of its token, or else its address."""
     token = getattr(scope.get("user"), "access_token", None)
     return f"token {token.client_id}" if isinstance(token, CallerToken) else f"address {address_of(scope)}"
 

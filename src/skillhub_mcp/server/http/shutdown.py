@@ -12,12 +12,17 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from types import FrameType
 from typing import NoReturn
 
 import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skillhub_mcp.server.http.acceptor import Acceptor, most_connections
+from skillhub_mcp.server.http.connections import Connection, ConnectionLimits, Connections
 
 
 class DisconnectOnShutdown:
@@ -65,16 +70,27 @@ class DisconnectOnShutdown:
 
 
 class GracefulServer(uvicorn.Server):
-    """A uvicorn server that stops its application before it waits for the requests in flight."""
+    """A uvicorn server with limits on connections, that stops its application before the requests in flight end."""
 
-    def __init__(self, config: uvicorn.Config, app: DisconnectOnShutdown) -> None:
+    def __init__(self, config: uvicorn.Config, app: DisconnectOnShutdown, limits: ConnectionLimits) -> None:
         super().__init__(config)
         self._app = app
+        self._limits = limits
+        self._acceptors: list[Acceptor] = []
         # It would end every stream half a second after the signal, also answers in flight (2025-11-25 protocol).
         AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # the package declares no types
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, and accept connections from the listeners `sockets`."""
+        await super().startup(sockets=[])
+        connections = Connections(replace(self._limits, total=most_connections(self._limits.total)))
+        make = partial(Connection, self.config, self.server_state, self.lifespan.state, connections=connections)
+        self._acceptors = [Acceptor(listener, connections, make) for listener in sockets or ()]
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop. Calls in flight have the configured grace period."""
+        for acceptor in self._acceptors:
+            await acceptor.close()
         self._app.stop()
         await super().shutdown(sockets=sockets)
 

@@ -1,0 +1,283 @@
+"""Connections are bounded in number and time: who is silent or slow gives way, and health answers all the same."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from tests.server.bearers import ACCEPT, INITIALIZE, bearing, knock
+from tests.server.connections import listening
+from tests.server.processes import serving
+
+from skillhub_mcp.server.http.acceptor import most_connections
+from skillhub_mcp.server.http.connections import (
+    SPARE_CONNECTIONS,
+    Connection,
+    ConnectionLimits,
+    Connections,
+    OncePerMinute,
+)
+
+TOKEN = "a-token-that-nobody-guesses"
+
+
+class Clock:
+    """A clock that somebody else moves."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Silent(Connection):
+    """A connection of which only the address matters."""
+
+    def __init__(self, address: str = "10.0.0.1") -> None:
+        self.host = self.address = address
+        self.dropped = False
+
+    def drop(self) -> None:
+        self.dropped = True
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def places(clock: Clock) -> Connections:
+    """Four places, three of them for one address that is no proxy."""
+    limits = ConnectionLimits(4, 3, 10.0, 1_024, proxies=("10.0.0.9", "fd00::/64"))
+    return Connections(limits, clock)
+
+
+def test_the_one_that_waits_longest_gives_way_and_none_with_a_request(places: Connections, clock: Clock) -> None:
+    busy, first, second, third = (Silent(f"10.0.1.{number}") for number in range(4))
+    assert all(places.admit(one) for one in (busy, first, second, third))
+    places.busy(busy)
+    clock.now += 1
+    newcomer = Silent("10.0.2.1")
+    assert places.admit(newcomer)
+    assert [one.dropped for one in (busy, first, second, third, newcomer)] == [False, True, False, False, False]
+    # Answered, it waits again: as the last.
+    places.waits(busy)
+    clock.now += 1
+    assert places.admit(Silent("10.0.2.2"))
+    assert (second.dropped, busy.dropped) == (True, False)
+    assert len(places) == 4
+
+
+def test_one_address_gives_way_to_itself_and_leaves_the_others_alone(places: Connections, clock: Clock) -> None:
+    other, *mine = Silent("10.0.1.1"), Silent(), Silent(), Silent()
+    assert all(places.admit(one) for one in (other, *mine))
+    clock.now += 1
+    assert places.admit(Silent())
+    assert (other.dropped, mine[0].dropped) == (False, True)
+    for proxy in ("10.0.0.9", "fd00::5"):
+        clock.now += 1
+        clients = [Silent(proxy) for _ in range(4)]
+        assert [places.admit(client) for client in clients] == [True] * 4
+        assert [client.dropped for client in clients] == [False] * 4
+
+
+def test_where_all_are_answering_a_newcomer_gets_a_spare_connection_of_which_there_are_few(
+    places: Connections, clock: Clock
+) -> None:
+    busy = [Silent(f"10.0.1.{number}") for number in range(4)]
+    for one in busy:
+        places.admit(one)
+        places.busy(one)
+    clock.now += 1
+    spare = [Silent(f"10.0.2.{number}") for number in range(SPARE_CONNECTIONS + 1)]
+    assert [places.admit(one) for one in spare] == [False] * len(spare)
+    assert [one.dropped for one in spare] == [True] + [False] * SPARE_CONNECTIONS
+    assert not any(one.dropped for one in busy)
+    places.forget(busy[0])
+    assert places.admit(Silent("10.0.3.1"))
+
+
+def test_one_that_has_just_come_gives_way_to_nobody(places: Connections, clock: Clock) -> None:
+    young = [Silent(f"10.0.1.{number}") for number in range(4)]
+    assert all(places.admit(one) for one in young)
+    assert not places.admit(Silent("10.0.2.1"))
+    assert not places.drop_one()
+    clock.now += 1
+    assert places.drop_one()
+
+
+def test_a_warning_comes_once_a_minute(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    warning = OncePerMinute(clock)
+    for seconds in (0, 30, 29, 1, 1):
+        clock.now += seconds
+        warning.log("At %d", clock.now)
+    assert [record.getMessage() for record in caplog.records] == ["At 1000", "At 1060"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_connections_leave_descriptors_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_000_000, 1_000_000))
+    assert most_connections(512) == 512
+    assert not caplog.records
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (600, 600))
+    assert 300 < most_connections(512) < 512
+    assert "the limit of descriptors (ulimit -n) is 600" in caplog.text
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8, 8))
+    assert most_connections(512) == 4
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that asks for a token, has six places, and waits a fifth of a second for a client."""
+    directory = tmp_path_factory.mktemp("impatient")
+    (directory / "skills" / "alpha").mkdir(parents=True)
+    (directory / "skills" / "alpha" / "SKILL.md").write_text(
+        "---\nname: alpha\ndescription: Does alpha.\n---\n", encoding="utf-8"
+    )
+    environment = {
+        "HOME": str(directory),
+        "SKILLS_DIR": str(directory / "skills"),
+        "DB_PATH": str(directory / "db" / "skills.lancedb"),
+        "EMBEDDING_PROVIDER": "none",
+        "SKILLHUB_TOKEN": TOKEN,
+        "SKILLHUB_MAX_CONNECTIONS": "6",
+        "SKILLHUB_HEADER_TIMEOUT_SECONDS": "0.2",
+        "SKILLHUB_BODY_TIMEOUT_SECONDS": "0.2",
+        "SKILLHUB_MAX_REQUEST_BYTES": "4096",
+    }
+    with listening(environment) as url:
+        yield url
+
+
+@contextmanager
+def connected(url: str) -> Iterator[socket.socket]:
+    with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30) as connection:
+        yield connection
+
+
+def to_the_end(connection: socket.socket) -> bytes:
+    """What the server says until it closes the connection."""
+    said = b""
+    try:
+        while part := connection.recv(65_536):
+            said += part
+    except ConnectionResetError:
+        pass
+    return said
+
+
+def head(*headers: str) -> bytes:
+    lines = ["POST /mcp HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def test_who_sends_nothing_or_headers_without_an_end_is_let_go(impatient: str) -> None:
+    with connected(impatient) as silent, connected(impatient) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost:")
+        assert to_the_end(silent) == b""
+        assert to_the_end(slow).startswith(b"HTTP/1.1 408 ")
+
+
+def test_the_headers_of_a_second_request_have_a_deadline_too(impatient: str) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz")
+        said = to_the_end(connection)
+        assert said.startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 408 " in said
+
+
+def test_a_strangers_body_is_not_waited_for(impatient: str) -> None:
+    with connected(impatient) as announced, connected(impatient) as chunked:
+        announced.sendall(head("Content-Length: 4000") + b"{")
+        chunked.sendall(head("Transfer-Encoding: chunked") + b"5\r\n{    \r\n")
+        for connection in (announced, chunked):
+            assert connection.recv(1_000).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_stranger_who_goes_on_sending_is_not_listened_to_for_ever(impatient: str) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(head("Transfer-Encoding: chunked"))
+        with pytest.raises(OSError, match=r"Broken pipe|reset"):
+            until(lambda: connection.sendall(b"400\r\n" + b" " * 0x400 + b"\r\n"))
+
+
+def test_a_bearers_body_has_a_deadline(impatient: str) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(head(f"Authorization: Bearer {TOKEN}", "Content-Length: 4000") + b"{")
+        with connection.makefile("rb") as said:
+            assert said.readline().startswith(b"HTTP/1.1 408 ")
+            size = next(int(line.split()[1]) for line in said if line.startswith(b"content-length"))
+            until(lambda: said.readline() == b"\r\n")
+            body = said.read(size)
+        assert b"REQUEST_TOO_SLOW: The request's body did not arrive within 0.2 seconds." in body
+
+
+def test_silent_clients_in_every_place_keep_nobody_out(impatient: str) -> None:
+    with ExitStack() as silent:
+        for _ in range(10):
+            silent.enter_context(connected(impatient))
+        until(lambda: knock(impatient, TOKEN).status_code == 200)
+
+
+def test_where_every_place_has_a_stream_others_are_told_to_come_back_and_health_answers(impatient: str) -> None:
+    with ExitStack() as streams:
+        clients = []
+        for _ in range(6):
+            session = knock(impatient, TOKEN).headers["mcp-session-id"]
+            client = streams.enter_context(httpx2.Client(timeout=30))
+            headers = {**bearing(TOKEN), "mcp-session-id": session}
+            streams.enter_context(client.stream("GET", impatient, headers=headers))
+            clients.append(client)
+        refused = httpx2.post(impatient, json=INITIALIZE, headers=bearing(TOKEN))
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert refused.json()["error"]["data"]["code"] == "SERVER_BUSY"
+        for _ in range(2 * SPARE_CONNECTIONS):
+            assert httpx2.get(impatient.replace("/mcp", "/healthz")).status_code == 200
+        assert httpx2.get(impatient.replace("/mcp", "/readyz")).status_code == 503
+        clients[0].close()
+        until(lambda: knock(impatient, TOKEN).status_code == 200)
+
+
+def until(is_so: Callable[[], object]) -> None:
+    """Try until it is so."""
+    for _ in range(10_000):
+        if is_so():
+            return
+    raise AssertionError
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is set by prlimit")
+def test_with_no_descriptor_left_health_answers_and_the_log_has_one_line(hub_environment: dict[str, str]) -> None:
+    with serving(hub_environment) as server, ExitStack() as opened:
+        until(lambda: httpx2.get(server.url.replace("/mcp", "/readyz")).status_code == 200)
+        for _ in range(4):
+            client = opened.enter_context(httpx2.Client(timeout=30))
+            session = client.post(server.url, json=INITIALIZE, headers=ACCEPT).headers["mcp-session-id"]
+            opened.enter_context(client.stream("GET", server.url, headers={**ACCEPT, "mcp-session-id": session}))
+        pid = server.process.pid
+        highest = max(map(int, (entry.name for entry in Path(f"/proc/{pid}/fd").iterdir())))
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 1, before[1]))
+        free = highest + 1 - len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        for _ in range(free + 2 * SPARE_CONNECTIONS):
+            opened.enter_context(connected(server.url))
+        for _ in range(2 * SPARE_CONNECTIONS):
+            assert httpx2.get(server.url.replace("/mcp", "/healthz")).status_code == 200
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        opened.close()
+        until(lambda: knock(server.url).status_code == 200)
+        server.process.terminate()
+        assert server.ended() == 0
+    said = "".join(server.said)
+    assert said.count("No descriptor is left for another connection") == 1
+    assert "Traceback" not in said
