@@ -1,4 +1,4 @@
-"""Connections are bounded in number and time: who is silent or slow gives way, and health answers all the same."""
+"""HttpConnections are bounded in number and time: who is silent or slow gives way, and health answers all the same."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.server.processes import serving
 from skillhub_mcp.server.http.acceptor import most_connections
 from skillhub_mcp.server.http.connections import (
     SPARE_CONNECTIONS,
-    Connection,
     ConnectionLimits,
-    Connections,
+    HttpConnection,
+    HttpConnections,
     OncePerMinute,
 )
 
@@ -37,7 +37,7 @@ class Clock:
         return self.now
 
 
-class Silent(Connection):
+class Silent(HttpConnection):
     """A connection of which only the address matters."""
 
     def __init__(self, address: str = "10.0.0.1") -> None:
@@ -54,13 +54,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def places(clock: Clock) -> Connections:
+def places(clock: Clock) -> HttpConnections:
     """Four places, three of them for one address that is no proxy."""
     limits = ConnectionLimits(4, 3, 10.0, 1_024, proxies=("10.0.0.9", "fd00::/64"))
-    return Connections(limits, clock)
+    return HttpConnections(limits, clock)
 
 
-def test_the_one_that_waits_longest_gives_way_and_none_with_a_request(places: Connections, clock: Clock) -> None:
+def test_the_one_that_waits_longest_gives_way_and_none_with_a_request(places: HttpConnections, clock: Clock) -> None:
     busy, first, second, third = (Silent(f"10.0.1.{number}") for number in range(4))
     assert all(places.admit(one) for one in (busy, first, second, third))
     places.busy(busy)
@@ -76,7 +76,7 @@ def test_the_one_that_waits_longest_gives_way_and_none_with_a_request(places: Co
     assert len(places) == 4
 
 
-def test_one_address_gives_way_to_itself_and_leaves_the_others_alone(places: Connections, clock: Clock) -> None:
+def test_one_address_gives_way_to_itself_and_leaves_the_others_alone(places: HttpConnections, clock: Clock) -> None:
     other, *mine = Silent("10.0.1.1"), Silent(), Silent(), Silent()
     assert all(places.admit(one) for one in (other, *mine))
     clock.now += 1
@@ -90,7 +90,7 @@ def test_one_address_gives_way_to_itself_and_leaves_the_others_alone(places: Con
 
 
 def test_where_all_are_answering_a_newcomer_gets_a_spare_connection_of_which_there_are_few(
-    places: Connections, clock: Clock
+    places: HttpConnections, clock: Clock
 ) -> None:
     busy = [Silent(f"10.0.1.{number}") for number in range(4)]
     for one in busy:
@@ -105,7 +105,7 @@ def test_where_all_are_answering_a_newcomer_gets_a_spare_connection_of_which_the
     assert places.admit(Silent("10.0.3.1"))
 
 
-def test_one_that_has_just_come_gives_way_to_nobody(places: Connections, clock: Clock) -> None:
+def test_one_that_has_just_come_gives_way_to_nobody(places: HttpConnections, clock: Clock) -> None:
     young = [Silent(f"10.0.1.{number}") for number in range(4)]
     assert all(places.admit(one) for one in young)
     assert not places.admit(Silent("10.0.2.1"))

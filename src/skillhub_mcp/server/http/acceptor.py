@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-from skillhub_mcp.server.http.connections import SPARE_CONNECTIONS, Connection, Connections, OncePerMinute
+from skillhub_mcp.server.http.connections import SPARE_CONNECTIONS, HttpConnection, HttpConnections, OncePerMinute
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _ODD_ERROR_SECONDS = 1.0
 class MakeConnection(Protocol):
     """Makes the protocol of a connection that was accepted; `on_end` is called when it has ended."""
 
-    def __call__(self, *, spare: bool, on_end: Callable[[], object]) -> Connection:
+    def __call__(self, *, spare: bool, on_end: Callable[[], object]) -> HttpConnection:
         """Return the protocol."""
         ...
 
@@ -59,7 +59,7 @@ def most_connections(wanted: int) -> int:
 class Acceptor:
     """Accepts the connections of one listener, in the running loop, until it is closed."""
 
-    def __init__(self, listener: socket.socket, connections: Connections, make: MakeConnection) -> None:
+    def __init__(self, listener: socket.socket, connections: HttpConnections, make: MakeConnection) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._connections = connections
@@ -130,7 +130,7 @@ class Acceptor:
         return accepted
 
     async def _serve(self, accepted: socket.socket, *, spare: bool) -> None:
-        def make() -> Connection:
+        def make() -> HttpConnection:
             # Its descriptor is closed right after it has ended.
             return self._make(spare=spare, on_end=lambda: self._loop.call_soon(self._refill))
 

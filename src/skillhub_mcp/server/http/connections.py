@@ -74,7 +74,7 @@ class OncePerMinute:
             log.warning(text, *values)
 
 
-class Connections:
+class HttpConnections:
     """The connections of a process, and which of them has to go for another."""
 
     def __init__(self, limits: ConnectionLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -82,17 +82,17 @@ class Connections:
         self._clock = clock
         self._proxies = [ipaddress.ip_network(proxy) for proxy in limits.proxies]
         self._by_address: Counter[str] = Counter()
-        self._places: set[Connection] = set()
+        self._places: set[HttpConnection] = set()
         # Since when each waits, in the order in which they began to.
-        self._waiting: dict[Connection, float] = {}
-        self._spare: dict[Connection, None] = {}
+        self._waiting: dict[HttpConnection, float] = {}
+        self._spare: dict[HttpConnection, None] = {}
         self._warning = OncePerMinute()
 
     def __len__(self) -> int:
         """Return how many there are, without the spare ones."""
         return len(self._places)
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: HttpConnection) -> bool:
         """Give a new connection a place and return True, or a spare one and False."""
         address = connection.address
         crowded = self._by_address[address] >= self.limits.per_address and not self._is_proxy(connection.host)
@@ -106,7 +106,7 @@ class Connections:
         self._by_address[address] += 1
         return True
 
-    def admit_spare(self, connection: Connection) -> None:
+    def admit_spare(self, connection: HttpConnection) -> None:
         """Give a new connection a spare place; the oldest spare one goes where there are too many."""
         while len(self._spare) >= SPARE_CONNECTIONS:
             self.drop_spare()
@@ -123,16 +123,16 @@ class Connections:
         """Close the connection that has waited longest without a request; return whether there was one."""
         return self._drop(None)
 
-    def busy(self, connection: Connection) -> None:
+    def busy(self, connection: HttpConnection) -> None:
         """Note that a request of the connection is being answered."""
         self._waiting.pop(connection, None)
 
-    def waits(self, connection: Connection) -> None:
+    def waits(self, connection: HttpConnection) -> None:
         """Note that no request of the connection is being answered."""
         if connection in self._places:
             self._waiting.setdefault(connection, self._clock())
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: HttpConnection) -> None:
         """Take the place of a connection that has ended, or is about to; nothing happens where it has none."""
         self._spare.pop(connection, None)
         self._waiting.pop(connection, None)
@@ -184,7 +184,7 @@ class _Phase(Enum):
     OVER = "over"
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection to a client, with deadlines for what the client has to do.
 
     uvicorn closes one that is idle after a request. A `spare` one is for one request, answered only at /healthz.
@@ -196,7 +196,7 @@ class Connection(H11Protocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         *,
-        connections: Connections,
+        connections: HttpConnections,
         spare: bool = False,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:

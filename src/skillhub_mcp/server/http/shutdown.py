@@ -22,7 +22,7 @@ from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillhub_mcp.server.http.acceptor import Acceptor, most_connections
-from skillhub_mcp.server.http.connections import Connection, ConnectionLimits, Connections
+from skillhub_mcp.server.http.connections import ConnectionLimits, HttpConnection, HttpConnections
 
 
 class DisconnectOnShutdown:
@@ -83,8 +83,8 @@ class GracefulServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, and accept connections from the listeners `sockets`."""
         await super().startup(sockets=[])
-        connections = Connections(replace(self._limits, total=most_connections(self._limits.total)))
-        make = partial(Connection, self.config, self.server_state, self.lifespan.state, connections=connections)
+        connections = HttpConnections(replace(self._limits, total=most_connections(self._limits.total)))
+        make = partial(HttpConnection, self.config, self.server_state, self.lifespan.state, connections=connections)
         self._acceptors = [Acceptor(listener, connections, make) for listener in sockets or ()]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
