@@ -118,14 +118,12 @@ def visible(text: str) -> str:
 
 def for_model(text: str) -> str:
     """Return `text` as one line in which nothing is hidden and no tag begins: `<` is `&lt;` where one would."""
-    seen = visible(text)
-    return _TAG.sub("&lt;", seen) if "<" in seen else seen
+    return _without_tags(visible(text))
 
 
 def path_for_model(path: str) -> str:
     """Return `path` as one line in which no tag begins; what is in no usual path is an escape."""
-    shown = in_line(path)
-    return _TAG.sub("&lt;", shown) if "<" in shown else shown
+    return _without_tags(in_line(path))
 
 
 def all_for_model(value: object) -> object:
@@ -156,7 +154,7 @@ def in_json(written: str) -> str:
 
 def in_element(text: str, *, quotes: bool = False) -> str:
     """Return `text` for an XML element. What cannot be seen is a reference; what XML cannot have is U+FFFD."""
-    marked = text.translate(_MARKUP)
+    marked = _without_wide_tags(text.translate(_MARKUP))
     if quotes:
         marked = marked.translate(_QUOTES)
     if marked.isascii() and marked.isprintable():
@@ -204,6 +202,15 @@ def shortened(text: str, length: int) -> str:
         return text
     # An ellipsis needs room for itself and for a character before it.
     return text[: length - 1].rstrip() + "…" if length > 1 else ""
+
+
+def _without_tags(line: str) -> str:
+    return _without_wide_tags(_TAG.sub("&lt;", line) if "<" in line else line)
+
+
+def _without_wide_tags(text: str) -> str:
+    # Full-width brackets are ordinary in Japanese, so only those of tags that mean something are changed.
+    return contained(text) if "\uff1c" in text or "\ufe64" in text else text
 
 
 def _shown(unprintable: re.Pattern[str], text: str) -> str:

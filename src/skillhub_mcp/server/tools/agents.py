@@ -22,6 +22,7 @@ from skillhub_mcp.agents_md.saved_sessions import SavedSessions
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.middleware.sessions import SESSION_META_KEY, Session, Sessions
 from skillhub_mcp.server.tools.arguments import Path
@@ -239,7 +240,7 @@ class AgentsTools:
         )
 
     def _dumped(self, files: Sequence[AgentsFile]) -> list[dict[str, Any]]:
-        return [file.model_dump(mode="json") for file in files]
+        return [file.model_dump(mode="json") | {"path": path_for_model(file.path)} for file in files]
 
     def _shown_files(self, resolver: AgentsResolver, files: tuple[AgentsFile, ...]) -> tuple[AgentsFile, ...]:
         return tuple(file.model_copy(update={"path": self._shown_path(resolver, file.path)}) for file in files)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastmcp.tools.base import ToolResult
 from pydantic import Field
@@ -18,6 +18,7 @@ from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata
 from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
+from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
@@ -121,18 +122,24 @@ class ContextTools:
 
     def context_inspect(self, include_skills: bool = True, include_agents: bool = True) -> ToolResult:
         session = self.sessions.current()
-        result: dict[str, Any] = inspect_context(
+        inspected = inspect_context(
             self.catalogues if include_skills else None, session.ledger.entries(), with_paths=self.with_paths
         )
+        result = self._shown(inspected)
         if include_agents and self.agents_state is not None:
             result["agents"] = self.agents_state(session)
         return self.sessions.with_handle(ToolResult(content=compact_json(result), structured_content=result))
 
     def _fields(self, skill: SkillMetadata) -> dict[str, object]:
-        return skill.model_dump(exclude=None if self.with_paths else {"path", "dir"})
+        return self._shown(skill.model_dump(exclude=None if self.with_paths else {"path", "dir"}))
 
     def _error(self, error: SkillLoadError) -> dict[str, object]:
-        return {"path": error.path if self.with_paths else short_path(error.path), "message": error.message}
+        path = error.path if self.with_paths else short_path(error.path)
+        return self._shown({"path": path, "message": error.message})
+
+    @staticmethod
+    def _shown(fields: Mapping[str, object]) -> dict[str, object]:
+        return {key: all_for_model(value) for key, value in fields.items()}
 
 
 def _start(cursor: str, ids: Sequence[str]) -> int:
