@@ -13,7 +13,15 @@ paths        checks of a requested path
 from __future__ import annotations
 
 from skillhub_mcp.skills.files.confinement import Opener, open_by_descriptors, open_by_resolved_path
-from skillhub_mcp.skills.files.content import FileContent, ReadLimits, media_type, read_file, read_start, read_whole
+from skillhub_mcp.skills.files.content import (
+    FileContent,
+    ReadLimits,
+    media_type,
+    read_file,
+    read_start,
+    read_start_of,
+    read_whole,
+)
 from skillhub_mcp.skills.files.listing import FileEntry, list_files
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 
@@ -29,5 +37,6 @@ __all__ = [
     "open_by_resolved_path",
     "read_file",
     "read_start",
+    "read_start_of",
     "read_whole",
 ]

@@ -200,6 +200,17 @@ def read_whole(
     return content
 
 
+def read_start_of(directory: str | Path, file_path: str, *, skill: str, max_bytes: int) -> tuple[bytes, int]:
+    """Read at most the first `max_bytes` bytes of a skill's file, dotfiles too, and return them with its size in bytes.
+
+    For looking at a file, not for serving it. Raises PathNotAllowed, InvalidArgument (an empty path) and
+    SkillFileNotFound.
+    """
+    wanted = check_path(file_path, skill=skill, serve_dotfiles=True)
+    with open_in_skill(directory, wanted, None) as descriptor:
+        return _read_at(descriptor, 0, max_bytes), os.fstat(descriptor).st_size
+
+
 def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
     """Read the start of the skill's file `name`, as many bytes as `enough` asks for, and return only those.
 

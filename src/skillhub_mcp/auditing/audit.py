@@ -1,0 +1,133 @@
+"""The audit of one skill: every detector over its text, frontmatter and entries. Pure but for `audit_skill`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from skillhub_mcp.auditing.blobs import LONG, blobs
+from skillhub_mcp.auditing.characters import hidden_characters
+from skillhub_mcp.auditing.commands import CODE_COMMANDS, SHELL_COMMANDS
+from skillhub_mcp.auditing.entries import entry_findings, package_findings
+from skillhub_mcp.auditing.header import header_findings
+from skillhub_mcp.auditing.hidden import addresses_an_agent, hidden_texts
+from skillhub_mcp.auditing.matching import matches
+from skillhub_mcp.auditing.phrases import PHRASES
+from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files
+from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
+from skillhub_mcp.auditing.text import AuditText
+from skillhub_mcp.skills.frontmatter import decode, parse
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.parser import read_skill
+
+_NO_STAMP = FileStamp(0, 0, "", 0)
+_PROSE = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".html", ".htm"))
+
+
+@dataclass(frozen=True, slots=True)
+class SkillAudit:
+    """What the audit found in one skill, the worst first. `path` is its directory."""
+
+    path: str
+    name: str
+    findings: tuple[AuditFinding, ...]
+
+    def has(self, risk: Risk) -> bool:
+        """Whether there is a finding of `risk` or worse."""
+        return any(one.severity.rank <= risk.rank for one in self.findings)
+
+
+def audit_skill(directory: str) -> SkillAudit:
+    """Read the skill in `directory` and return what is hostile in it. Never raises on its content."""
+    return audit_files(directory, read_skill_files(directory))
+
+
+def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
+    """Return what is hostile in the files that were read of a skill."""
+    name = os.path.basename(directory)
+    told: list[AuditFinding] = [found("not-read", reason, path=path) for path, reason in files.unread]
+    for entry in files.entries:
+        told += entry_findings(entry)
+    if files.document is not None:
+        named, in_document = _document(files.document, directory)
+        name = named or name
+        told += in_document
+    for path, text in files.texts:
+        told += text_findings(path, text)
+        if os.path.basename(path) == "package.json":
+            told += package_findings(path, text)
+    return SkillAudit(directory, name, ordered(told))
+
+
+def ordered(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+    """Return the findings, the worst first; of one rule on one line only the worst."""
+    worst: dict[tuple[str, str, int | None], AuditFinding] = {}
+    for one in findings:
+        key = (one.rule, one.path, one.line)
+        if key not in worst or one.severity.rank < worst[key].severity.rank:
+            worst[key] = one
+    return tuple(sorted(worst.values(), key=lambda one: (one.severity.rank, one.path, one.line or 0, one.rule)))
+
+
+def text_findings(path: str, text: str, first_line: int = 1) -> Iterator[AuditFinding]:
+    """Report what is hostile in one text of a skill."""
+    prose = os.path.splitext(path)[1].lower() in _PROSE
+    yield from hidden_characters(path, text, first_line)
+    audited = AuditText(path, text, first_line)
+    yield from _said(audited)
+    if not prose:
+        yield from matches(CODE_COMMANDS, audited, audited.code)
+    else:
+        yield from _hidden(audited)
+    yield from _encoded(audited)
+
+
+def _said(text: AuditText) -> Iterator[AuditFinding]:
+    yield from matches(PHRASES, text, text.prose)
+    yield from matches(SHELL_COMMANDS, text, text.code)
+
+
+def _hidden(text: AuditText) -> Iterator[AuditFinding]:
+    for one in hidden_texts(text.raw):
+        inner = AuditText(text.path, one.text, text.line_at(one.position))
+        worst = min((finding.severity.rank for finding in _said(inner)), default=Risk.LOW.rank)
+        if worst <= Risk.HIGH.rank:
+            severity = Risk.CRITICAL
+        elif addresses_an_agent(inner.prose.text):
+            severity = Risk.HIGH
+        else:
+            continue
+        said = inner.prose.text[:60].strip()
+        yield found("hidden-comment", f"hidden text: {said!r}", path=text.path, line=inner.first_line, severity=severity)
+
+
+def _encoded(text: AuditText) -> Iterator[AuditFinding]:
+    for blob in blobs(text.raw):
+        line = text.line_at(blob.position)
+        if blob.text:
+            worst = min(_said(AuditText(text.path, blob.text)), key=lambda one: one.severity.rank, default=None)
+            if worst is not None and worst.severity.rank <= Risk.HIGH.rank:
+                message = f"encoded text that says {worst.message} ({worst.rule})"
+                yield found("encoded-text", message, path=text.path, line=line, severity=worst.severity)
+                continue
+        if blob.length >= LONG:
+            message = f"{blob.length:,} encoded characters"
+            yield found("encoded-text", message, path=text.path, line=line, severity=Risk.MEDIUM)
+
+
+def _document(content: bytes, directory: str) -> tuple[str, list[AuditFinding]]:
+    text, _ = decode(content)
+    if text is None:
+        text = content.decode("utf-8", "replace")
+    told = list(text_findings(SKILL_FILE, text))
+    document = parse(content)
+    if document.values is None:
+        return "", told
+    name = os.path.basename(directory)
+    read = read_skill(document, directory=directory, root=directory, directory_name=name, stamp=_NO_STAMP)
+    if read.skill is not None:
+        first_line = 1 + content.count(b"\n") - document.body.count("\n")
+        told += header_findings(read.skill, document.values, document.lines, document.body, first_line)
+        name = read.skill.name
+    return name, told

@@ -1,0 +1,66 @@
+"""Encoded texts: long runs of base64 or hexadecimal digits, and what they say once decoded. Pure; runs nothing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])")
+_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}")
+_DECODED = 20
+_READABLE = 0.92
+LONG = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """An encoded run: where it starts, how many characters it has, and its text, empty if it is not readable text."""
+
+    position: int
+    length: int
+    text: str
+
+
+def blobs(text: str) -> Iterator[Blob]:
+    """Yield the first encoded runs of a text, decoded where they are text."""
+    for number, run in enumerate(_BASE64.finditer(text)):
+        if number == _DECODED:
+            break
+        if run[0].isalpha() and (run[0].islower() or run[0].isupper()):
+            continue  # a long word or identifier
+        yield Blob(run.start(), len(run[0]), _readable(_base64(run[0])))
+    for number, run in enumerate(_HEX.finditer(text)):
+        if number == _DECODED:
+            break
+        yield Blob(run.start(), len(run[0]), _readable(_hex(run[0])))
+
+
+def _base64(run: str) -> bytes:
+    plain = run.rstrip("=")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _hex(run: str) -> bytes:
+    try:
+        return bytes.fromhex(run.replace("\\x", ""))
+    except ValueError:
+        return b""
+
+
+def _readable(content: bytes) -> str:
+    for encoding in ("utf-8", "utf-16-le"):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        printable = sum(character.isprintable() or character in "\r\n\t" for character in text)
+        ascii_share = sum(character < "\x80" for character in text)
+        if text and min(printable, ascii_share) >= _READABLE * len(text):
+            return text
+    return ""

@@ -1,0 +1,101 @@
+"""What a skill's directory holds besides text: links, hard links, compiled programs, hidden scripts. Pure."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
+
+
+class EntryKind(str, Enum):
+    """What an entry of a directory is."""
+
+    FILE = "file"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry below a skill: its path with slashes, its kind, and what its status and its first bytes say.
+
+    `target` is where a link leads; `names` is how many names the file has; `start` are its first 16 bytes.
+    """
+
+    path: str
+    kind: EntryKind = EntryKind.FILE
+    target: str = ""
+    names: int = 1
+    executable: bool = False
+    start: bytes = b""
+
+
+_PROGRAMS = (
+    (b"\x7fELF", "an ELF program"),
+    (b"MZ", "a Windows program"),
+    (b"\xcf\xfa\xed\xfe", "a macOS program"),
+    (b"\xce\xfa\xed\xfe", "a macOS program"),
+    (b"\xca\xfe\xba\xbe", "a macOS program or Java class"),
+    (b"\xfe\xed\xfa\xcf", "a macOS program"),
+)
+# Endings of programs and libraries; a program under any other ending pretends.
+_ADMITTED = frozenset(
+    ("", ".exe", ".dll", ".so", ".dylib", ".bin", ".node", ".pyd", ".class", ".o", ".a", ".com", ".sys", ".elf", ".scr")
+)
+_SCRIPTS = frozenset((".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".cmd"))
+_WINDOWS_SCRIPTS = frozenset((".scr", ".vbs", ".hta", ".lnk", ".jse", ".wsf"))
+_INSTALLS = ("preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare")
+_REACHES_OUT = re.compile(r"(?i)\b(?:curl|wget|nc|iwr|base64|bash -c|sh -c|eval|powershell|node -e|python3? -c)\b|https?://")
+
+
+def entry_findings(entry: Entry) -> Iterator[AuditFinding]:
+    """Report what one entry is that a skill of text and scripts does not need."""
+    if entry.kind is EntryKind.LINK:
+        if leaves(entry.path, entry.target):
+            yield found("file-link-out", f"a link to {entry.target!r}", path=entry.path)
+        return
+    if entry.kind is EntryKind.OTHER:
+        yield found("not-read", "neither a file nor a directory", path=entry.path)
+        return
+    if entry.names > 1:
+        yield found("file-hard-link", f"a file with {entry.names:,} names", path=entry.path)
+    ending = posixpath.splitext(entry.path)[1].lower()
+    program = next((what for magic, what in _PROGRAMS if entry.start.startswith(magic)), "")
+    if program:
+        severity = Risk.HIGH if ending in _ADMITTED else None
+        yield found("file-binary", program, path=entry.path, severity=severity)
+    elif ending in _WINDOWS_SCRIPTS:
+        yield found("file-binary", f"a file that Windows runs ({ending})", path=entry.path, severity=Risk.HIGH)
+    hidden = any(part.startswith(".") for part in entry.path.split("/"))
+    script = ending in _SCRIPTS or entry.start.startswith(b"#!")
+    if hidden and script and ".github/" not in entry.path:
+        severity = Risk.HIGH if entry.executable else None
+        yield found("file-hidden", "a script with a hidden name", path=entry.path, severity=severity)
+
+
+def leaves(path: str, target: str) -> bool:
+    """Whether a link at `path` below a skill leads out of it."""
+    if target.startswith(("/", "~")) or re.match(r"[A-Za-z]:|\\\\", target):
+        return True
+    led = posixpath.normpath(posixpath.join(posixpath.dirname(path), target.replace("\\", "/")))
+    return led == ".." or led.startswith("../")
+
+
+def package_findings(path: str, text: str) -> Iterator[AuditFinding]:
+    """Report what a `package.json` runs when it is installed."""
+    try:
+        scripts = json.loads(text).get("scripts", {})
+    except (ValueError, AttributeError, RecursionError):
+        return
+    if not isinstance(scripts, dict):
+        return
+    for name in _INSTALLS:
+        command = scripts.get(name)
+        if isinstance(command, str) and command:
+            severity = None if _REACHES_OUT.search(command[:4_096]) else Risk.LOW
+            yield found("install-script", f"{name}: {command[:60]!r}", path=path, severity=severity)

@@ -1,0 +1,87 @@
+"""A text as detectors see it: folded, so that case, width, look-alikes, blanks and markup do not hide a phrase. Pure.
+
+`prose` is one line, in which phrases are found across line breaks; `code` keeps its lines. Both remember the lines that
+their characters come from.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from skillhub_mcp.auditing.characters import LOOK_ALIKES, without_invisible
+
+_MARKUP = str.maketrans(dict.fromkeys("*_`#>\"“”«»„~|", " ") | {"’": "'", "‘": "'"})
+_CONTINUED = re.compile(r"\\\r?\n")
+_LATIN = re.compile("[a-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A folded text, and at which of its characters each line of the original starts."""
+
+    text: str
+    starts: tuple[int, ...]
+    first_line: int
+
+    def line(self, position: int) -> int:
+        """Return the 1-based line of the original for a position in `text`."""
+        return self.first_line + bisect_right(self.starts, position) - 1
+
+
+@dataclass(frozen=True)
+class AuditText:
+    """One text to audit: the file's `path` below the skill, and the 1-based line in that file where the text starts."""
+
+    path: str
+    raw: str
+    first_line: int = 1
+
+    @cached_property
+    def prose(self) -> Folded:
+        """The text as one line in small letters, without markup, invisible characters and repeated blanks."""
+        return self._folded(lambda line: " ".join(line.translate(_MARKUP).split()), " ")
+
+    @cached_property
+    def code(self) -> Folded:
+        """The text in small letters, line by line; a continued line is one."""
+        return self._folded(lambda line: " ".join(line.split()), "\n")
+
+    def line_at(self, position: int) -> int:
+        """Return the 1-based line in the file for a position in `raw`."""
+        return self.first_line + self.raw.count("\n", 0, position)
+
+    def _folded(self, tidy: Callable[[str], str], between: str) -> Folded:
+        lines = [tidy(_fold(line)) for line in _CONTINUED.sub(" \v", self.raw).split("\n")]
+        starts: list[int] = []
+        at = 0
+        for line in lines:
+            starts.append(at)
+            at += len(line) + 1
+        return Folded(between.join(lines), self._with_continued(tuple(starts)), self.first_line)
+
+    def _with_continued(self, starts: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the starts with one more for each line that was joined to the one before."""
+        if not _CONTINUED.search(self.raw):
+            return starts
+        joined = [line.count("\v") for line in _CONTINUED.sub(" \v", self.raw).split("\n")]
+        return tuple(start for start, more in zip(starts, joined, strict=True) for _ in range(more + 1))
+
+
+def _fold(line: str) -> str:
+    if line.isascii():
+        return line.lower()
+    folded = unicodedata.normalize("NFKC", without_invisible(line)).lower()
+    # Only beside Latin letters: a Russian word is no English one in disguise.
+    if not _LATIN.search(folded):
+        return folded
+    return " ".join(
+        word.translate(LOOK_ALIKES) if _LATIN.search(word) and not word.isascii() else word
+        for word in folded.split(" ")
+    )
+
+
