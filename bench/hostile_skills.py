@@ -32,7 +32,10 @@ class HostileSkill:
         """Write the skill below `directory` and return its own directory."""
         own = directory / f"{self.pattern}--{self.case}"
         own.mkdir(parents=True)
-        header = {"name": self.case, "description": f"{self.body[0]} Use it for that." if self.body else "."} | self.header
+        header = {
+            "name": self.case,
+            "description": f"{self.body[0]} Use it for that." if self.body else ".",
+        } | self.header
         lines = [f"{key}: {_value(key, value)}" for key, value in header.items()]
         text = "\n".join(("---", *lines, "---", "", *self.body))
         (own / "SKILL.md").write_text(_expanded(text) + "\n", encoding="utf-8")
@@ -56,7 +59,7 @@ class HostileSkill:
         return own
 
 
-def read_table(name: str) -> list[HostileSkill]:
+def read_table(name: str) -> list[HostileSkill]:  # noqa: C901 - a line of each kind
     """Return the skills of `hostile/<name>.txt`."""
     skills: list[HostileSkill] = []
     into: list[str] = []
@@ -101,5 +104,5 @@ def _expanded(text: str) -> str:
 
 
 def _value(key: str, value: str) -> str:
-    plain = key in ("hooks", "alwaysApply") or value.startswith(("[", "{\"", '"'))
+    plain = key in ("hooks", "alwaysApply") or value.startswith(("[", '{"', '"'))
     return value if plain else "'" + value.replace("'", "''") + "'"

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from skillhub_mcp.auditing.blobs import LONG, blobs
+from skillhub_mcp.auditing.blobs import MOST as MOST_BLOBS
 from skillhub_mcp.auditing.characters import hidden_characters
 from skillhub_mcp.auditing.commands import CODE_COMMANDS, SHELL_COMMANDS
 from skillhub_mcp.auditing.entries import entry_findings, package_findings
 from skillhub_mcp.auditing.header import header_findings
+from skillhub_mcp.auditing.hidden import MOST as MOST_HIDDEN
 from skillhub_mcp.auditing.hidden import addresses_an_agent, hidden_texts
 from skillhub_mcp.auditing.matching import matches
 from skillhub_mcp.auditing.phrases import PHRASES
@@ -46,7 +48,7 @@ def audit_skill(directory: str) -> SkillAudit:
 def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
     """Return what is hostile in the files that were read of a skill."""
     name = os.path.basename(directory)
-    told: list[AuditFinding] = [found("not-read", reason, path=path) for path, reason in files.unread]
+    told: list[AuditFinding] = [_unread(path, reason) for path, reason in files.unread]
     for entry in files.entries:
         told += entry_findings(entry)
     if files.document is not None:
@@ -58,6 +60,10 @@ def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
         if os.path.basename(path) == "package.json":
             told += package_findings(path, text)
     return SkillAudit(directory, name, ordered(told))
+
+
+def _unread(path: str, reason: str) -> AuditFinding:
+    return found("not-read", reason, path=path, severity=None if path == SKILL_FILE else Risk.LOW)
 
 
 def ordered(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
@@ -89,7 +95,10 @@ def _said(text: AuditText) -> Iterator[AuditFinding]:
 
 
 def _hidden(text: AuditText) -> Iterator[AuditFinding]:
-    for one in hidden_texts(text.raw):
+    for number, one in enumerate(hidden_texts(text.raw)):
+        if number == MOST_HIDDEN:
+            yield found("hidden-comment", f"more than {number:,} hidden texts", path=text.path, severity=Risk.HIGH)
+            break
         inner = AuditText(text.path, one.text, text.line_at(one.position))
         worst = min((finding.severity.rank for finding in _said(inner)), default=Risk.LOW.rank)
         if worst <= Risk.HIGH.rank:
@@ -99,11 +108,15 @@ def _hidden(text: AuditText) -> Iterator[AuditFinding]:
         else:
             continue
         said = inner.prose.text[:60].strip()
-        yield found("hidden-comment", f"hidden text: {said!r}", path=text.path, line=inner.first_line, severity=severity)
+        yield found(
+            "hidden-comment", f"hidden text: {said!r}", path=text.path, line=inner.first_line, severity=severity
+        )
 
 
 def _encoded(text: AuditText) -> Iterator[AuditFinding]:
-    for blob in blobs(text.raw):
+    for number, blob in enumerate(blobs(text.raw)):
+        if number == MOST_BLOBS:
+            yield found("encoded-text", f"more than {number:,} encoded runs", path=text.path, severity=Risk.MEDIUM)
         line = text.line_at(blob.position)
         if blob.text:
             worst = min(_said(AuditText(text.path, blob.text)), key=lambda one: one.severity.rank, default=None)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}")
-_DECODED = 20
+# Beyond so many runs of a kind, the rest is not decoded; `audit` says so.
+MOST = 200
 _READABLE = 0.92
 LONG = 600
 
@@ -27,13 +28,13 @@ class Blob:
 def blobs(text: str) -> Iterator[Blob]:
     """Yield the first encoded runs of a text, decoded where they are text."""
     for number, run in enumerate(_BASE64.finditer(text)):
-        if number == _DECODED:
+        if number == MOST + 1:
             break
         if run[0].isalpha() and (run[0].islower() or run[0].isupper()):
             continue  # a long word or identifier
         yield Blob(run.start(), len(run[0]), _readable(_base64(run[0])))
     for number, run in enumerate(_HEX.finditer(text)):
-        if number == _DECODED:
+        if number == MOST + 1:
             break
         yield Blob(run.start(), len(run[0]), _readable(_hex(run[0])))
 

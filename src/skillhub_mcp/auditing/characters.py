@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 
 # Characters that take no room: zero-width, joiners, fillers, the soft hyphen, invisible operators.
-_ZERO_WIDTH = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"
+_ZERO_WIDTH = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"
+)
 _BIDI = "\u202a-\u202e\u2066-\u2069"
 _TAGS = "\U000e0000-\U000e007f"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -21,14 +23,14 @@ _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 _TAG_RUN = re.compile(f"[{_TAGS}]{{1,400}}")
 _SELECTOR_RUN = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]{4}")
 _ZERO_WIDTH_RUN = re.compile(f"[{_ZERO_WIDTH}]{{6}}")
-_SPLIT_WORD = re.compile(f"[A-Za-z][{_ZERO_WIDTH}]{{1,3}}[A-Za-z]")
+_SPLIT_WORD = re.compile(f"(?<=[A-Za-z])[{_ZERO_WIDTH}]{{1,3}}(?=[A-Za-z])")
 _BIDI_ONE = re.compile(f"[{_BIDI}]")
 _OVERRIDES = "\u202d\u202e"
 
 # Words that are written in two ways at once are a person's habit; so many are a message.
 _SPLIT_WORDS = 3
-_SCATTERED = 12
 _SHOWN = 60
+_FIRST_TAG = 0xE0000
 
 # What looks like a Latin letter or digit, after NFKC and in small letters: the part of UTS #39's table that fits names.
 LOOK_ALIKES = str.maketrans(
@@ -72,7 +74,7 @@ def hidden_characters(path: str, text: str, first_line: int = 1) -> Iterator[Aud
     flagless = _FLAG.sub(lambda flag: " " * len(flag[0]), text)
     tags = _TAG_RUN.search(flagless)
     if tags is not None:
-        said = "".join(chr(ord(tag) - 0xE0000) for tag in tags[0] if 0xE0020 <= ord(tag) < 0xE007F)[:_SHOWN]
+        said = "".join(filter(str.isprintable, (chr(ord(tag) - _FIRST_TAG) for tag in tags[0])))[:_SHOWN]
         yield found("hidden-tags", f"tag characters that say {said!r}", path=path, line=line(tags.start()))
     run = _SELECTOR_RUN.search(flagless)
     if run is not None:
@@ -81,7 +83,7 @@ def hidden_characters(path: str, text: str, first_line: int = 1) -> Iterator[Aud
     yield from _bidi(path, flagless, line)
 
 
-def _zero_width(path: str, text: str, line) -> Iterator[AuditFinding]:  # type: ignore[no-untyped-def]
+def _zero_width(path: str, text: str, line: Callable[[int], int]) -> Iterator[AuditFinding]:
     run = _ZERO_WIDTH_RUN.search(text)
     split = _SPLIT_WORD.findall(text, 1 if text.startswith("\ufeff") else 0)
     if run is not None:
@@ -94,7 +96,7 @@ def _zero_width(path: str, text: str, line) -> Iterator[AuditFinding]:  # type: 
         yield found("hidden-zero-width", message, path=path, line=at, severity=severity)
 
 
-def _bidi(path: str, text: str, line) -> Iterator[AuditFinding]:  # type: ignore[no-untyped-def]
+def _bidi(path: str, text: str, line: Callable[[int], int]) -> Iterator[AuditFinding]:
     marks = _BIDI_ONE.findall(text)
     if not marks:
         return

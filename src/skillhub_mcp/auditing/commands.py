@@ -16,13 +16,13 @@ _UNVOUCHED = (
     r"(?:https?://(?:\d{1,3}\.){3}\d{1,3}|http://(?!localhost|127\.|0\.0\.0\.0|\[::1)|"
     r"(?:bit\.ly|tinyurl\.com|t\.ly|is\.gd|cutt\.ly|rb\.gy|goo\.gl|shorturl\.at)/|"
     r"(?:pastebin\.com|paste\.ee|hastebin\.com|rentry\.(?:co|org)|glot\.io|termbin\.com|dpaste\.\w{2,4}|transfer\.sh|file\.io|0x0\.st|gist\.githubusercontent\.com)/|"
-    r"[\w-]{1,60}\.(?:ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|localhost\.run|loca\.lt|workers\.dev)\b)"
+    r"[\w-]\.(?:ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|localhost\.run|loca\.lt|workers\.dev)\b)"
 )
 _CATCHERS = (
-    r"(?:webhook\.site|requestbin\.(?:com|net)|[\w-]{1,60}\.(?:m\.)?pipedream\.net|beeceptor\.com|requestcatcher\.com|hookbin\.com|"
+    r"(?:webhook\.site|requestbin\.(?:com|net)|[\w-]\.(?:m\.)?pipedream\.net|beeceptor\.com|requestcatcher\.com|hookbin\.com|"
     r"interact\.sh|oast\.(?:pro|live|site|online|fun|me)|burpcollaborator\.net|canarytokens\.com|dnslog\.cn|ptsv\d?\.com|"
     r"discord(?:app)?\.com/api/webhooks/|api\.telegram\.org/bot|transfer\.sh|file\.io|0x0\.st|bashupload\.com|"
-    r"[\w-]{1,60}\.(?:ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|loca\.lt))"
+    r"[\w-]\.(?:ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|loca\.lt))"
 )
 _KEYS = (
     r"(?:\.ssh/(?:id_|config|\*|authorized|known_hosts)|\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/(?:credentials|config)|\.aws\b|"
@@ -46,7 +46,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     Pattern(
         "download-run",
         ("curl", "wget", "fetch "),
-        rf"\b{_GETS}[^\n|]{{0,200}}{_UNVOUCHED}[^\n|]{{0,120}}\| ?(?:{_SHELLS})",
+        rf"\b{_GETS}[^\n|]{{0,120}}{_UNVOUCHED}[^\n|]{{0,100}}\| ?(?:{_SHELLS})",
         quotable=True,
     ),
     Pattern("download-run", ("curl", "wget", "fetch "), rf"\b{_GETS}[^\n|]{{4,240}}\| ?(?:{_SHELLS})", _HIGH, quotable=True),
@@ -185,7 +185,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     Pattern(
         "exfiltration",
         ("tar ", "zip "),
-        rf"\b(?:tar|zip) [^\n]{{0,100}}(?:~/|\$home|/home/|\.config|documents)[^\n]{{0,120}}",
+        r"\b(?:tar|zip) [^\n]{0,100}(?:~/|\$home|/home/|\.config|documents)[^\n]{0,120}",
         also=rf"{_SENDS}",
         within=240,
         quotable=True,
@@ -201,7 +201,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     Pattern(
         "encoded-run",
         ("exec(", "eval(", "function(", "loads("),
-        r"\b(?:exec|eval|new function|compile|marshal\.loads|pickle\.loads|os\.system|subprocess\.\w{3,12})\(\s{0,4}(?:\w{1,16}\(\s?){0,3}[^\n]{0,40}"
+        r"\b(?:exec|eval|new function|compile|marshal\.loads|pickle\.loads|os\.system|subprocess\.\w{3,12})\([^\n]{0,60}"
         r"(?:b64decode|b32decode|a85decode|bytes\.fromhex|unhexlify|zlib\.decompress|codecs\.decode|atob\(|fromcharcode|buffer\.from\([^\n]{0,200}base64|rot_?13|unescape\(|reversed\(|\[::-1\])",
         quotable=True,
     ),
@@ -244,7 +244,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     Pattern(
         "reverse-shell",
         ("ssh -", "autossh"),
-        rf"\b(?:auto)?ssh [^\n]{{0,60}}-\w{{0,3}}r ?\d{{2,5}}:(?:localhost|127\.0\.0\.1):22\b[^\n]{{0,80}}",
+        r"\b(?:auto)?ssh [^\n]{0,60}-\w{0,3}r ?\d{2,5}:(?:localhost|127\.0\.0\.1):22\b[^\n]{0,80}",
         _HIGH,
         quotable=True,
     ),
@@ -320,7 +320,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "agent-tampering",
-        ("settings.json", "settings.local.json", "mcp.json", "claude.json", "config.toml", ".claude\""),
+        ("settings.json", "settings.local.json", "mcp.json", "claude.json", "config.toml", '.claude"'),
         r"(?:\.claude|\.cursor|\.codex|\.gemini|\.openclaw)[\"'/ ,)]{0,5}[^\n]{0,20}(?:settings(?:\.local)?\.json|mcp\.json|config\.toml|openclaw\.json)",
         also=r"[\"']?(?:pretooluse|posttooluse|userpromptsubmit|sessionstart|hooks)[\"']?\]? ?[:=][^\n]{0,200}(?:command|curl|sh )|(?:curl|wget)[^\n]{0,120}\| ?(?:ba)?sh|enableallprojectmcpservers[\"' :]{1,5}true",
         within=500,
@@ -380,7 +380,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     Pattern(
         "supply-chain",
         ("index-url", "registry", "extra-index"),
-        rf"(?:--(?:extra-)?index-url|--registry|--trusted-host|-i)[ =][\"']?(?:http://(?!localhost|127\.)|https?://(?:\d{{1,3}}\.){{3}}\d{{1,3}})",
+        r"(?:--(?:extra-)?index-url|--registry|--trusted-host|-i)[ =][\"']?(?:http://(?!localhost|127\.)|https?://(?:\d{1,3}\.){3}\d{1,3})",
         quotable=True,
     ),
     Pattern(

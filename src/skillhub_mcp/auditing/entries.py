@@ -47,10 +47,14 @@ _PROGRAMS = (
 _ADMITTED = frozenset(
     ("", ".exe", ".dll", ".so", ".dylib", ".bin", ".node", ".pyd", ".class", ".o", ".a", ".com", ".sys", ".elf", ".scr")
 )
-_SCRIPTS = frozenset((".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".cmd"))
+_SCRIPTS = frozenset(
+    (".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".cmd")
+)
 _WINDOWS_SCRIPTS = frozenset((".scr", ".vbs", ".hta", ".lnk", ".jse", ".wsf"))
 _INSTALLS = ("preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare")
-_REACHES_OUT = re.compile(r"(?i)\b(?:curl|wget|nc|iwr|base64|bash -c|sh -c|eval|powershell|node -e|python3? -c)\b|https?://")
+_REACHES_OUT = re.compile(
+    r"(?i)\b(?:curl|wget|nc|iwr|base64|bash -c|sh -c|eval|powershell|node -e|python3? -c)\b|https?://"
+)
 
 
 def entry_findings(entry: Entry) -> Iterator[AuditFinding]:

@@ -39,7 +39,9 @@ def header_findings(
     if dynamic is not None:
         severity = Risk.HIGH if _NETWORK.search(dynamic[0]) else Risk.LOW
         line = first_line + body.count("\n", 0, dynamic.start())
-        yield found("hooks", f"a command that runs on loading: {dynamic[0].strip()[:60]!r}", line=line, severity=severity)
+        yield found(
+            "hooks", f"a command that runs on loading: {dynamic[0].strip()[:60]!r}", line=line, severity=severity
+        )
     pinned = skill.always_apply or str(values.get("alwaysApply", "")).strip().lower() in _TRUE
     order = (_ORDERS if pinned else _NEVER_PINNED).search(skill.description[:4_096])
     if order is not None:

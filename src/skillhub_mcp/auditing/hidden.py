@@ -19,8 +19,12 @@ _STYLE = re.compile(
     r"<(\w{1,10})\b[^<>]{0,120}(?:display: ?none|visibility: ?hidden|font-size: ?0(?![.\d]*[1-9])|opacity: ?0(?:[;\"' ]|$)|color: ?(?:white|#fff(?:fff)?|transparent)\b|\bhidden\b)[^<>]{0,120}>",
     re.IGNORECASE,
 )
-_REFERENCE = re.compile(r"^ {0,3}\[(?://|comment|_metadata_|#|\^?_)[^\]\n]{0,40}\]: ?(?:#|<>|/)?[^\n]{0,1200}$", re.MULTILINE)
+_REFERENCE = re.compile(
+    r"^ {0,3}\[(?://|comment|_metadata_|#|\^?_)[^\]\n]{0,40}\]: ?(?:#|<>|/)?[^\n]{0,1200}$", re.MULTILINE
+)
 _LONGEST = 4_000
+# No honest page has so many.
+MOST = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.auditing.text import AuditText, Folded
 
 _SHOWN = 80
-_MATCHES = 40
+# Beyond so many hits that lack what else has to be near, a pattern gives up.
+_MATCHES = 2_000
 
 
 @dataclass(frozen=True, slots=True)

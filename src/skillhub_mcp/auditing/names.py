@@ -58,11 +58,11 @@ def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditF
                 told[one.directory].append(found("name-shadowed", f"{other.origin} has a skill {one.name!r} as well"))
     if len(by_name) <= _MOST_COMPARED:
         for first, second in _one_letter_apart(name for name in by_name if len(name) >= _SHORTEST):
-            for one, others in ((first, by_name[second]), (second, by_name[first])):
-                for skill in by_name[one]:
-                    other = next((two for two in others if two.origin != skill.origin), None)
-                    if other is not None:
-                        message = f"{skill.name!r} is one letter away from {other.name!r} of {other.origin}"
+            for own, others in ((by_name[first], by_name[second]), (by_name[second], by_name[first])):
+                for skill in own:
+                    near = next((two for two in others if two.origin != skill.origin), None)
+                    if near is not None:
+                        message = f"{skill.name!r} is one letter away from {near.name!r} of {near.origin}"
                         told[skill.directory].append(found("name-near", message))
     return {directory: tuple(findings) for directory, findings in told.items()}
 

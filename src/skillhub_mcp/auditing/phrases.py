@@ -291,12 +291,22 @@ def _english() -> tuple[Pattern, ...]:
         Pattern(
             "exfiltration",
             ("conversation", "chat", "transcript", "system prompt", "context", "summary", "secret", "api key"),
-            rf"!? ?\[[^\]\n]{{0,40}}\] ?\(https?://[^)\s]{{1,120}}[?&][\w-]{{1,20}}=[^)\n]{{0,80}}\).{{0,80}}"
+            r"!? ?\[[^\]\n]{0,40}\] ?\(https?://[^)\s]{1,120}[?&][\w-]{1,20}=[^)\n]{0,80}\).{0,80}"
             r"\b(?:replace|where|with|fill|encode|insert|substitut|set)\w{0,4}\b.{0,60}\b(?:conversation|chat|summary|transcript|secret|prompt|key|contents?)",
         ),
         Pattern(
             "exfiltration",
-            ("secret", "credential", "password", ".env", "api key", "private key", "token", "environment variables", "ssh"),
+            (
+                "secret",
+                "credential",
+                "password",
+                ".env",
+                "api key",
+                "private key",
+                "token",
+                "environment variables",
+                "ssh",
+            ),
             rf"\b{_SENT}\b.{{0,50}}(?:\bsecrets?\b|\bcredentials?\b|\bpasswords?\b|\.env\b|\bapi keys?\b|\bprivate keys?\b|\btokens?\b|\benvironment variables\b|ssh keys?|\.ssh\b).{{0,50}}"
             r"(?:https?://|\bto (?:an? )?(?:external|remote|attacker|third|our|my)\b|webhook)",
             _HIGH,
@@ -364,7 +374,15 @@ def _english() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "safety-off",
-            ("auto-approve", "autoapprove", "auto approve", "accept all", "approve all", "authorised every", "authorized every"),
+            (
+                "auto-approve",
+                "autoapprove",
+                "auto approve",
+                "accept all",
+                "approve all",
+                "authorised every",
+                "authorized every",
+            ),
             r"\bauto-?approve\b.{0,20}\b(?:all|every|any)\b|\b(?:accept|approve) all (?:prompts|tool calls|commands|permissions|requests)\b"
             r"|\bhas (?:already )?(?:authori[sz]ed|approved|permitted) (?:every|all|any)\b.{0,20}(?:commands?|actions?|tools?|requests?)",
             quotable=True,
@@ -378,7 +396,17 @@ def _english() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "agent-tampering",
-            ("claude.md", "agents.md", "soul.md", "memory.md", "gemini.md", ".cursorrules", "identity.md", "heartbeat.md", "user.md"),
+            (
+                "claude.md",
+                "agents.md",
+                "soul.md",
+                "memory.md",
+                "gemini.md",
+                ".cursorrules",
+                "identity.md",
+                "heartbeat.md",
+                "user.md",
+            ),
             r"\b(?:append|add|write|insert|put|save|store|edit|modify|inject|copy|update)\b.{0,60}"
             r"(?:/\.(?:claude|codex|gemini|openclaw|clawdbot)/[\w./-]{0,30}\.md|\bsoul\.md|\bmemory\.md|\bidentity\.md|\bheartbeat\.md).{0,80}"
             r"\b(?:every|always|later|future|trusted|persist|never|all sessions|load this|rules)",

@@ -1,7 +1,7 @@
-"""Reading what the audit looks at: a skill's entries and texts, confined to the skill, within bounds of number and size.
+"""Reading what the audit looks at: a skill's entries and texts, confined to the skill, within bounds.
 
-Nothing is executed, no link is followed out of the skill, and no more than `MAX_ENTRIES` entries are listed, `MAX_FILES`
-read, and `MAX_BYTES` taken from all of them together.
+Nothing is executed, no link is followed out of the skill, and no more than `MAX_ENTRIES` entries are listed,
+`MAX_FILES` read, and `MAX_BYTES` taken from all of them together.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _START = 16
 # Directories of other people's code, which no skill is read for.
 _LEFT_OUT = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 _MEDIA = frozenset(
-    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3", ".mp4", ".wav",
-     ".zip", ".gz", ".tgz", ".xz", ".7z", ".rar", ".docx", ".xlsx", ".pptx", ".parquet", ".pyc")
+    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3", ".mp4",
+     ".wav", ".zip", ".gz", ".tgz", ".xz", ".7z", ".rar", ".docx", ".xlsx", ".pptx", ".parquet", ".pyc")
 )  # fmt: skip
 
 

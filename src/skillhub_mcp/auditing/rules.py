@@ -66,7 +66,11 @@ AUDIT_RULES: dict[str, AuditRule] = {
     rule.id: rule
     for rule in (
         AuditRule(
-            "hidden-tags", _CRITICAL, "text in Unicode tag characters, which nobody sees and models read", _REMOVE, _TAGS
+            "hidden-tags",
+            _CRITICAL,
+            "text in Unicode tag characters, which nobody sees and models read",
+            _REMOVE,
+            _TAGS,
         ),
         AuditRule(
             "hidden-selectors", _CRITICAL, "runs of variation selectors, which can carry bytes unseen", _REMOVE, _TAGS
@@ -118,7 +122,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "prerequisite",
             _CRITICAL,
-            "a prerequisite in the manner of known campaigns: locked archives, paste sites, protection to be turned off",
+            "a prerequisite in the manner of known campaigns: locked archives, paste sites, protection turned off",
             _REMOVE,
             _HAVOC,
         ),
@@ -182,7 +186,11 @@ AUDIT_RULES: dict[str, AuditRule] = {
             _TAXONOMY,
         ),
         AuditRule(
-            "destructive", _HIGH, "commands that destroy what cannot be restored", "name what is removed, and ask", _TOXIC
+            "destructive",
+            _HIGH,
+            "commands that destroy what cannot be restored",
+            "name what is removed, and ask",
+            _TOXIC,
         ),
         AuditRule(
             "supply-chain",
@@ -230,7 +238,11 @@ AUDIT_RULES: dict[str, AuditRule] = {
             _TOXIC,
         ),
         AuditRule(
-            "file-hidden", _MEDIUM, "a script whose name begins with a dot", "give it a name that a listing shows", _WILD
+            "file-hidden",
+            _MEDIUM,
+            "a script whose name begins with a dot",
+            "give it a name that a listing shows",
+            _WILD,
         ),
         AuditRule(
             "install-script",
@@ -262,8 +274,9 @@ AUDIT_RULES: dict[str, AuditRule] = {
         ),
         AuditRule(
             "not-read",
-            _LOW,
-            "a part of the skill that the audit did not read: too large, too many files, or unreadable",
+            _HIGH,
+            "a part of the skill that the audit did not read: too large, too many files, or unreadable; of low "
+            "severity but for SKILL.md",
             "read it yourself",
             "-",
         ),

@@ -15,9 +15,9 @@ from functools import cached_property
 
 from skillhub_mcp.auditing.characters import LOOK_ALIKES, without_invisible
 
-_MARKUP = str.maketrans(dict.fromkeys("*_`#>\"“”«»„~|", " ") | {"’": "'", "‘": "'"})
+_MARKUP = str.maketrans(dict.fromkeys('*_`#>"“”«»„~|', " ") | {"’": "'", "‘": "'"})
 _CONTINUED = re.compile(r"\\\r?\n")
-_LATIN = re.compile("[a-z]")
+_LATIN_LETTER = re.compile("[a-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,9 @@ def _fold(line: str) -> str:
         return line.lower()
     folded = unicodedata.normalize("NFKC", without_invisible(line)).lower()
     # Only beside Latin letters: a Russian word is no English one in disguise.
-    if not _LATIN.search(folded):
+    if not _LATIN_LETTER.search(folded):
         return folded
     return " ".join(
-        word.translate(LOOK_ALIKES) if _LATIN.search(word) and not word.isascii() else word
+        word.translate(LOOK_ALIKES) if _LATIN_LETTER.search(word) and not word.isascii() else word
         for word in folded.split(" ")
     )
-
-

@@ -14,7 +14,7 @@ connecting         the work of `connect`
 disconnecting      the work of `disconnect`
 editor             the editor of the person
 explanations       what `why` explains, as text and as JSON values
-findings           the findings of `validate` as text
+findings           the findings of `validate` and `audit` as text
 foreign_words      what to type instead of a word that people know from other tools
 help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to

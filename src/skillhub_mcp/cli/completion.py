@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import shtab
 
+from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.authoring.examples import examples
 from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.completion_words import COMMAND, ROOTS, SKILLS
@@ -124,6 +125,8 @@ def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[st
         ("new", "from_template"): [example.name for example in examples()],
         ("validate", "select"): tuple(RULES),
         ("validate", "ignore"): tuple(RULES),
+        ("audit", "select"): tuple(AUDIT_RULES),
+        ("audit", "ignore"): tuple(AUDIT_RULES),
         ("connect", "clients"): clients,
         ("connect", "env"): [setting.name for setting in SETTINGS],
         ("disconnect", "clients"): clients,

@@ -57,6 +57,7 @@ _MODULES: Mapping[str, str] = {
     "agents": "agents",
     "new": "new",
     "validate": "validate",
+    "audit": "audit",
     "overlaps": "overlaps",
     "inspect": "inspect",
     "disable": "choices",

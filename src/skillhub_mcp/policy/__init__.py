@@ -4,9 +4,10 @@ access         the policy of the current caller, and what an excluded skill answ
 access_tokens  tokens of HTTP callers, each with a filter
 choices        skills that a person switched off or on
 effects        what a change of the rules changes for the skills that are there
-files          files of rules, choices and tokens, read again after a change
+files          files of rules, choices, tokens and reviews, read again after a change
 origins        the file and line of the rule or choice that decides about a skill
 project_trust  whether what a project brings is what its person agreed to
+reviews        findings of the audit that a person accepted
 rules          rules that allow, deny or require confirmation
 tool_actions   what each tool does with a skill: load, read or run
 trust          the record of what a person agreed to, and what becomes of the rest

@@ -1,4 +1,4 @@
-"""The files of rules, choices, tokens, roots and trust: small, read again when they change, replaced in one step."""
+"""The files of rules, choices, tokens, roots, trust and reviews: small, read again when they change."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
+from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Reviews, parse_reviews, reviews_text
 from skillhub_mcp.policy.rules import OTHERS, BadRules, Decision, ListedRule, PermissionRule, Rules, parse_rules
 from skillhub_mcp.policy.tool_actions import ToolActions
 from skillhub_mcp.policy.trust import NO_AGREEMENT, BadTrust, TrustRecord, parse_trust, trust_text
@@ -33,6 +34,7 @@ _LOCK_SECONDS = 10
 _TOKENS = "The file of tokens"
 _ROOTS = "Your roots.json"
 _TRUST = "Your trust.json"
+_REVIEWS = "Your reviews.json"
 
 _Stamp = tuple[int, int, int]
 
@@ -103,7 +105,7 @@ class PolicyFile(Generic[T]):
             reason = error.strerror or str(error)
         except UnicodeDecodeError:
             reason = "it is not UTF-8"
-        except (BadRules, BadChoices, BadTokens, BadRecord, BadTrust) as error:
+        except (BadRules, BadChoices, BadTokens, BadRecord, BadTrust, BadReviews) as error:
             reason = str(error)
         raise self._failure(self.what, path=self.path, reason=reason)
 
@@ -118,6 +120,11 @@ def rules_file(
 def choices_file(path: str) -> PolicyFile[Choices]:
     """Return the person's file of choices."""
     return PolicyFile(path, what="Your choices.json", parse=parse_choices)
+
+
+def reviews_file(path: str) -> PolicyFile[Reviews]:
+    """Return the person's file of reviews of the audit's findings."""
+    return PolicyFile(path, what=_REVIEWS, parse=parse_reviews)
 
 
 def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
@@ -164,6 +171,14 @@ def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
     with _locked(path, "Your choices.json"):
         changed = change(choices_file(path).read() or Choices())
         _write(path, choices_text(changed))
+    return changed
+
+
+def change_reviews(path: str, change: Callable[[Reviews], Reviews]) -> Reviews:
+    """Change the reviews under a lock and return them. Raises PolicyUnreadable and PolicyUnwritable."""
+    with _locked(path, _REVIEWS):
+        changed = change(reviews_file(path).read() or NO_REVIEWS)
+        _write(path, reviews_text(changed))
     return changed
 
 

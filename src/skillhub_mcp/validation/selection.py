@@ -11,14 +11,16 @@ from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.validation.verdict import ValidationResult
 
 
-def chosen_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
+def chosen_rules(
+    select: Sequence[str], ignore: Sequence[str], *, among: Collection[str] = RULES.keys(), command: str = "validate"
+) -> frozenset[str]:
     """Return the ids of the rules of `select`, or all if it is empty, without those of `ignore`.
 
-    Each item is a list of ids with commas between them; `key` is every rule whose id starts with `key-`. Raises
-    InvalidArgument for an id that no rule has.
+    Each item is a list of ids with commas between them; `key` is every rule whose id starts with `key-`. `among` are
+    the ids of all rules, which `command` lists. Raises InvalidArgument for an id that no rule has.
     """
-    selected = _rules("--select", select) if select else frozenset(RULES)
-    return selected - _rules("--ignore", ignore)
+    selected = rules_named("--select", select, among=among, command=command) if select else frozenset(among)
+    return selected - rules_named("--ignore", ignore, among=among, command=command)
 
 
 def only(result: ValidationResult, rules: Collection[str]) -> ValidationResult:
@@ -26,13 +28,14 @@ def only(result: ValidationResult, rules: Collection[str]) -> ValidationResult:
     return replace(result, findings=tuple(finding for finding in result.findings if finding.rule in rules))
 
 
-def _rules(option: str, items: Sequence[str]) -> frozenset[str]:
+def rules_named(option: str, items: Sequence[str], *, among: Collection[str], command: str) -> frozenset[str]:
+    """Return the ids that `items` of an option name. Raises InvalidArgument for an id that no rule has."""
     found: set[str] = set()
     for written in (part.strip() for item in items for part in item.split(",")):
-        matching = {rule for rule in RULES if rule == written or rule.startswith(f"{written}-")}
+        matching = {rule for rule in among if rule == written or rule.startswith(f"{written}-")}
         if not written or not matching:
-            near = near_names(written, RULES, limit=1)
-            hint = f"did you mean {near[0]!r}?" if near else "skillhub validate --list-rules"
+            near = near_names(written, among, limit=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"skillhub {command} --list-rules"
             raise InvalidArgument(option, f"names no rule: {written!r}", hint=hint)
         found |= matching
     return frozenset(found)

@@ -1,0 +1,354 @@
+"""`skillhub audit`: find hostile content in skills, and record which findings a person has reviewed and accepted."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.chosen_roots import roots_of
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_painted, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paging
+from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.settings import read_settings
+
+# What is not a terminal gets as much as a large one.
+_NO_TERMINAL = (10_000, 40)
+_ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
+_RISKS = ("critical", "high", "medium", "low")
+
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.audit import SkillAudit
+    from skillhub_mcp.auditing.rules import AuditFinding
+    from skillhub_mcp.cli.findings import FindingsText
+    from skillhub_mcp.policy.reviews import Reviews
+    from skillhub_mcp.validation.checker import Target
+
+
+@dataclass(frozen=True, slots=True)
+class _Audited:
+    """A skill's audit, the findings that a person accepted, and the skill's digest where that was needed."""
+
+    audit: SkillAudit
+    accepted: tuple[AuditFinding, ...] = ()
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file of a skill with its findings, as they are printed."""
+
+    path: str
+    findings: tuple[AuditFinding, ...]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "audit",
+        group=Group.WRITE,
+        everyday=True,
+        help="find hostile content in skills",
+        description="Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run.",
+    )
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="skill, or directory of skills (default: the hub's roots)"
+    )
+    parser.add_argument(
+        "--fail-on", choices=_RISKS, default="high", help="minimum severity for exit code 1 (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--select", action="append", default=[], metavar="RULES", help="only these rules; 'hidden' is every hidden-…"
+    )
+    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
+    shown.add_argument("--statistics", action="store_true", help="print only how often each rule found something")
+    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, and how to mend findings")
+    review = parser.add_mutually_exclusive_group()
+    review.add_argument(
+        "--accept", action="store_true", help="record that you reviewed the findings of the one skill at PATH"
+    )
+    review.add_argument("--revoke", action="store_true", help="forget what you accepted for the skill at PATH")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="with --accept, why, for whoever reads it later")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
+    add_json_option(form)
+    add_pager_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Audit the skills and print the findings. Raises InvalidArgument, InvalidSetting and PolicyUnreadable."""
+    from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
+    from skillhub_mcp.cli.colours import Colour, painter
+    from skillhub_mcp.cli.findings import FindingsText
+    from skillhub_mcp.validation.selection import chosen_rules
+
+    if args.reason and not args.accept:
+        raise InvalidArgument("--reason", "requires --accept")
+    rules = chosen_rules(args.select, args.ignore, among=AUDIT_RULES.keys(), command="audit")
+    if args.list_rules:
+        with paging(wanted=not args.no_pager):
+            _list_rules(rules, as_json=args.json)
+        return EXIT_OK
+    settings, _ = read_settings(os.environ, options)
+    with terminal_progress("looking for skills"):
+        chosen, named = _targets(args.paths, roots_of(settings))
+    if args.accept or args.revoke:
+        return _review(args, chosen, rules)
+    if not chosen:
+        print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
+    audited = _audit(chosen, rules, named)
+    if args.sarif:
+        print_json(_sarif(audited))
+    elif args.json:
+        print_json(_json(audited))
+    else:
+        colours: dict[Enum, Colour] = dict(zip(Risk, (Colour.RED, Colour.RED, Colour.YELLOW, Colour.CYAN), strict=True))
+        fixes = {rule.id: rule.fix for rule in AUDIT_RULES.values()}
+        text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ), fixes, colours)
+        with paging(wanted=not args.no_pager):
+            _print(audited, text, args)
+    failed = any(one.audit.has(Risk(args.fail_on)) for one in audited)
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _targets(paths: Sequence[str], roots: Any) -> tuple[list[Target], Mapping[str, tuple[str, str]]]:
+    """Return what is audited, and of every skill of the hub its name's origin, by its directory."""
+    from skillhub_mcp.skills.discovery import walk_roots
+    from skillhub_mcp.validation.checker import targets, targets_below
+
+    sources = {root.path: root.source.value for root in roots}
+    origins = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
+    return list(targets(paths) if paths else targets_below(roots)), origins
+
+
+def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[str, tuple[str, str]]) -> list[_Audited]:
+    from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
+    from skillhub_mcp.auditing.rules import found
+
+    audits: dict[str, SkillAudit] = {}
+    with terminal_progress("auditing skills") as progress:
+        for number, target in enumerate(chosen):
+            progress("auditing", number, len(chosen))
+            if target.directory is None:
+                audits[target.path] = SkillAudit(target.path, "", (found("not-read", target.problem, path=""),))
+            else:
+                audits[target.directory] = audit_skill(target.directory)
+    told = _names(audits, origins)
+    reviews = _reviews()
+    return [
+        _reviewed(replace(audit, findings=ordered((*audit.findings, *told.get(path, ())))), reviews, rules)
+        for path, audit in audits.items()
+    ]
+
+
+def _names(
+    audits: Mapping[str, SkillAudit], origins: Mapping[str, tuple[str, str]]
+) -> Mapping[str, tuple[AuditFinding, ...]]:
+    """Return what the names of the audited skills can be taken for, among themselves and the hub's skills."""
+    from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
+
+    named = [
+        NamedSkill(path, audit.name, origins.get(path, ("", path))[1]) for path, audit in audits.items() if audit.name
+    ]
+    others = [NamedSkill(path, name, origin) for path, (name, origin) in origins.items() if path not in audits]
+    alike, near = look_alikes((*named, *others)), near_and_shadowed((*named, *others))
+    return {path: (*alike.get(path, ()), *near.get(path, ())) for path in audits}
+
+
+def _reviews() -> Reviews:
+    from skillhub_mcp.policy.files import reviews_file
+    from skillhub_mcp.policy.reviews import NO_REVIEWS
+
+    return reviews_file(_reviews_path()).read() or NO_REVIEWS
+
+
+def _reviews_path() -> str:
+    return os.path.expanduser("~/.skillhub/reviews.json")
+
+
+def _reviewed(audit: SkillAudit, reviews: Reviews, rules: Collection[str]) -> _Audited:
+    """Return the audit without what a person accepted, and without rules that were not chosen."""
+    from skillhub_mcp.errors import SkillUnverifiable
+    from skillhub_mcp.skills.digest import skill_digest
+
+    audit = replace(audit, findings=tuple(one for one in audit.findings if one.rule in rules))
+    if not audit.findings or not reviews.by_digest:
+        return _Audited(audit)
+    try:
+        digest = skill_digest(audit.path)
+    except SkillUnverifiable:
+        return _Audited(audit)
+    accepted = reviews.accepted(digest)
+    return _Audited(
+        replace(audit, findings=tuple(one for one in audit.findings if one.rule not in accepted)),
+        tuple(one for one in audit.findings if one.rule in accepted),
+        digest,
+    )
+
+
+def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collection[str]) -> int:
+    """Record or forget the review of one skill, and say which findings it is about."""
+    from datetime import date
+
+    from skillhub_mcp.auditing.audit import audit_skill
+    from skillhub_mcp.policy.files import change_reviews
+    from skillhub_mcp.policy.reviews import Review
+    from skillhub_mcp.skills.digest import skill_digest
+
+    option = "--accept" if args.accept else "--revoke"
+    directories = [target.directory for target in chosen if target.directory is not None]
+    if len(args.paths) != 1 or len(directories) != 1:
+        raise InvalidArgument(option, "takes one skill at a time", hint=f"skillhub audit PATH {option}")
+    directory = directories[0]
+    digest = skill_digest(directory)
+    if args.revoke:
+        change_reviews(_reviews_path(), lambda reviews: reviews.without([digest], [directory]))
+        print_text(f"nothing is accepted any more for {directory}")
+        return EXIT_OK
+    audit = audit_skill(directory)
+    accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
+    if not accepted:
+        print_text(f"{audit.name}: nothing was found that could be accepted")
+        return EXIT_OK
+    if args.reason and not args.reason.isprintable():
+        raise InvalidArgument("--reason", "must be one line of printable text")
+    review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), args.reason)  # noqa: DTZ011
+    change_reviews(_reviews_path(), lambda reviews: reviews.with_review(digest, review))
+    print_text(f"accepted for {audit.name}, until one of its files changes: {', '.join(accepted)}")
+    return EXIT_OK
+
+
+def _print(audited: Sequence[_Audited], text: FindingsText, args: argparse.Namespace) -> None:
+    from skillhub_mcp.cli.screen import Screen
+
+    files = [file for one in audited for file in _files(one.audit)]
+    if args.full:
+        lines = text.by_file(files)
+    elif args.statistics:
+        lines = iter(())
+    else:
+        columns, rows = shutil.get_terminal_size(_NO_TERMINAL)
+        lines = text.that_fit(files, Screen(rows, max(columns, 1)))
+    for line in lines:
+        print_painted(line)
+    table = list(text.by_rule(files))
+    if table:
+        for line in ([] if args.statistics else [""]) + table + [""]:
+            print_painted(line)
+    counts = _totals(audited)
+    found = ", ".join(f"{counts[risk]:,} {risk}" for risk in _RISKS)
+    accepted = f"; {counts['accepted']:,} accepted" if counts["accepted"] else ""
+    print_text(f"{plural(counts['skills'], 'skill')}: {counts['clean']:,} without a finding; {found}{accepted}")
+
+
+def _files(audit: SkillAudit) -> Iterator[_File]:
+    for path in dict.fromkeys(one.path for one in audit.findings):
+        findings = tuple(one for one in audit.findings if one.path == path)
+        yield _File(os.path.join(audit.path, path) if path else audit.path, findings)
+
+
+def _totals(audited: Sequence[_Audited]) -> dict[str, int]:
+    counts = Counter(one.severity.value for each in audited for one in each.audit.findings)
+    return {
+        "skills": len(audited),
+        "clean": sum(not each.audit.findings for each in audited),
+        **{risk: counts[risk] for risk in _RISKS},
+        "accepted": sum(len(each.accepted) for each in audited),
+    }
+
+
+def _json(audited: Sequence[_Audited]) -> dict[str, object]:
+    from skillhub_mcp.auditing.rules import AUDIT_RULES
+    from skillhub_mcp.validation.sarif import explaining_command
+
+    rules = sorted({one.rule for each in audited for one in (*each.audit.findings, *each.accepted)})
+    return {
+        "skills": [
+            {
+                "path": each.audit.path,
+                "name": each.audit.name,
+                "findings": [_finding_json(one) for one in each.audit.findings],
+                "accepted": [_finding_json(one) for one in each.accepted],
+            }
+            for each in audited
+        ],
+        "rules": {
+            rule: {
+                "finds": AUDIT_RULES[rule].finds,
+                "mend": AUDIT_RULES[rule].fix,
+                "published": AUDIT_RULES[rule].source,
+                "explained_by": explaining_command(rule, "audit"),
+            }
+            for rule in rules
+        },
+        "summary": _totals(audited),
+    }
+
+
+def _finding_json(one: AuditFinding) -> dict[str, object]:
+    return {
+        "rule": one.rule,
+        "severity": one.severity.value,
+        "file": one.path,
+        "line": one.line,
+        "message": one.message,
+    }
+
+
+def _sarif(audited: Sequence[_Audited]) -> dict[str, object]:
+    from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
+    from skillhub_mcp.validation.sarif import SarifResult, SarifRule, explaining_command, sarif_log
+
+    levels = {Risk.CRITICAL: "error", Risk.HIGH: "error", Risk.MEDIUM: "warning", Risk.LOW: "note"}
+    # What code hosts sort by: 9.0 and more is critical to them, 7.0 high, 4.0 medium.
+    scores = {Risk.CRITICAL: "9.5", Risk.HIGH: "8.0", Risk.MEDIUM: "5.0", Risk.LOW: "2.0"}
+    rules = {
+        rule.id: SarifRule(
+            rule.id,
+            rule.finds,
+            rule.fix,
+            levels[rule.severity],
+            {
+                "security-severity": scores[rule.severity],
+                "published": rule.source,
+                "explained_by": explaining_command(rule.id, "audit"),
+            },
+        )
+        for rule in AUDIT_RULES.values()
+    }
+    results = [
+        SarifResult(
+            one.rule,
+            levels[one.severity],
+            f"{one.message}; {AUDIT_RULES[one.rule].fix}",
+            os.path.join(each.audit.path, one.path) if one.path else each.audit.path,
+            one.line,
+        )
+        for each in audited
+        for one in each.audit.findings
+    ]
+    return sarif_log(results, rules=rules, base=os.getcwd(), about=_ABOUT)
+
+
+def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
+    from skillhub_mcp.auditing.rules import AUDIT_RULES
+
+    listed = sorted((AUDIT_RULES[rule] for rule in rules), key=lambda rule: (rule.severity.rank, rule.id))
+    if as_json:
+        print_json({"rules": [asdict(rule) | {"severity": rule.severity.value} for rule in listed]})
+        return
+    for rule in listed:
+        print_text(f"{rule.id} ({rule.severity.value}; {rule.source})")
+        print_text(f"      finds: {rule.finds}\n      mend: {rule.fix}")

@@ -1,0 +1,46 @@
+"""What the audit finds in hostile skills after published patterns, and that it leaves real ones alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench.hostile_skills import HostileSkill, read_table
+
+from skillhub_mcp.auditing.audit import SkillAudit, audit_skill
+from skillhub_mcp.auditing.names import NamedSkill, look_alikes
+from skillhub_mcp.auditing.rules import Risk
+
+KNOWN = ("code-review", "commit-helper")
+
+
+def worst(skill: HostileSkill, directory: Path) -> int:
+    """Return the rank of the worst finding in a skill, beside two skills that it may imitate."""
+    audit = audit_skill(str(skill.write(directory)))
+    others = [NamedSkill(f"/{name}", name, "hub") for name in KNOWN]
+    alike = look_alikes([*others, NamedSkill(audit.path, audit.name, "project")])
+    findings = (*audit.findings, *alike.get(audit.path, ()))
+    return min((one.severity.rank for one in findings), default=len(Risk))
+
+
+def test_every_skill_that_the_detectors_were_developed_on_is_found(tmp_path: Path) -> None:
+    missed = [f"{one.pattern}/{one.case}" for one in read_table("tuned") if worst(one, tmp_path) > Risk.HIGH.rank]
+    assert missed == []
+
+
+def test_of_the_skills_that_were_held_out_nearly_all_are_found_and_half_are_critical(tmp_path: Path) -> None:
+    ranks = [worst(one, tmp_path) for one in read_table("held-out")]
+    assert len(ranks) >= 120
+    assert sum(rank <= Risk.HIGH.rank for rank in ranks) >= 0.95 * len(ranks)
+    assert sum(rank == Risk.CRITICAL.rank for rank in ranks) >= 0.45 * len(ranks)
+
+
+@pytest.fixture(scope="module")
+def audits(corpus: Path) -> list[SkillAudit]:
+    return [audit_skill(str(file.parent)) for file in sorted(corpus.rglob("SKILL.md"))[::12]]
+
+
+def test_fewer_than_one_in_a_hundred_real_skills_is_critical(audits: list[SkillAudit]) -> None:
+    assert len(audits) > 150
+    assert sum(one.has(Risk.CRITICAL) for one in audits) < 0.01 * len(audits)
+    assert sum(one.has(Risk.HIGH) for one in audits) < 0.05 * len(audits)

@@ -1,0 +1,63 @@
+"""Reading a skill for the audit: within bounds, confined, and saying what was left out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.auditing import reading
+from skillhub_mcp.auditing.audit import audit_skill
+from skillhub_mcp.auditing.reading import read_skill_files, signature
+from skillhub_mcp.auditing.rules import Risk
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    directory = tmp_path / "one"
+    (directory / "scripts").mkdir(parents=True)
+    (directory / "SKILL.md").write_text("---\nname: one\ndescription: x\n---\nText\n")
+    (directory / "scripts" / "run.sh").write_text("echo hello\n")
+    return directory
+
+
+def test_the_document_the_texts_and_the_entries_are_read_and_links_are_not_followed(
+    skill: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("a secret")
+    (skill / "out").symlink_to(tmp_path / "secret")
+    (skill / ".hidden.md").write_text("hidden")
+    (skill / "node_modules").mkdir()
+    (skill / "node_modules" / "x.js").write_text("left out")
+    files = read_skill_files(str(skill))
+    assert files.document is not None
+    assert dict(files.texts) == {".hidden.md": "hidden", "scripts/run.sh": "echo hello\n"}
+    assert [one.path for one in files.entries] == [".hidden.md", "SKILL.md", "out", "scripts/run.sh"]
+    assert files.unread == ()
+
+
+def test_what_is_beyond_the_bounds_is_told_and_not_read(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 64)
+    (skill / "long.md").write_text("x" * 65)
+    assert [one.place for one in audit_skill(str(skill)).findings] == ["long.md"]
+    (skill / "SKILL.md").write_text("---\nname: one\ndescription: x\n---\n" + "Text\n" * 20)
+    worst = audit_skill(str(skill)).findings[0]
+    assert (worst.rule, worst.path, worst.severity) == ("not-read", "SKILL.md", Risk.HIGH)
+    monkeypatch.setattr(reading, "MAX_ENTRIES", 2)
+    assert any("more than 2 files" in one.message for one in audit_skill(str(skill)).findings)
+
+
+def test_a_pipe_is_not_waited_for(skill: Path) -> None:
+    os.mkfifo(skill / "pipe")
+    assert [(one.rule, one.path) for one in audit_skill(str(skill)).findings] == [("not-read", "pipe")]
+
+
+def test_the_signature_changes_with_every_file_and_opens_none(skill: Path) -> None:
+    before = signature(str(skill))
+    assert signature(str(skill)) == before
+    (skill / "scripts" / "run.sh").write_text("echo hello, and more\n")
+    after = signature(str(skill))
+    assert after != before
+    (skill / "scripts" / "run.sh").chmod(0o000)
+    assert signature(str(skill)) != after
