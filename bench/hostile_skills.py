@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _TABLES = Path(__file__).parent / "hostile"
+# What `audit.py` measured, for the guide.
+RESULTS = _TABLES / "results.json"
 _HEAD = re.compile(r"=== ([\w-]+)/([\w-]+)")
 _CHARACTER = re.compile(r"\{U\+([0-9A-F]{4,6})\}")
 _TAGS = re.compile(r"\{tags:([^}]*)\}")

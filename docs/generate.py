@@ -29,10 +29,12 @@ PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 
 sys.path.insert(0, str(PROJECT))
 
+from bench.hostile_skills import RESULTS  # noqa: E402 - found only once the project's root is on the path
 from docs.client_files import client_files, clients_table, readme_snippets  # noqa: E402 - found only once the project's root is on the path
 from tests.requirements import GAPS, PARTS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
+from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk  # noqa: E402 - as above
 from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
@@ -289,6 +291,70 @@ def diagnostics() -> str:
     )
 
 
+def audit_rules() -> str:
+    """Return the page of every rule of the audit."""
+    sections = []
+    for risk in Risk:
+        sections.append(f"## {risk.value.capitalize()}")
+        rows = [
+            f"| `{rule.id}` | {plain(rule.finds)} | {plain(rule.fix)} | {plain(rule.source)} |"
+            for rule in AUDIT_RULES.values()
+            if rule.severity is risk
+        ]
+        sections.append("\n".join(("| rule | finds | mend | published |", "|---|---|---|---|", *rows)))
+    return page(
+        "Rules of the audit",
+        "auditing/rules.py",
+        "What [`skillhub audit`](../guides/audit.md) looks for, by the worst severity that a rule reports. A finding "
+        "is less severe where the text cites an attack or forbids it, and where a rule says so.",
+        *sections,
+    )
+
+
+def audit_figures() -> str:
+    """Return the tables of what the audit finds, beside another scanner, as `bench/audit.py` measured it."""
+    figures = json.loads(RESULTS.read_text(encoding="utf-8"))
+    rows = []
+    for pattern, own in figures["held-out"].items():
+        ours, other = own["skillhub"], own["other"]
+        rows.append((pattern, *_shares(ours), *_shares(other)))
+    both = [
+        {key: sum(own[tool][key] for own in figures["held-out"].values()) for key in ("skills", "warned", "critical")}
+        for tool in ("skillhub", "other")
+    ]
+    rows.append(("**all**", *_shares(both[0]), *_shares(both[1])))
+    tuned = figures["tuned"].values()
+    developed, found = (sum(one["skillhub"][key] for one in tuned) for key in ("skills", "warned"))
+    sentence = (
+        "Held-out hostile skills that have a finding of high or critical severity, and a critical one, by pattern; "
+        f"beside {figures['other']} with its static and behavioural analysers. Of the {developed} skills that the "
+        f"detectors were developed on, {found} are found."
+    )
+    head = ("pattern", "SkillHub", "critical", "the other", "critical")
+    shown = [sentence, table(head, rows)]
+    if "real" in figures:
+        names = {"skillhub": "SkillHub", "other": "the other"}
+        real = [
+            (names[tool], *(_share(counts, severity) for severity in ("critical", "high", "medium", "low", "none")))
+            for tool, counts in figures["real"].items()
+        ]
+        count = figures["real"]["skillhub"]["skills"]
+        sentence = (
+            f"False alarms: the worst finding in each of {count:,} real skills of 38 public repositories, taken to "
+            "be honest. About half of ours that are high pipe a vendor's installer into a shell."
+        )
+        shown += [sentence, table(("", "critical", "high", "medium", "low", "none"), real)]
+    return "\n\n".join(shown) + "\n"
+
+
+def _shares(counts: Mapping[str, int]) -> tuple[str, str]:
+    return f"{counts['warned']} of {counts['skills']}", str(counts["critical"])
+
+
+def _share(counts: Mapping[str, int], severity: str) -> str:
+    return f"{counts[severity]:,} ({counts[severity] / counts['skills']:.1%})"
+
+
 def acceptance() -> str:
     """Return the page of every acceptance row and the tests that prove it."""
     proofs = claims()
@@ -324,12 +390,14 @@ PAGES: dict[str, Callable[[], str]] = {
     "tools.md": tools,
     "errors.md": error_codes,
     "diagnostics.md": diagnostics,
+    "audit-rules.md": audit_rules,
     "acceptance.md": acceptance,
 }
 
 SNIPPETS: dict[str, Callable[[], str]] = {
     "README.md": readme_snippets,
     "examples/clients/README.md": clients_table,
+    "docs/guides/audit.md": audit_figures,
 }
 
 

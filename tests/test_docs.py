@@ -188,10 +188,12 @@ def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> Non
 
 def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:
     copy = tmp_path / "project"
-    for name in ("docs/generate.py", "docs/client_files.py", "README.md", "examples/clients/README.md"):
+    pages = ("README.md", "examples/clients/README.md", "docs/guides/audit.md")
+    for name in ("docs/generate.py", "docs/client_files.py", *pages):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes((PROJECT / name).read_bytes())
-    (copy / "tests").symlink_to(PROJECT / "tests", target_is_directory=True)
+    for name in ("tests", "bench"):
+        (copy / name).symlink_to(PROJECT / name, target_is_directory=True)
     generate = [sys.executable, str(copy / "docs" / "generate.py")]
     subprocess.run(generate, capture_output=True, check=True, timeout=120)
     reference = copy / "docs" / "reference"

@@ -21,7 +21,7 @@ class EntryKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SkillEntry:
     """One entry below a skill: its path with slashes, its kind, and what its status and its first bytes say.
 
     `target` is where a link leads; `names` is how many names the file has; `start` are its first 16 bytes.
@@ -57,7 +57,7 @@ _REACHES_OUT = re.compile(
 )
 
 
-def entry_findings(entry: Entry) -> Iterator[AuditFinding]:
+def entry_findings(entry: SkillEntry) -> Iterator[AuditFinding]:
     """Report what one entry is that a skill of text and scripts does not need."""
     if entry.kind is EntryKind.LINK:
         if leaves(entry.path, entry.target):

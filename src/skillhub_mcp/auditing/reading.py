@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from skillhub_mcp.auditing.entries import Entry, EntryKind
+from skillhub_mcp.auditing.entries import EntryKind, SkillEntry
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.files import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
@@ -36,7 +36,7 @@ class SkillFiles:
     """What was read of a skill: its SKILL.md, its entries, its other texts by path, and what was left unread."""
 
     document: bytes | None
-    entries: tuple[Entry, ...]
+    entries: tuple[SkillEntry, ...]
     texts: tuple[tuple[str, str], ...]
     unread: tuple[tuple[str, str], ...] = ()
 
@@ -54,18 +54,18 @@ def read_skill_files(directory: str) -> SkillFiles:
     """Read what the audit looks at. Never raises on the skill's content: what cannot be read is told."""
     budget = _Budget()
     document = _read(directory, SKILL_FILE, budget)
-    entries: list[Entry] = []
+    entries: list[SkillEntry] = []
     texts: list[tuple[str, str]] = []
     for path, status, target in _walk(directory, budget):
         if target is not None:
-            entries.append(Entry(path, EntryKind.LINK, target=target))
+            entries.append(SkillEntry(path, EntryKind.LINK, target=target))
             continue
         if not stat.S_ISREG(status.st_mode):
-            entries.append(Entry(path, EntryKind.OTHER))
+            entries.append(SkillEntry(path, EntryKind.OTHER))
             continue
         content = b"" if path == SKILL_FILE else _read(directory, path, budget)
         entries.append(
-            Entry(
+            SkillEntry(
                 path,
                 names=status.st_nlink,
                 executable=bool(status.st_mode & 0o111),
