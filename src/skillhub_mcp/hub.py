@@ -31,6 +31,7 @@ from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
+from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
 from skillhub_mcp.search.standing import Standing
@@ -353,6 +354,7 @@ class SkillHub:
             found, policy = self._lookup.find_to_run(skill_name, event=event)
             cwd = Path(found.skill.directory)
             policy.check_run(found.skill, granted, digest=lambda: skill_digest(found.skill.directory))
+            pass_gate(SkillUse(found.skill, found.handle, Action.RUN))
             environment = self._commands.environment()
             argv = self._commands.policy.build_argv(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
             result = run_command(

@@ -801,8 +801,8 @@ _EXECUTION = (
         "SKILLHUB_HOOKS",
         "hooks",
         "",
-        "File of shell commands to run before and after each tool call. No other file of hooks is ever read; empty "
-        "runs none",
+        "File of shell commands to run before and after each tool call, and before whatever else hands out a skill. No "
+        "other file of hooks is ever read; empty runs none",
         _optional_path,
     ),
 )

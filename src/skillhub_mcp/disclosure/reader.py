@@ -17,6 +17,7 @@ from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFo
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
+from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
@@ -134,6 +135,8 @@ class SkillReader:
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)
+            # A file in any case, whatever it counts as.
+            pass_gate(SkillUse(skill, handle, Action.READ, file_path))
             with _told_if_away(skill, snapshot.unavailable_root(skill)):
                 content = read_whole(
                     skill.directory,
@@ -165,6 +168,7 @@ class SkillReader:
     ) -> tuple[FoundByName, T]:
         """Return the skill and what `read` reads of it, from where it is now if it was moved since the last scan."""
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
+        pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
         try:
             with _told_if_away(found.skill, found.away):
                 return found, read(found.skill)
@@ -173,6 +177,7 @@ class SkillReader:
                 raise
         self._lookup.look_again()
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
+        pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
         if found.away is None and _is_gone(found.skill):
             # So large a library is still being looked at.
             raise SkillNotFound(skill_name, reason="it was there a moment ago, and is gone", hint="search again")

@@ -154,7 +154,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
             NulArgumentsMiddleware(),
             sessions,
-            *([HookMiddleware(options.hooks, cwd=options.cwd)] if options.hooks else []),
+            *([HookMiddleware(options.hooks, cwd=options.cwd, tools=TOOL_ACTIONS)] if options.hooks else []),
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
             notifier,

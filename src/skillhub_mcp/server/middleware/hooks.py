@@ -1,10 +1,17 @@
-"""Middleware that runs the user's hooks around each tool call; `execution.hooks` reads and runs them."""
+"""Middleware that runs the user's hooks around each tool call; `execution.hooks` reads and runs them.
+
+A hook names tools, and what a tool hands out has other ways too: a prompt, a resource, another tool. A hook for
+`load_skill` stands before each way to a skill's instructions, and one for `read_skill_file` before each way to a file.
+It gets what that tool would have been called with. No hook runs twice for one request with the same input.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import mcp_types
@@ -13,33 +20,58 @@ from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
 from skillhub_mcp.errors import BlockedByHook
 from skillhub_mcp.execution.hooks import Hook, HookEvent, run_hook
+from skillhub_mcp.policy.gate import SkillUse, gated
+from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.skills.model import SKILL_FILE
 
 log = logging.getLogger(__name__)
+
+_LOAD, _READ = "load_skill", "read_skill_file"
+# The argument of each tool that names its skill.
+_SKILL_ARGUMENT = {
+    _LOAD: "skill_name",
+    _READ: "skill_name",
+    "run_skill_command": "skill_name",
+    "skill_load": "name",
+    "Skill": "skill",
+}
 
 
 class HookMiddleware(Middleware):
     """Runs hooks one after another: one that fails before a call stops it, one that fails after it is logged."""
 
-    def __init__(self, hooks: Sequence[Hook], *, cwd: str) -> None:
+    def __init__(self, hooks: Sequence[Hook], *, cwd: str, tools: ToolActions) -> None:
         self._hooks = tuple(hooks)
         self._cwd = cwd
+        self._tools = tools
+
+    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        request = _Request(self._hooks, self._cwd, self._tools, context.method or "")
+        token = _REQUEST.set(request)
+        try:
+            with gated(request.stand_before):
+                return await call_next(context)
+        finally:
+            _REQUEST.reset(token)
 
     async def on_call_tool(
         self,
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
-        tool = context.message.name
+        request, tool = _REQUEST.get(), context.message.name
+        assert request is not None  # noqa: S101 - for the type checker: each call is a request
         call = {"tool_name": tool, "tool_input": context.message.arguments or {}}
+        request.called(tool, context.message.arguments or {})
         for hook in self._matching(HookEvent.BEFORE, tool):
-            failure = await self._run(hook, call)
+            failure = await asyncio.to_thread(request.run, hook, call)
             if failure is not None:
                 raise BlockedByHook(tool, failure)
         result = await call_next(context)
         # A question to the person is not a result yet: the call is repeated with the answer.
         if isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult):
             for hook in self._matching(HookEvent.AFTER, tool):
-                failure = await self._run(hook, {**call, "tool_response": _response(result)})
+                failure = await asyncio.to_thread(request.run, hook, {**call, "tool_response": _response(result)})
                 if failure is not None:
                     log.warning("A PostToolUse hook for %s failed: %s", tool, failure)
         return result
@@ -47,9 +79,83 @@ class HookMiddleware(Middleware):
     def _matching(self, event: HookEvent, tool: str) -> list[Hook]:
         return [hook for hook in self._hooks if hook.event is event and hook.matches(tool)]
 
-    async def _run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
-        payload = {"hook_event_name": hook.event.value, "cwd": self._cwd, **call}
-        return (await asyncio.to_thread(run_hook, hook, payload)).failure
+
+class _Request:
+    """One request, the hooks that it passes, and what they were asked already."""
+
+    def __init__(self, hooks: Sequence[Hook], cwd: str, tools: ToolActions, method: str) -> None:
+        self._hooks = hooks
+        self._cwd = cwd
+        self._tools = tools
+        self._method = method
+        self._tool = ""
+        self._arguments: Mapping[str, object] = {}
+        self._passed: set[tuple[int, str | None, str, str]] = set()
+
+    def called(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Note that the request calls a tool, before which its own hooks run."""
+        self._tool, self._arguments = tool, arguments
+
+    def run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
+        """Run a hook for a call and wait for it. Return why it failed, or None."""
+        payload = {"hook_event_name": hook.event.value, "cwd": self._cwd, "method": self._method, **call}
+        return run_hook(hook, payload).failure
+
+    def stand_before(self, use: SkillUse) -> None:
+        """Run the hooks that stand before `use` and did not run for it yet. Raises BlockedByHook."""
+        hooks = [(number, hook) for number, hook in enumerate(self._hooks) if hook.event is HookEvent.BEFORE]
+        for tools in self._ways(use):
+            for number, hook in hooks:
+                tool = next(filter(hook.matches, tools), None)
+                key = (number, tool, use.skill.directory, use.file_path)
+                if tool is None or key in self._passed:
+                    continue
+                self._passed.add(key)
+                if tool == self._tool and self._arguments.get(_SKILL_ARGUMENT.get(tool, "")) == use.skill.name:
+                    # It ran before the call, and was told the skill's own name.
+                    continue
+                told = {"name": use.skill.name, "handle": use.handle, "path": use.skill.directory}
+                call = {"tool_name": tool, "tool_input": self._input(tool, use), "skill": told}
+                failure = self.run(hook, call)
+                if failure is not None:
+                    raise BlockedByHook(tool, failure)
+
+    def _ways(self, use: SkillUse) -> Iterator[Sequence[str]]:
+        """Yield, for each kind of thing that is handed out, the tools whose hooks stand before it.
+
+        A hook runs for the first of them that it names: the tool of the call, if it is one.
+        """
+        called = (self._tool,) if self._tool else ()
+        if use.action is Action.RUN:
+            # A command may read the instructions and each file. A hook for running it is asked about just that.
+            yield (*called, _LOAD)
+            yield (*called, _READ)
+        if use.action is Action.READ:
+            yield (*called, _READ)
+        if use.action is Action.LOAD:
+            yield (*called, _LOAD) if called else (_LOAD, *self._tools.load)
+        elif use.action is Action.READ and _is_instructions(use):
+            yield (_LOAD, *self._tools.load)
+
+    def _input(self, tool: str, use: SkillUse) -> Mapping[str, object]:
+        """Return what `tool` would have been called with for `use`."""
+        named = {_SKILL_ARGUMENT.get(tool, "skill_name"): use.skill.name}
+        if tool == self._tool:
+            return {**self._arguments, **named}
+        return {**named, "file_path": use.file_path} if tool == _READ else named
+
+
+_REQUEST: ContextVar[_Request | None] = ContextVar("skillhub_hooks_of_request", default=None)
+
+
+def _is_instructions(use: SkillUse) -> bool:
+    """Whether the file that is read is the skill's SKILL.md, by whatever name or link."""
+    instructions, asked = (os.path.join(use.skill.directory, path) for path in (SKILL_FILE, use.file_path))
+    try:
+        return os.path.samefile(instructions, asked)
+    except OSError:
+        # What cannot be looked at cannot be read either; its name tells what was meant.
+        return os.path.basename(use.file_path) == SKILL_FILE
 
 
 def _response(result: ToolResult) -> dict[str, object]:

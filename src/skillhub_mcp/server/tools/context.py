@@ -20,6 +20,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
 from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.policy.access import Access
+from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS, MAX_QUERY_ARGUMENT, Path
@@ -103,7 +104,9 @@ class ContextTools:
             )
             # Several skills may have the name: the path tells which one it is.
             use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
-            self.access.now(listing.root).check(listing.by_path[skill.path], Action.LOAD, session.granted)
+            scanned = listing.by_path[skill.path]
+            self.access.now(listing.root).check(scanned, Action.LOAD, session.granted)
+            pass_gate(SkillUse(scanned, skill.name, Action.LOAD))
             loaded = load_skill_context(skill, with_paths=self.with_paths, handle=self.handle_of(skill.dir))
             use.size = len(loaded.text)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}

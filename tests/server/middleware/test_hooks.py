@@ -1,0 +1,184 @@
+"""A hook that forbids loading a skill, or reading a file, stands before every way to its text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from tests.conftest import SkillWriter
+from tests.server.connections import WAYS, Caller, reached
+
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.tool_actions import Action
+
+BODY, NOTES = "The body of alpha.", "The notes of alpha."
+ALL_SETS = "core,context,registry,skill,agents"
+ROOT = "skill://project/alpha"
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
+    project = tmp_path.resolve() / "repo"
+    (project / ".git").mkdir(parents=True)
+    for name in ("alpha", "beta"):
+        files: dict[str, str | bytes] = {"notes.md": f"The notes of {name}.\n"}
+        root = project / ".agents" / "skills"
+        place = write_skill(name, body=f"The body of {name}.\n", root=root, files=files)
+    (root / "alpha" / "linked.md").symlink_to("SKILL.md")
+    os.link(root / "alpha" / "SKILL.md", root / "alpha" / "hard.md")
+    assert place.parent == root
+    return {
+        **{key: value for key, value in hub_environment.items() if key != "SKILLS_DIR"},
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_ROOTS": "project",
+        "SKILLHUB_TRUST": "all",
+        "SKILLHUB_TOOLS": ALL_SETS,
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "SKILLHUB_HOOKS": str(tmp_path / "hooks.json"),
+    }
+
+
+def hooks(environment: dict[str, str], *groups: dict[str, Any]) -> None:
+    Path(environment["SKILLHUB_HOOKS"]).write_text(json.dumps({"hooks": {"PreToolUse": groups}}), encoding="utf-8")
+
+
+def group(matcher: str, command: str) -> dict[str, Any]:
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+
+
+async def tool(hub: Caller, name: str, /, **arguments: Any) -> str:
+    said = await hub.call(name, **arguments)
+    return f"{said.code or ''} {said.text}"
+
+
+async def run(hub: Caller, file: str) -> str:
+    return await tool(hub, "run_skill_command", skill_name="alpha", command="cat", args=[file])
+
+
+async def resource(hub: Caller, uri: str) -> str:
+    try:
+        return str(await hub.client.read_resource(uri))
+    except MCPError as error:
+        return f"{(error.error.data or {}).get('code')} {error.error.message}"
+
+
+async def prompt(hub: Caller, name: str, /, **arguments: str) -> str:
+    try:
+        return await hub.prompt(name, **arguments)
+    except MCPError as error:
+        return f"{(error.error.data or {}).get('code')} {error.error.message}"
+
+
+Ways = dict[str, Callable[[Caller], Awaitable[str]]]
+
+TO_THE_BODY: Ways = {
+    "load_skill": lambda hub: tool(hub, "load_skill", skill_name="alpha"),
+    "load_skill by a path": lambda hub: tool(hub, "load_skill", skill_name="alpha@project"),
+    "Skill": lambda hub: tool(hub, "Skill", skill="alpha"),
+    "skill_load": lambda hub: tool(hub, "skill_load", name="alpha"),
+    "skill_load by a path": lambda hub: tool(hub, "skill_load", path=".agents/skills/alpha"),
+    "read_skill_file": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="SKILL.md"),
+    "read_skill_file ./": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="./SKILL.md"),
+    "a link": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="linked.md"),
+    "a hard link": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="hard.md"),
+    "run_skill_command": lambda hub: tool(
+        hub, "run_skill_command", skill_name="alpha", command="cat", args=["SKILL.md"]
+    ),
+    "a prompt": lambda hub: prompt(hub, "alpha"),
+    "the prompt skill": lambda hub: prompt(hub, "skill", name="alpha"),
+    "a resource": lambda hub: resource(hub, f"{ROOT}/SKILL.md"),
+    "a linked resource": lambda hub: resource(hub, f"{ROOT}/linked.md"),
+}
+TO_A_FILE: Ways = {
+    "read_skill_file": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="notes.md"),
+    "run_skill_command": lambda hub: tool(
+        hub, "run_skill_command", skill_name="alpha", command="cat", args=["notes.md"]
+    ),
+    "a resource": lambda hub: resource(hub, f"{ROOT}/notes.md"),
+    "the resource of a SKILL.md": lambda hub: resource(hub, f"{ROOT}/SKILL.md"),
+}
+
+
+def said(environment: dict[str, str], way: tuple[str, str], ways: Ways) -> dict[str, str]:
+    async def go() -> dict[str, str]:
+        async with reached(way, environment) as hub:
+            return {name: await act(hub) for name, act in ways.items()}
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("way", [*WAYS, ("http", "stateless")], ids="-".join)
+def test_a_hook_that_forbids_a_skill_stands_before_every_way_to_its_text(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
+    if way[1] == "stateless":
+        environment, way = {**environment, "SKILLHUB_STATELESS": "1"}, ("http", "legacy")
+    refusing = """! grep -q '"skill_name": "alpha"'"""
+    hooks(environment, group("load_skill|read_skill_file", refusing))
+    fine: Ways = {
+        "load": lambda hub: tool(hub, "load_skill", skill_name="beta"),
+        "prompt": lambda hub: prompt(hub, "beta"),
+        "resource": lambda hub: resource(hub, "skill://project/beta/notes.md"),
+    }
+    forbidden = {**TO_THE_BODY, **{f"{name} of a file": act for name, act in TO_A_FILE.items()}}
+    told = said(environment, way, {**forbidden, **fine})
+    for name in forbidden:
+        assert "BLOCKED_BY_HOOK" in told[name], (name, told[name])
+        assert "of alpha" not in told[name], name
+    assert all("of beta" in told[name] for name in fine)
+
+
+@pytest.mark.parametrize("matcher", ["load_skill", "skill_load", "Skill"])
+def test_a_hook_for_one_tool_that_loads_stands_before_what_has_no_tools_name(
+    matcher: str, environment: dict[str, str]
+) -> None:
+    hooks(environment, group(matcher, "exit 1"))
+    unnamed = ("read_skill_file", "a link", "a prompt", "the prompt skill", "a resource")
+    told = said(environment, ("stdio", "auto"), {name: TO_THE_BODY[name] for name in unnamed})
+    assert all(text.startswith(("BLOCKED_BY_HOOK", "BLOCKED")) for text in told.values()), told
+    # What is no body is no matter of it.
+    (notes,) = said(environment, ("stdio", "auto"), {"read": TO_A_FILE["read_skill_file"]}).values()
+    assert NOTES in notes
+
+
+def test_a_hook_is_told_what_its_tool_would_have_been_called_with_and_by_which_request(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    hooks(environment, group("load_skill", f"cat >> '{log}'; echo >> '{log}'"))
+    alpha = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha")
+    said(
+        environment,
+        ("stdio", "auto"),
+        {
+            name: TO_THE_BODY[name]
+            for name in ("load_skill", "load_skill by a path", "Skill", "a prompt", "a resource", "read_skill_file")
+        },
+    )
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert {line["tool_name"] for line in lines} == {"load_skill"}
+    assert [(line["method"], line["tool_input"]["skill_name"]) for line in lines] == [
+        ("tools/call", "alpha"),
+        # It is asked again with the name that the skill is known by, so that no other spelling passes it.
+        ("tools/call", "alpha@project"),
+        ("tools/call", "alpha"),
+        ("tools/call", "alpha"),
+        ("prompts/get", "alpha"),
+        ("resources/read", "alpha"),
+        ("tools/call", "alpha"),
+    ]
+    assert lines[-1]["skill"] == {"name": "alpha", "handle": "alpha", "path": str(alpha)}
+
+
+def test_every_tool_that_hands_out_a_skill_is_among_the_ways() -> None:
+    handing = {name for name in TOOL_ACTIONS.by_tool if TOOL_ACTIONS.action(name) is not None}
+    assert handing == {way for way in TO_THE_BODY if way in TOOL_ACTIONS.by_tool}
+    assert {TOOL_ACTIONS.action(name) for name in handing} == set(Action)
