@@ -192,7 +192,7 @@ def _run(launch: Launch, run_id: str, limits: RunLimits, stop: threading.Event |
             end = _read_until_exit(process, (stdout, stderr), limits, stop)
         finally:
             # Also when the calling thread is interrupted: no process outlives its call.
-            _kill_all(process, run_id)
+            _end(launch, process, run_id)
         stdout.drain()
         stderr.drain()
     # None: killed, but still stuck in the kernel.
@@ -338,6 +338,15 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # already reaped, as in a program that ignores SIGCHLD
         return True
+
+
+def _end(launch: Launch, process: subprocess.Popen[bytes], run_id: str) -> None:
+    if launch.release is not None:
+        launch.release()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_KILL_SECONDS)
+            return
+    _kill_all(process, run_id)
 
 
 def _kill_all(process: subprocess.Popen[bytes], run_id: str) -> None:

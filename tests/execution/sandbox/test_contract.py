@@ -44,15 +44,31 @@ def tier_or_reason(name: str) -> Sandbox | str:
         return error.message
 
 
-TIERS = ("bubblewrap",)
+# As in a container that has no namespaces to give.
+WITHOUT_NAMESPACES = "landlock without namespaces"
+# As in such a container on Linux 5.13: what later versions of Landlock cover the filter of calls has to.
+FIRST_LANDLOCK = "landlock of the first version"
+TIERS = ("bubblewrap", "landlock", WITHOUT_NAMESPACES)
 
 
 @pytest.fixture(params=TIERS)
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    chosen = tier_or_reason(request.param)
+    return sandbox_named(request.param)
+
+
+def sandbox_named(name: str) -> Sandbox:
+    tier, _, less = name.partition(" ")
+    chosen = tier_or_reason(tier)
     if isinstance(chosen, str):
         pytest.skip(chosen)
+    if less:
+        return replace(chosen, namespaces=False, landlock=1 if name == FIRST_LANDLOCK else chosen.landlock)
+    if tier == "landlock" and not chosen.namespaces:
+        pytest.skip("this kernel gives no namespaces")
     return chosen
+
+
+on_older_kernels_too = pytest.mark.parametrize("sandbox", [*TIERS, FIRST_LANDLOCK], indirect=True)
 
 
 class Runs:
@@ -192,6 +208,7 @@ def test_a_skill_that_is_reached_through_a_link_is_there_by_both_paths(sandbox: 
     assert told == ["the skill's own"] * 3
 
 
+@on_older_kernels_too
 def test_a_skill_is_not_changed(run: Runs) -> None:
     file = run.skill / "SKILL.md"
     before = file.stat()
@@ -206,6 +223,7 @@ def test_a_skill_is_not_changed(run: Runs) -> None:
             "link out": "os.link('SKILL.md', os.environ['TMPDIR'] + '/hard')",
             "symbolic link": "os.symlink('SKILL.md', 'soft')",
             "truncate": "os.truncate('SKILL.md', 0)",
+            "truncate while opening": "os.open('SKILL.md', os.O_RDONLY | os.O_TRUNC)",
             "mode": "os.chmod('SKILL.md', 0o777)",
             "mode by descriptor": "os.fchmod(os.open('SKILL.md', os.O_RDONLY), 0o777)",
             "owner": "os.chown('SKILL.md', os.getuid(), os.getgid())",
@@ -221,6 +239,7 @@ def test_a_skill_is_not_changed(run: Runs) -> None:
     assert os.listxattr(file) == []
 
 
+@on_older_kernels_too
 def test_nothing_outside_is_written_or_changed(run: Runs, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("mine", encoding="utf-8")
@@ -285,6 +304,7 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
     assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
 
 
+@on_older_kernels_too
 def test_no_other_process_is_seen_or_reached(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     server = os.getpid()
     told = run.try_each(
@@ -342,6 +362,7 @@ def test_the_filter_of_calls_refuses_what_leads_out(run: Runs) -> None:
     assert {told[name] for name in numbers} == {1}, told
 
 
+@on_older_kernels_too
 def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
     listening = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
     listening[1].bind(("127.0.0.1", 0))
@@ -351,6 +372,9 @@ def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
         one.bind(address)
         one.listen()
         listening.append(one)
+    letters = str(tmp_path / "letters")
+    listening.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    listening[-1].bind(letters)
     tcp, udp = (one.getsockname()[1] for one in listening[:2])
     try:
         told = run.try_each(
@@ -359,6 +383,7 @@ def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
                 "udp": f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {udp}))",
                 "abstract": f"socket.socket(socket.AF_UNIX).connect({abstract!r})",
                 "by path": f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / 'socket')!r})",
+                "a pair turned to it": f"socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', {letters!r})",
                 "elsewhere": "socket.create_connection(('192.0.2.1', 80), 2)",
                 "name": "socket.getaddrinfo('example.com', 80)",
             }
@@ -438,6 +463,7 @@ def held(tmp_path: Path, run: Runs) -> Held:
     return Held(tmp_path / "held", run)
 
 
+@on_older_kernels_too
 def test_a_setsid_child_ends_with_its_call(run: Runs, held: Held) -> None:
     begun = time.monotonic()
     result = run(DAEMON + UNTIL_HELD, HOLD, held.path, confinement=held.confinement)
@@ -479,18 +505,21 @@ def test_a_setsid_child_ends_when_the_call_is_cancelled_and_another_run_goes_on(
 SERVER = """
 import sys, threading
 from pathlib import Path
-from tests.execution.sandbox.test_contract import DAEMON, HOLD, Runs, Confinement
-from skillhub_mcp.execution.sandbox.choice import choose_sandbox
-run = Runs(choose_sandbox(sys.argv[1]), Path(sys.argv[2]))
+from tests.execution.sandbox.test_contract import DAEMON, HOLD, Runs, Confinement, sandbox_named
+run = Runs(sandbox_named(sys.argv[1]), Path(sys.argv[2]))
 held = sys.argv[3]
 confinement = Confinement(readable=(sys.argv[2],), writable=(str(Path(held).parent),))
 threading.Thread(target=run, args=(DAEMON + "time.sleep(60)", HOLD, held), kwargs={"confinement": confinement}).start()
 """
 
 
-def test_nothing_outlives_a_server_that_was_killed(run: Runs, held: Held) -> None:
+def test_nothing_outlives_a_server_that_was_killed(
+    run: Runs, held: Held, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    (tmp_path / "temporary").mkdir()
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, run.sandbox.tier.value, str(run.skill), str(held.path)],
+        [sys.executable, "-c", SERVER, request.node.callspec.params["sandbox"], str(run.skill), str(held.path)],
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
         cwd=Path(__file__).parents[3],
         start_new_session=True,
     )
@@ -500,6 +529,10 @@ def test_nothing_outlives_a_server_that_was_killed(run: Runs, held: Held) -> Non
         server.kill()
         server.wait()
     held.assert_ended()
+    deadline = time.monotonic() + PLENTY_OF_SECONDS
+    while list((tmp_path / "temporary").iterdir()):
+        assert time.monotonic() < deadline, "its private directory is still there"
+        time.sleep(0.01)
 
 
 def test_a_fork_bomb_is_bounded_and_ends(run: Runs) -> None:

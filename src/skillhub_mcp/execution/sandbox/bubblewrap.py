@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from skillhub_mcp.execution.sandbox import seccomp
 from skillhub_mcp.execution.sandbox.model import Bubblewrap, Confinement
 
 TEMPORARY = "/tmp"  # noqa: S108 - in the sandbox, where nobody else has it
@@ -75,6 +76,13 @@ def arguments(
         for target in (*hidden, "/dev", "/proc", "/"):
             words += ["--remount-ro", target]
     return (*words, "--chdir", cwd, "--")
+
+
+def calls(confinement: Confinement) -> seccomp.Calls:
+    """Return what the filter of system calls has to refuse besides what every filter does."""
+    inet = (seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK)
+    # In a network of its own a program meets nobody; in the machine's, local sockets lead to the user's other programs.
+    return seccomp.Calls(families=inet if confinement.network else (seccomp.AF_UNIX, *inet))
 
 
 def mounts(confinement: Confinement, system: Sequence[str]) -> tuple[Mount, ...]:

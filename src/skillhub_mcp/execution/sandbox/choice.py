@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from skillhub_mcp.errors import SandboxUnavailable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
-from skillhub_mcp.execution.sandbox import bubblewrap
+from skillhub_mcp.execution.sandbox import bubblewrap, seccomp
 from skillhub_mcp.execution.sandbox.launch import launched
 from skillhub_mcp.execution.sandbox.model import OFF, Bubblewrap, Confinement, ResourceLimits, Sandbox, Tier
 
@@ -82,6 +82,30 @@ def _find_bubblewrap() -> tuple[Sandbox | None, str]:
     return (None, reason) if reason else (sandbox, "")
 
 
+def _find_landlock() -> tuple[Sandbox | None, str]:
+    if not seccomp.supports(os.uname().machine):
+        return None, f"no filter of system calls is known for {os.uname().machine}"
+    version = _landlock_version()
+    if version < 1:
+        return None, "this kernel has no Landlock, or it is not switched on"
+    reason = ""
+    for namespaces in (True, False):
+        sandbox = Sandbox(Tier.LANDLOCK, landlock=version, namespaces=namespaces)
+        reason = _try(sandbox)
+        if not reason:
+            return sandbox, ""
+    return None, reason
+
+
+def _landlock_version() -> int:
+    """Return the kernel's version of Landlock, or less than 1 where it has none."""
+    import ctypes  # for servers that run commands only
+
+    libc = ctypes.CDLL(None)
+    create_ruleset, ask_for_version = 444, 1
+    return int(libc.syscall(ctypes.c_long(create_ruleset), None, ctypes.c_size_t(0), ctypes.c_uint(ask_for_version)))
+
+
 def _try(sandbox: Sandbox) -> str:
     """Return why nothing can be run in this sandbox, or nothing."""
     with launched(
@@ -107,4 +131,4 @@ def _try(sandbox: Sandbox) -> str:
     return said[:_SHOWN_CHARACTERS] or f"it ended with exit code {done.returncode}"
 
 
-_TIERS = {Tier.BUBBLEWRAP: _find_bubblewrap}
+_TIERS = {Tier.BUBBLEWRAP: _find_bubblewrap, Tier.LANDLOCK: _find_landlock}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillhub_mcp.execution.sandbox import bubblewrap, seccomp
+from skillhub_mcp.execution.sandbox import bubblewrap, landlock, seccomp
 from skillhub_mcp.execution.sandbox.model import Confinement, Launch, ResourceLimits, Sandbox, Tier
 from skillhub_mcp.execution.sandbox.places import own_interpreter, readable_places, uv_pythons
 
@@ -47,6 +50,8 @@ class Launched:
         except BlockingIOError:
             lines = []
         said = [line.partition(" ") for line in lines]
+        if any(word == "unconfined" for word, _, _ in said):
+            return Ended(False)
         for word, _, number in said:
             if number.isdecimal() and len(number) <= _MAX_DIGITS:
                 if word == "errno":
@@ -67,30 +72,76 @@ def launched(
     resources: ResourceLimits | None,
 ) -> Iterator[Launched]:
     """Yield how to start `argv`, an absolute path and its arguments, in the directory `cwd`, confined."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    try:
-        plan = json.dumps(_plan(sandbox, confinement, resources, status=writing), separators=(",", ":"))
-        confined = (*_launcher(), plan, *argv)
-        if sandbox.bubblewrap is None:
-            yield Launched(Launch(confined, environment, cwd, (writing,)), reading)
-        else:
+    with ExitStack() as stack:
+        reading, writing = _pipe(stack)
+        os.set_blocking(reading, False)
+        limits = {} if resources is None else _rlimits(resources, sandbox.tier)
+        plan: dict[str, object] = {"status": writing, "control": None, "private": "", "namespaces": False}
+        plan |= {"limits": limits, "count_processes": False, "filter": "", "landlock": None}
+        if sandbox.bubblewrap is not None:
             system = (*readable_places(argv[0], environment, network=confinement.network), CONFINE)
-            real = os.path.realpath(cwd)
             wrapper = bubblewrap.arguments(
                 sandbox.bubblewrap,
                 confinement,
                 system,
-                cwd=real,
+                cwd=os.path.realpath(cwd),
                 temporary_bytes=resources.memory_bytes if resources else 0,
             )
             inner = inner_environment(
                 environment, home=bubblewrap.HOME, temporary=bubblewrap.TEMPORARY, network=confinement.network
             )
-            yield Launched(Launch((*wrapper, *confined), inner, "/", (writing,)), reading)
-    finally:
-        os.close(reading)
-        os.close(writing)
+            plan["filter"] = _filter(bubblewrap.calls(confinement))
+            yield Launched(Launch((*wrapper, *_launcher(plan), *argv), inner, "/", (writing,)), reading)
+            return
+        descriptors: tuple[int, ...] = (writing,)
+        release = None
+        if sys.platform == "linux":
+            # The server has the other end: when it goes, by whatever signal, the command ends.
+            watched, held = os.pipe()
+            stack.callback(os.close, watched)
+            release = _once(os.close, held)
+            stack.callback(release)
+            plan["control"] = watched
+            descriptors = (writing, watched)
+        if sandbox.tier is Tier.LANDLOCK:
+            private = os.path.realpath(tempfile.mkdtemp(prefix="skillhub-run-"))
+            # Removed by the one who ends last; what is left here is of one that was killed.
+            stack.callback(shutil.rmtree, private, ignore_errors=True)
+            home, temporary = os.path.join(private, "home"), os.path.join(private, "tmp")
+            os.mkdir(home, 0o700)
+            os.mkdir(temporary, 0o700)
+            system = readable_places(argv[0], environment, network=confinement.network)
+            plan |= {
+                "private": private,
+                "namespaces": sandbox.namespaces,
+                "count_processes": not sandbox.namespaces,
+                "filter": _filter(landlock.calls(sandbox, confinement)),
+                "landlock": {
+                    "abi": sandbox.landlock,
+                    "read": landlock.readable_paths(confinement, system),
+                    "write": landlock.writable_paths(confinement, private),
+                    "network": confinement.network,
+                },
+            }
+            environment = inner_environment(environment, home=home, temporary=temporary, network=confinement.network)
+        yield Launched(Launch((*_launcher(plan), *argv), environment, cwd, descriptors, release), reading)
+
+
+def _pipe(stack: ExitStack) -> tuple[int, int]:
+    reading, writing = os.pipe()
+    stack.callback(os.close, reading)
+    stack.callback(os.close, writing)
+    return reading, writing
+
+
+def _once(close: Callable[[int], None], descriptor: int) -> Callable[[], None]:
+    rest = [descriptor]
+
+    def release() -> None:
+        if rest:
+            close(rest.pop())
+
+    return release
 
 
 def inner_environment(environment: Mapping[str, str], *, home: str, temporary: str, network: bool) -> Mapping[str, str]:
@@ -103,19 +154,9 @@ def inner_environment(environment: Mapping[str, str], *, home: str, temporary: s
     return kept
 
 
-def _launcher() -> tuple[str, ...]:
+def _launcher(plan: Mapping[str, object]) -> tuple[str, ...]:
     # Without the user's site directories and variables: nothing of theirs runs before the command is confined.
-    return (own_interpreter()[-1], "-I", "-S", "-B", CONFINE)
-
-
-def _plan(
-    sandbox: Sandbox, confinement: Confinement, resources: ResourceLimits | None, *, status: int
-) -> Mapping[str, object]:
-    return {
-        "status": status,
-        "limits": {} if resources is None else _rlimits(resources, sandbox.tier),
-        "filter": "" if sandbox.tier is Tier.OFF else _filter(confinement),
-    }
+    return (own_interpreter()[-1], "-I", "-S", "-B", CONFINE, json.dumps(plan, separators=(",", ":")))
 
 
 def _rlimits(limits: ResourceLimits, tier: Tier) -> Mapping[str, int]:
@@ -127,15 +168,9 @@ def _rlimits(limits: ResourceLimits, tier: Tier) -> Mapping[str, int]:
         "RLIMIT_FSIZE": limits.file_bytes,
         "RLIMIT_CORE": 0,
     }
-    # The kernel counts all processes of a user; only in a namespace of users does it count those of the run.
-    return wanted | {"RLIMIT_NPROC": limits.processes} if tier is Tier.BUBBLEWRAP else wanted
+    return wanted if tier is Tier.OFF else wanted | {"RLIMIT_NPROC": limits.processes}
 
 
-def _filter(confinement: Confinement) -> str:
+def _filter(calls: seccomp.Calls) -> str:
     machine = os.uname().machine
-    if not seccomp.supports(machine):
-        return ""
-    # In a network of its own a program meets nobody; in the machine's, local sockets lead to the user's other programs.
-    own = (seccomp.AF_UNIX, seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK)
-    families = own[1:] if confinement.network else own
-    return base64.b64encode(seccomp.program(machine, seccomp.Calls(families))).decode("ascii")
+    return base64.b64encode(seccomp.program(machine, calls)).decode("ascii") if seccomp.supports(machine) else ""

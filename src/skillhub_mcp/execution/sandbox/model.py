@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -56,24 +56,29 @@ class Bubblewrap:
 class Sandbox:
     """The tier that was chosen. `passed_over` says of each stronger one why it was not; empty if none was tried.
 
-    `bubblewrap` is there in that tier only. `namespaces` says whether the landlock tier has its own of the kernel's
-    namespaces (processes, mounts, network).
+    `bubblewrap` is there in that tier only. `landlock` is the version that the kernel has of it, in that tier only, and
+    `namespaces` whether this tier has its own of the kernel's namespaces (processes, mounts, network).
     """
 
     tier: Tier
     bubblewrap: Bubblewrap | None = None
+    landlock: int = 0
     namespaces: bool = False
     passed_over: tuple[tuple[Tier, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start: arguments, environment, directory, and the descriptors that it inherits."""
+    """What to start: arguments, environment, directory, and the descriptors that it inherits.
+
+    `release` has it end with all that it started; where that is None, it has to be killed.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     cwd: str
     descriptors: tuple[int, ...] = ()
+    release: Callable[[], None] | None = None
 
 
 OFF = Sandbox(Tier.OFF)

@@ -20,27 +20,28 @@ _X32_BIT = 0x4000_0000
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     # name: x86_64, aarch64
     "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "chmod": (90, None), "chown": (92, None),
-    "clone": (56, 220), "clone3": (435, 435), "chroot": (161, 51), "delete_module": (176, 106),
+    "chroot": (161, 51), "clone": (56, 220), "clone3": (435, 435), "delete_module": (176, 106),
     "fanotify_init": (300, 262), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "fchown": (93, 55), "fchownat": (260, 54), "fcntl": (72, 25), "finit_module": (313, 273),
     "fremovexattr": (199, 16), "fsconfig": (431, 431), "fsetxattr": (190, 7), "fsmount": (432, 432),
     "fsopen": (430, 430), "fspick": (433, 433), "futimesat": (261, None), "init_module": (175, 105),
-    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425),
-    "ioctl": (16, 29), "ioperm": (173, None), "iopl": (172, None), "ioprio_set": (251, 30), "kcmp": (312, 272),
-    "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219), "kill": (62, 129),
-    "lchown": (94, None), "lremovexattr": (198, 15), "lsetxattr": (189, 6), "migrate_pages": (256, 238),
-    "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429), "move_pages": (279, 239),
-    "mq_open": (240, 180), "msgget": (68, 186), "name_to_handle_at": (303, 264), "nfsservctl": (180, 42),
-    "open_by_handle_at": (304, 265), "open_tree": (428, 428), "perf_event_open": (298, 241),
-    "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "prlimit64": (302, 261),
-    "process_madvise": (440, 440), "process_mrelease": (448, 448), "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60), "quotactl_fd": (443, 443),
-    "reboot": (169, 142), "removexattr": (197, 14), "removexattrat": (466, 466), "request_key": (249, 218),
-    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122),
-    "sched_setattr": (314, 274), "sched_setparam": (142, 118), "sched_setscheduler": (144, 119),
-    "semget": (64, 190), "setns": (308, 268), "setpriority": (141, 140), "setxattr": (188, 5),
-    "setxattrat": (463, 463), "shmget": (29, 194), "socket": (41, 198), "swapoff": (168, 225), "swapon": (167, 224),
-    "sysfs": (139, None), "syslog": (103, 116), "tgkill": (234, 131), "tkill": (200, 130), "umount2": (166, 39),
+    "inotify_add_watch": (254, 27), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425), "ioctl": (16, 29), "ioperm": (173, None), "iopl": (172, None),
+    "ioprio_set": (251, 30), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
+    "keyctl": (250, 219), "kill": (62, 129), "lchown": (94, None), "lremovexattr": (198, 15), "lsetxattr": (189, 6),
+    "migrate_pages": (256, 238), "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
+    "move_pages": (279, 239), "mq_open": (240, 180), "msgget": (68, 186), "name_to_handle_at": (303, 264),
+    "nfsservctl": (180, 42), "open": (2, None), "open_by_handle_at": (304, 265), "open_tree": (428, 428),
+    "openat": (257, 56), "openat2": (437, 437), "perf_event_open": (298, 241), "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "prlimit64": (302, 261), "process_madvise": (440, 440),
+    "process_mrelease": (448, 448), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "ptrace": (101, 117), "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142),
+    "removexattr": (197, 14), "removexattrat": (466, 466), "request_key": (249, 218), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "semget": (64, 190), "setns": (308, 268),
+    "setpriority": (141, 140), "setxattr": (188, 5), "setxattrat": (463, 463), "shmget": (29, 194),
+    "socket": (41, 198), "socketpair": (53, 199), "swapoff": (168, 225), "swapon": (167, 224), "sysfs": (139, None),
+    "syslog": (103, 116), "tgkill": (234, 131), "tkill": (200, 130), "truncate": (76, 45), "umount2": (166, 39),
     "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282), "utime": (132, None),
     "utimensat": (280, 88), "utimes": (235, None), "vhangup": (153, 58),
 }
@@ -68,6 +69,10 @@ _NAMESPACE_FLAGS = 0x7E02_0000
 _TYPING = (0x5412, 0x541C)
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+# The types of pairs whose ends cannot be turned to another address: SOCK_STREAM and SOCK_SEQPACKET.
+_FIXED_PAIRS, _SOCKET_TYPE = (1, 5), 0xF
+# Of open(2)'s flags, O_ACCMODE and O_TRUNC, and what Landlock decides about itself: no truncation, or with writing.
+_OPENING, _OPENED_RIGHTLY = 0x203, (0, 1, 2, 3, 0x201, 0x202)
 
 _CHANGING_MODES = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "fchownat", "lchown"),
@@ -85,7 +90,7 @@ _SIGNALLING = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd
 _OWNERS_BY_FCNTL, _OWNERS_BY_IOCTL = (8, 15), (0x8901, 0x8902)
 
 _RET_ALLOW, _RET_KILL, _RET_ERRNO = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 # The fields of struct seccomp_data; of an argument its lower half, on little-endian machines.
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 
@@ -97,13 +102,15 @@ class Calls:
     `families` are the kinds of sockets that may be made. Without namespaces of its own a program shares the kernel's
     tables with the user's other programs: `shared_files` has changes of modes, owners and times do nothing, because
     Landlock does not cover them, and `shared_kernel` refuses what reaches other programs: signals, limits, priorities,
-    shared memory. `shared_signals` is the part of it that kernels cover whose Landlock scopes signals.
+    shared memory. `shared_signals` is the part of it that a Landlock covers that scopes signals, and `truncation` what
+    an older one lets be done to a file that may be read only.
     """
 
     families: tuple[int, ...]
     shared_files: bool = False
     shared_kernel: bool = False
     shared_signals: bool = False
+    truncation: bool = False
 
 
 def supports(machine: str) -> bool:
@@ -131,6 +138,12 @@ def program(machine: str, calls: Calls) -> bytes:
         # Success without effect: a refusal would end `shutil.copy` and `tar`, for no gain.
         code.refuse(map(number, _CHANGING_MODES), 0)
         code.refuse(map(number, _CHANGING_ATTRIBUTES), errno.ENOTSUP)
+        code.refuse([number("inotify_add_watch")], errno.EPERM)
+    if calls.truncation:
+        code.refuse([number("truncate")], errno.EPERM)
+        code.refuse([number("openat2")], errno.ENOSYS)  # its flags are out of a filter's sight
+        code.refuse_argument(number("open"), 1, errno.EPERM, only=_OPENED_RIGHTLY, mask=_OPENING)
+        code.refuse_argument(number("openat"), 2, errno.EPERM, only=_OPENED_RIGHTLY, mask=_OPENING)
     if calls.shared_kernel:
         code.refuse(map(number, _SHARED_BETWEEN_PROGRAMS), errno.EPERM)
         for name in _SCHEDULING:
@@ -144,6 +157,8 @@ def program(machine: str, calls: Calls) -> bytes:
         code.refuse_argument(number("fcntl"), 1, errno.EPERM, none_of=_OWNERS_BY_FCNTL)
     code.refuse_argument(number("prlimit64"), 0, errno.EPERM, only=(0,))
     code.refuse_argument(number("socket"), 0, errno.EAFNOSUPPORT, only=calls.families)
+    if AF_UNIX not in calls.families:
+        code.refuse_argument(number("socketpair"), 1, errno.EPERM, only=_FIXED_PAIRS, mask=_SOCKET_TYPE)
     typing = (*_TYPING, *_OWNERS_BY_IOCTL) if calls.shared_signals else _TYPING
     code.refuse_argument(number("ioctl"), 1, errno.EPERM, none_of=typing)
     code.refuse_flags(number("clone"), _NAMESPACE_FLAGS, errno.EPERM)
@@ -192,14 +207,16 @@ class _Code:
         *,
         only: tuple[int, ...] | None = None,
         none_of: tuple[int, ...] = (),
+        mask: int = 0xFFFF_FFFF,
     ) -> None:
-        """Refuse a call whose argument is none of `only`, or one of `none_of`."""
+        """Refuse a call whose argument is none of `only`, or one of `none_of`. Of it the bits of `mask` count."""
         if number is None:
             return
         values = none_of if only is None else only
         found, otherwise = (_error(error), _RET_ALLOW) if only is None else (_RET_ALLOW, _error(error))
-        self._instructions.append((_JUMP_EQUAL, 0, 2 * len(values) + 2, number))
+        self._instructions.append((_JUMP_EQUAL, 0, 2 * len(values) + 3, number))
         self.load(_ARGUMENTS + 8 * position)
+        self._instructions.append((_AND, 0, 0, mask))
         for value in values:
             self.if_equal_return(value, found)
         self.end(otherwise)
