@@ -25,6 +25,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "SKILLHUB_TOOLS": "core,registry,agents,context,skill",
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_SANDBOX": "off",
-        "SKILLHUB_AUDIT_LOG": str(place / "audit.jsonl"),
-        "SKILLHUB_USAGE_LOG": str(place / "usage.jsonl"),
+        "SKILLHUB_TRUST": "all",
+        "SKILLHUB_INSTRUCTIONS_MAX_BYTES": "100000",
     }

@@ -102,7 +102,7 @@ def _refused(payload: Payload) -> str:
 def _yaml(value: object) -> str:
     """JSON is YAML, but for characters beyond the first plane; and YAML has no halves of a pair."""
     written = json.dumps(value, ensure_ascii=False)
-    return "".join(char if char.isascii() else f"\\U{ord(char):08x}" for char in _halves_replaced(written))
+    return "".join(char if " " <= char <= "~" else f"\\U{ord(char):08x}" for char in _halves_replaced(written))
 
 
 def _halves_replaced(text: str) -> str:

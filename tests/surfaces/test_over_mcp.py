@@ -312,6 +312,9 @@ ONCE = frozenset(
     )
 )
 
+# What they show of each payload is shown by another, for all of them: names of files by `Skill`, fields by `skills_list`.
+SELDOM = frozenset(("read_skill_file", "run_skill_command", "skill_search"))
+
 
 def test_every_tool_and_method_of_the_server_is_in_the_table(hostile: dict[str, str]) -> None:
     settings, _ = read_settings(hostile)
@@ -331,13 +334,21 @@ async def _names_of_tools(server: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_no_text_of_a_skill_passes_for_anything_else(way: tuple[str, str], hostile: dict[str, str]) -> None:
+def test_no_text_of_a_skill_passes_for_anything_else(
+    way: tuple[str, str], hostile: dict[str, str], tmp_path: Path
+) -> None:
     # One way is asked for every payload; the others carry the same answers, and are asked for every twelfth.
     own = PAYLOADS if way == WAYS[0] else PAYLOADS[WAYS.index(way) :: 12]
     # It logs every refusal with a traceback; the program switches that off too.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
-    wrong = asyncio.run(_walk(way, hostile, own))
+    logs = [tmp_path / "audit.jsonl", tmp_path / "usage.jsonl"]
+    logged = {"SKILLHUB_AUDIT_LOG": str(logs[0]), "SKILLHUB_USAGE_LOG": str(logs[1])}
+    wrong = asyncio.run(_walk(way, {**hostile, **logged}, own))
     assert wrong == []
+    for log in logs:
+        lines = log.read_text(encoding="ascii").splitlines()
+        assert len(lines) >= len(own)
+        assert all(isinstance(json.loads(line), dict) for line in lines)
 
 
 async def _walk(way: tuple[str, str], environment: Mapping[str, str], payloads: Sequence[Payload]) -> list[str]:
@@ -346,7 +357,7 @@ async def _walk(way: tuple[str, str], environment: Mapping[str, str], payloads: 
         offered = {one.name for one in (await hub.client.list_tools()).tools}
         shows = {**{name: show for name, show in TOOLS.items() if name in offered}, **METHODS}
         for name, show in shows.items():
-            for payload in payloads[:1] if name in ONCE else payloads:
+            for payload in payloads[:1] if name in ONCE else payloads[::5] if name in SELDOM else payloads:
                 wrong += [f"{name}, {payload.id}: {one}" for shown in await show(hub, payload) for one in _wrong(shown)]
     return wrong
 

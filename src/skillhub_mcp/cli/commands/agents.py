@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def _context(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if first.text:
         print_text(first.text)
     for one in first.notes:
-        print_note(f"{one.path} {one.message}")
+        print_note(in_line(f"{one.path} {one.message}"))
     if not first.text:
-        print_note(f"No AGENTS.md from {resolver.project.root} to {resolver.project.cwd}")
+        print_note(in_line(f"No AGENTS.md from {resolver.project.root} to {resolver.project.cwd}"))
     return EXIT_OK
 
 
@@ -82,7 +83,9 @@ def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     found = [file for path in args.paths for file in resolver.resolve(path).files]
     for path in args.paths:
         if not resolver.is_inside(path):
-            print_note(f"{path} is outside {resolver.project.root} and was not searched for AGENTS.md")
+            print_note(
+                f"{in_line(path)} is outside {in_line(resolver.project.root)} and was not searched for AGENTS.md"
+            )
     _save_state(resolver, args.state)
     if args.json:
         print_json({"files": [file.model_dump() for file in found]})

@@ -17,6 +17,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.absence import nothing_there
 from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
@@ -141,22 +142,22 @@ def index_report_text(view: View, counts: SkillCounts, seconds: float) -> str:
         f"digest    {view.snapshot.digest}",
         f"time      {seconds:.2f} s",
     ]
-    lines += [f"\n{problem.path} {problem.reason}; {problem.mend}" for problem in report.problems]
+    lines += [f"\n{in_line(f'{problem.path} {problem.reason}; {problem.mend}')}" for problem in report.problems]
     for refused in report.refused:
         by_strict = " by a strict rule" if is_strict(refused.reason.rule) else ""
-        lines.append(f"\n{refused.directory}/SKILL.md is refused{by_strict}:")
+        lines.append(f"\n{in_line(refused.directory)}/SKILL.md is refused{by_strict}:")
         for d in refused.diagnostics:
             where = f"line {d.line}: " if d.line else ""
-            lines.append(f"  {where}{d.message} ({d.rule}); {d.hint}")
+            lines.append(in_line(f"  {where}{d.message} ({d.rule}); {d.hint}"))
     if report.shadowed:
         lines.append("\nshadowed:")
-        lines += [f"  {s.skill.directory} by {s.winner.directory}" for s in report.shadowed]
+        lines += [in_line(f"  {s.skill.directory} by {s.winner.directory}") for s in report.shadowed]
     violations = _violations(view)
     if violations:
         lines.append("\nrules broken by skills that are not refused:")
         lines += [f"  {count:>6,}  {rule}" for rule, count in violations]
     if not (report.found or report.problems):
-        lines += [f"\nNo SKILL.md was found: {cause.sentence()}" for cause in nothing_there(report)]
+        lines += [f"\nNo SKILL.md was found: {in_line(cause.sentence())}" for cause in nothing_there(report)]
     return "\n".join(lines)
 
 

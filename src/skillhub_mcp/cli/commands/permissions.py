@@ -16,6 +16,7 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles, UnreadableRules, read_foreign
 from skillhub_mcp.policy.effects import Effect, effects_of
@@ -131,14 +132,14 @@ def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     for file in shown:
         of_project = "  (about the skills that the project brings)" if file.of_project else ""
-        print_text(file.path + (of_project if file.rules is not None or file.broken else "  (does not exist)"))
+        print_text(in_line(file.path) + (of_project if file.rules is not None or file.broken else "  (does not exist)"))
         if file.broken:
-            print_text(f"  {file.broken}: those skills are not loaded")
+            print_text(f"  {in_line(file.broken)}: those skills are not loaded")
         for one in file.listed:
             note = "  (no effect: your own rules decide)" if one in file.without_effect else ""
             if one.rule.digest is not None and _has_changed(one.rule, options):
                 note += "  (its files have changed since: it requires your consent)"
-            print_text(f"  {one.verdict:<8} {_about(one.rule)}{note}")
+            print_text(f"  {one.verdict:<8} {in_line(_about(one.rule))}{note}")
     if all(file.rules is None for file in shown):
         print_text("\nNo rules: everything is allowed.")
     else:
@@ -298,7 +299,7 @@ def _ask_about_others(
     for others in (Decision.ALLOW, Decision.CONFIRM):
         first = Rules((rule,), others=others) if verdict == "deny" else Rules(allow=(rule,), others=others)
         changed = effects_of(files.in_force(), files.in_force(first), skills, tools=TOOL_ACTIONS)
-        print_note(f"  {others.value:<8} {'; '.join(map(_effect_text, changed)) or 'nothing changes'}")
+        print_note(f"  {others.value:<8} {in_line('; '.join(map(_effect_text, changed))) or 'nothing changes'}")
     while True:
         sys.stderr.write("The others [allow/confirm]: ")
         sys.stderr.flush()
@@ -358,11 +359,11 @@ def _report(
         print_json({**facts, "changes": changes, "notes": list(notes)})
         return EXIT_OK
     for sentence in sentences:
-        print_text(sentence)
+        print_text(in_line(sentence))
     for effect in effects:
-        print_note(f"From now on: {_effect_text(effect)}")
+        print_note(f"From now on: {in_line(_effect_text(effect))}")
     for note in notes:
-        print_note(note)
+        print_note(in_line(note))
     return EXIT_OK
 
 

@@ -14,6 +14,7 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.discovery import walk_roots
@@ -99,7 +100,7 @@ def _listing(
         shown = surroundings.shown(root.path)
         reason = _reason(root, surroundings, words)
         added = f"  (added; `{reason.command}` ends it)" if reason.command else ""
-        yield f"  {root.source.value:<8} {state:>{width}}  {shown}{added}"
+        yield f"  {root.source.value:<8} {state:>{width}}  {in_line(shown + added)}"
     yield f"{_INDENT}{_chosen_by(surroundings)}"
     for heading, some in (
         ("Not searched:", [one for one in others if one.skills]),
@@ -107,10 +108,10 @@ def _listing(
     ):
         yield from ["", heading] if some else []
         for one in some:
-            yield f"  {one.shown} {one.problem}" if one.problem else f"  {one.where}"
+            yield in_line(f"  {one.shown} {one.problem}" if one.problem else f"  {one.where}")
             if one.skills:
-                yield f"{_INDENT}{one.reason.why}"
-                yield f"{_INDENT}→ {one.reason.advice(one.skills)}"
+                yield f"{_INDENT}{in_line(one.reason.why)}"
+                yield f"{_INDENT}→ {in_line(one.reason.advice(one.skills))}"
 
 
 def _chosen_by(surroundings: Surroundings) -> str:
@@ -194,7 +195,7 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         shown = entry if entry in RECORDABLE_PLACES else surroundings.shown(entry)
         state = "was searched already" if outcome["before"] else f"is searched{where} from now on"
         state = state if outcome["searched"] else f"is recorded{where}, and not searched here"
-        print_text(f"{shown} {state}: {outcome['count']}")
+        print_text(f"{in_line(shown)} {state}: {outcome['count']}")
     if not all(outcome["searched"] for outcome in outcomes):
         name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
         print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
@@ -263,7 +264,7 @@ def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     for entry in entries:
         shown = entry if entry in RECORDABLE_PLACES else surroundings.shown(entry)
-        print_text(f"{shown} is no longer searched")
+        print_text(f"{in_line(shown)} is no longer searched")
     return EXIT_OK
 
 

@@ -13,6 +13,7 @@ from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_painted, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.harmless import in_line
 
 
 def add_parser(subparsers: Any) -> None:
@@ -88,6 +89,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_painted(f"{paint(f'{label}:', Colour.DIM)}{' ' * (14 - len(label))}{paint(fact)}")
     for diagnostic in skill.diagnostics:
         line = f" (line {diagnostic.line})" if diagnostic.line else ""
-        print_text(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}")
+        print_text(in_line(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}"))
     print_text(f"\n{body}")
     return EXIT_OK

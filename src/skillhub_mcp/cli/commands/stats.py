@@ -83,7 +83,7 @@ def served_handles(hub: SkillHub) -> list[str]:
 def note_unreadable(usage: Usage, path: str) -> None:
     """Print on stderr the number of invalid lines in the log at `path`, and the first of them, if any."""
     if usage.unreadable:
-        print_note(f"{path}:{usage.unreadable[0]} is invalid; skipped lines: {len(usage.unreadable):,}")
+        print_note(f"{in_line(path)}:{usage.unreadable[0]} is invalid; skipped lines: {len(usage.unreadable):,}")
 
 
 def _list(title: str, lines: list[str]) -> None:

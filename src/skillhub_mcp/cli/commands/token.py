@@ -12,6 +12,7 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
@@ -77,7 +78,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json({"tokens": [token.as_json() for token in tokens.tokens]})
         return EXIT_OK
     for token in tokens.tokens:
-        print_text(f"{token.name}  {token.created}  {_scope(token)}")
+        print_text(in_line(f"{token.name}  {token.created}  {_scope(token)}"))
     if not tokens.tokens:
         print_text("No tokens.")
     return EXIT_OK

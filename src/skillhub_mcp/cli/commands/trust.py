@@ -23,6 +23,7 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access import UnreadableRules, read_foreign
 from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.policy.rules import RULE_LISTS
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     brought = brought_in(settings)
     asks = brought.trust.is_awaited and bool(brought.digests) and not args.show
     if not args.json:
-        print_text("\n".join(_lines(brought, settings)))
+        print_text("\n".join(map(in_line, _lines(brought, settings))))
     recorded = asks and (args.yes or (not args.json and _confirm())) and _record(brought, settings)
     if args.json:
         print_json(_json(brought, settings) | {"recorded": recorded})
@@ -121,7 +122,7 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({"project": project, "revoked": bool(was)})
     else:
-        print_text(f"{from_home(project)} {'is no longer trusted' if was else 'was not trusted'}")
+        print_text(f"{in_line(from_home(project))} {'is no longer trusted' if was else 'was not trusted'}")
     return EXIT_OK
 
 

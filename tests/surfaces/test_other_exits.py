@@ -1,0 +1,81 @@
+"""What else tells of skills: the card, the question to a person, and the logs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from tests.hubs import hub_of
+from tests.server.connections import WAYS, reached
+from tests.surfaces.findings import flooded, forged_lines, hidden, tags_named, wrong_in_a_value
+from tests.surfaces.library import PAYLOADS
+
+from skillhub_mcp.cli.log_format import log_to_stderr
+from skillhub_mcp.disclosure.card import CardContext, render_card
+
+_FEW = PAYLOADS[::8]
+
+
+@pytest.mark.parametrize("names_only", [False, True])
+def test_the_card_is_lines_of_the_hub_s_own(hostile: dict[str, str], names_only: bool) -> None:
+    with hub_of(hostile) as hub:
+        skills = [*hub.snapshot().skills]
+    for room in (2_000, 200_000):
+        card = render_card(skills, CardContext(date(2026, 11, 22), names_only=names_only), max_bytes=room)
+        assert [one for line in card.splitlines() for one in wrong_in_a_value(line)] == []
+        assert forged_lines(card) == []
+        assert tags_named(card, "system-reminder") == 0
+
+
+def test_every_skill_is_found_by_words_that_can_be_seen(hostile: dict[str, str]) -> None:
+    with hub_of(hostile) as hub:
+        for payload in PAYLOADS:
+            first = hub.search(payload.word).hits[0]
+            assert payload.word in first.skill.description, payload.id
+            assert hub.load(first.handle).skill == first.skill, payload.id
+
+
+def test_the_question_to_a_person_is_the_hub_s_own(hostile: dict[str, str], tmp_path: Path) -> None:
+    rules = tmp_path / "rules.json"
+    asked = {"permissions": {"confirm": [{"tool": "skill_load"}]}, "others": "confirm"}
+    rules.write_text(json.dumps(asked), encoding="utf-8")
+    questions: list[str] = []
+
+    async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        questions.append(params.message)
+        return mcp_types.ElicitResult(action="decline")
+
+    async def go() -> None:
+        environment = {**hostile, "SKILLHUB_PERMISSIONS": str(rules)}
+        async with reached(WAYS[0], environment, elicitation_callback=person) as hub:
+            every = await hub.call("search_skills", query="", limit=100)
+            for one in every.json["skills"][::8]:
+                await hub.call("load_skill", skill_name=one["name"])
+
+    asyncio.run(go())
+    assert len(questions) == len(_FEW)
+    assert [one for question in questions for one in wrong_in_a_value(question)] == []
+
+
+def test_a_line_of_a_log_is_one_line_and_shows_what_it_hides(
+    hostile: dict[str, str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = logging.getLogger()
+    # As the program finds it: without the handlers of the tests.
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    log_to_stderr("INFO")
+    with hub_of(hostile) as hub:
+        for payload in _FEW:
+            hub.load(hub.search(payload.word).hits[0].handle)
+            logging.getLogger("skillhub_mcp").warning("%s is %s", payload.text, payload.why, extra={"of": payload.text})
+    said = capfd.readouterr().err
+    assert said
+    assert hidden(said, lines=True) == forged_lines(said) == []
+    assert not flooded(said)

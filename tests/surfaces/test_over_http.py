@@ -1,0 +1,59 @@
+"""No route of the HTTP server but /mcp tells anything of a skill, and every route is known here."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from starlette.routing import Mount, Route
+from tests.server.connections import listening
+from tests.surfaces.library import PAYLOADS
+
+from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, server_options
+from skillhub_mcp.server.app import make_server
+from skillhub_mcp.server.http.app import make_http_app
+from skillhub_mcp.settings import read_settings
+
+# `/mcp` speaks MCP: what it answers is in `test_over_mcp`.
+ROUTES = {"/", "/healthz", "/readyz", "/metrics", "/mcp"}
+
+
+def routes(app: Any) -> Iterator[str]:
+    """The paths of the routes of an application, and of those that it wraps or mounts."""
+    for route in getattr(app, "routes", ()):
+        if isinstance(route, Mount):
+            yield from routes(route.app)
+        elif isinstance(route, Route):
+            yield route.path
+    if not isinstance(getattr(app, "routes", None), list):
+        for name in ("app", "_app"):
+            if hasattr(app, name):
+                yield from routes(getattr(app, name))
+
+
+def test_every_route_is_in_the_table_and_tells_nothing_of_a_skill(hostile: dict[str, str]) -> None:
+    environment = {**hostile, "SKILLHUB_METRICS": "1"}
+    settings, _ = read_settings(environment)
+    hub, metrics = make_hub(settings, background=False), make_metrics(settings)
+    try:
+        server = make_server(hub, server_options(settings, hub, over_http=True))
+        app = make_http_app(server, hub, http_options(settings, host="127.0.0.1", port=0, metrics=metrics))
+        assert set(routes(app)) == ROUTES
+    finally:
+        hub.close()
+    with listening(environment) as url:
+        for path in ROUTES:
+            assert not _said_of_skills(url.removesuffix("/mcp") + path), path
+
+
+def _said_of_skills(url: str) -> list[str]:
+    try:
+        with urllib.request.urlopen(url) as answer:
+            text = answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            text = error.read().decode()
+    assert text
+    return [payload.id for payload in PAYLOADS if payload.word in text]
