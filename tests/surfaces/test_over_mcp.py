@@ -312,7 +312,7 @@ ONCE = frozenset(
     )
 )
 
-# What they show of each payload is shown by another, for all of them: names of files by `Skill`, fields by `skills_list`.
+# What they show is shown for every payload by another: names of files by `Skill`, fields by `skills_list`.
 SELDOM = frozenset(("read_skill_file", "run_skill_command", "skill_search"))
 
 
