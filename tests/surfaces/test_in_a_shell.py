@@ -37,6 +37,7 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "agents resolve": [["FOLDER…"], ["FOLDER…", "--json"]],
     "agents resume-diff": [["--state", "missing"]],
     "validate": [["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]],
+    "audit": [["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]],
     "overlaps": [["--least", "0.1"], ["--json"]],
     "inspect": [["PLACE…"], ["PLACE…", "--json"]],
     "disable": [["PLACE…"], ["PLACE…", "--json"]],
