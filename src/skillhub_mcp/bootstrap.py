@@ -36,9 +36,12 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.execution.command_policy import CommandPolicy
+from skillhub_mcp.execution.outputs import Outputs
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment
 from skillhub_mcp.execution.sandbox.model import ResourceLimits, Sandbox
-from skillhub_mcp.hub import CommandOptions, SkillHub
+from skillhub_mcp.execution.script_environments import ScriptEnvironments
+from skillhub_mcp.execution.skill_command import CommandOptions
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
@@ -297,8 +300,13 @@ def remember_rule(settings: Settings, act: Action, agreed: ConfirmationRequired)
     To run commands is allowed of the files that the user was asked about.
     """
     file = rule_files(settings, "").own[0]
-    packages = bool(agreed.packages)
-    rule = PermissionRule(TOOL_ACTIONS.rule_tool(act), agreed.rule_name, agreed.digest or None, packages=packages)
+    rule = PermissionRule(
+        TOOL_ACTIONS.rule_tool(act),
+        agreed.rule_name,
+        agreed.digest or None,
+        network=agreed.network,
+        packages=bool(agreed.packages),
+    )
     add_rule(file.path, "allow", rule, what=file.what, tools=TOOL_ACTIONS)
 
 
@@ -650,12 +658,19 @@ def make_hub(
             CommandPolicy(settings.execution.allowed_commands),
             run_limits(settings),
             environment=lambda: reduced_environment(os.environ),
+            own_environment=lambda: os.environ,
             sandbox=chosen_sandbox(settings),
+            outputs=Outputs(_beside_index(settings, "outputs"), settings.execution.output_dirs),
+            environments=ScriptEnvironments(_beside_index(settings, "environments")),
             hidden=tuple(map(os.path.expanduser, ("~/.skillhub", os.path.abspath(settings.index.db_path)))),
         ),
         elsewhere=partial(_elsewhere, settings),
         observer=observer,
     )
+
+
+def _beside_index(settings: Settings, name: str) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), name)
 
 
 def run_limits(settings: Settings) -> RunLimits:

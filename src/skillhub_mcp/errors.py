@@ -30,6 +30,7 @@
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
     ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    no sandbox works here, and running without one was not chosen
+    ├── SandboxRequired         SANDBOX_REQUIRED       commands are not confined, and some skill is hidden or withheld
     ├── PackagesUnavailable     PACKAGES_UNAVAILABLE   what a script declares (PEP 723) cannot be had
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
@@ -242,8 +243,9 @@ class ConfirmationRequired(SkillHubError):
     """The rules neither allow nor deny it, or it awaits trust: the user must consent, and the client cannot ask.
 
     `directory` is the skill's directory, and `rule_name` its name in rules. To run commands, `digest` is that of the
-    skill's files, `changed` whether an earlier consent was to other files, and `packages` what is to be fetched first.
-    `untrusted_in` is the root of the project that awaits trust, where that is the reason.
+    skill's files, `changed` whether an earlier consent was to other files, `packages` what is to be fetched first, and
+    `network` what is allowed already. `untrusted_in` is the root of the project that awaits trust, where that is the
+    reason.
     """
 
     code = "CONFIRMATION_REQUIRED"
@@ -259,10 +261,11 @@ class ConfirmationRequired(SkillHubError):
         digest: str = "",
         changed: bool = False,
         packages: Sequence[str] = (),
+        network: bool = False,
         untrusted_in: str = "",
     ) -> None:
         options = " --run" if tool == "run_skill_command" else ""
-        options += " --packages" if packages else ""
+        options += (" --network" if network else "") + (" --packages" if packages else "")
         command = f"skillhub permissions allow{' ' * bool(rule_name)}{rule_name}{options}"
         because = ""
         if untrusted_in:
@@ -284,6 +287,7 @@ class ConfirmationRequired(SkillHubError):
         self.changed = changed
         self.packages = tuple(packages)
         self.untrusted_in = untrusted_in
+        self.network = network
 
     @property
     def facts(self) -> Mapping[str, object]:
@@ -591,6 +595,19 @@ class SandboxUnavailable(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"reasons": self.reasons}
+
+
+class SandboxRequired(SkillHubError):
+    """SKILLHUB_SANDBOX=off, and the caller may not have every skill: an unconfined command could read the others."""
+
+    code = "SANDBOX_REQUIRED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Commands are not run here without a sandbox, because not every skill may be loaded: a filter, a choice "
+            "or a rule decides which",
+            hint="continue without it; the server's operator can remove SKILLHUB_SANDBOX=off, or the filter",
+        )
 
 
 class PackagesUnavailable(SkillHubError):

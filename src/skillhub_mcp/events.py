@@ -61,7 +61,8 @@ class UseEvent(Event):
     """A skill's instructions are loaded, a file of it is read, or a command is run in it.
 
     `skill` is the name in the request, replaced by the skill's handle once it is resolved; `size` is the amount
-    returned, in characters of instructions or bytes of a file.
+    returned, in characters of instructions or bytes of a file. Of a command: the tier of its `sandbox`, whether it had
+    the `network`, and the `digest` of the skill's files.
     """
 
     action: Literal["load", "read", "run"]
@@ -71,6 +72,9 @@ class UseEvent(Event):
     file_path: str | None = None
     command: str | None = None
     exit_code: int | None = None
+    sandbox: str | None = None
+    network: bool | None = None
+    digest: str | None = None
     size: int | None = None
 
 

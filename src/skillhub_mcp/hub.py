@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
@@ -21,11 +19,11 @@ from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
-from skillhub_mcp.errors import ExecutionTimeout
+from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.execution.command_policy import CommandPolicy
-from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
-from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
+from skillhub_mcp.execution.runner import CommandResult
+from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox, Tier
+from skillhub_mcp.execution.skill_command import CommandOptions, CommandRequest, SkillCommand
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -46,20 +44,6 @@ from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 
 __all__ = ["MAX_LIMIT", "CommandOptions", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
-
-
-@dataclass(frozen=True, slots=True)
-class CommandOptions:
-    """Which commands of skills may run, within which limits, in which environment, and how they are confined.
-
-    `sandbox` raises SandboxUnavailable. No command sees the paths `hidden`, nor another skill.
-    """
-
-    policy: CommandPolicy
-    limits: RunLimits
-    environment: Callable[[], dict[str, str]]
-    sandbox: Callable[[], Sandbox]
-    hidden: tuple[str, ...] = ()
 
 
 class SkillHub:
@@ -343,30 +327,52 @@ class SkillHub:
         *,
         granted: Collection[Grant] = NOTHING_GRANTED,
         stop: threading.Event | None = None,
+        session: tuple[str, ...] = ("process",),
+        output_dir: str | None = None,
     ) -> CommandResult:
-        """Run an allowed command in the skill's directory, without a shell.
+        """Run an allowed command in the skill's directory, without a shell, confined as `sandbox` says.
 
-        It is killed with all that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed,
-        CommandUnavailable, SandboxUnavailable, InvalidArgument, and what `Policy.check` raises.
+        It writes to the private directory of `session`, or to the `output_dir` that is named. It is killed with all
+        that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed, CommandUnavailable,
+        SandboxUnavailable, SandboxRequired, PackagesUnavailable, SkillUnverifiable, InvalidArgument, and what
+        `Policy.check_run` raises.
         """
-        refuse_nul(command=command, args=args)
+        refuse_nul(command=command, args=args, output_dir=output_dir)
         with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
             found, policy = self._lookup.find_to_run(skill_name, event=event)
-            cwd = Path(found.skill.directory)
-            policy.check_run(found.skill, granted, digest=lambda: skill_digest(found.skill.directory))
+            directory = found.skill.directory
+            request = CommandRequest(command, tuple(args), session, output_dir)
+            asked = SkillCommand(self._commands, request, directory)
+
+            def digest() -> str:
+                event.digest = skill_digest(directory)
+                return event.digest
+
+            def packages() -> Sequence[str]:
+                # Nobody is asked about what could not be run anyway.
+                event.sandbox = self.sandbox(policy).tier.value
+                return asked.unfetched()
+
+            rights = policy.check_run(found.skill, granted, digest=digest, packages=packages)
             pass_gate(SkillUse(found.skill, found.handle, Action.RUN))
-            environment = self._commands.environment()
-            argv = self._commands.policy.build_argv(command, args, cwd=cwd, search_path=environment.get("PATH", ""))
-            result = run_command(
-                argv,
-                cwd=cwd,
-                limits=self._commands.limits,
-                environment=environment,
-                stop=stop,
-                sandbox=self._commands.sandbox(),
-                confinement=self._confinement(found.skill),
-            )
+            event.network = rights.network
+            result = asked.run(self._confinement(found.skill), self.sandbox(policy), network=rights.network, stop=stop)
             event.exit_code = result.exit_code
             if result.timeout:
                 event.outcome = ExecutionTimeout.code
         return result
+
+    def sandbox(self, policy: Policy | None = None) -> Sandbox:
+        """Return how commands are confined, for the caller of `policy` if there is one.
+
+        Raises SandboxUnavailable, and SandboxRequired where they are not confined while some skill is left out.
+        """
+        sandbox = self._commands.sandbox()
+        unconfined = sandbox.tier is Tier.OFF
+        if unconfined and policy is not None and policy.leaves_out(self._live.snapshot_without_index().everything):
+            raise SandboxRequired
+        return sandbox
+
+    def keeps_output_of(self, session: tuple[str, ...]) -> bool:
+        """Whether commands have written something for the session of that key."""
+        return self._commands.outputs.keeps(session)

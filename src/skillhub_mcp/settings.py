@@ -156,6 +156,7 @@ class ExecutionSettings:
     enable_run_over_http: bool
     allowed_commands: tuple[str, ...]
     sandbox: str
+    output_dirs: tuple[str, ...]
     timeout_seconds: float
     max_output_bytes: int
     max_cpu_seconds: int
@@ -302,6 +303,10 @@ def _directories(text: str) -> tuple[str, ...]:
     # The whole text, as the separator of directories is in every address.
     _refuse_address(text)
     return found
+
+
+def _optional_directories(text: str) -> tuple[str, ...]:
+    return tuple(map(os.path.abspath, _directories(text))) if text else ()
 
 
 def _path(text: str) -> str:
@@ -747,6 +752,14 @@ _EXECUTION = (
         "What confines the commands of run_skill_command: bubblewrap, landlock, or auto for the first of them that "
         "works here; where none does, commands are refused. off confines nothing: a command may do what you may",
         _choice("auto", "bubblewrap", "landlock", "off"),
+    ),
+    _setting(
+        "SKILLHUB_OUTPUT_DIRS",
+        "output_dirs",
+        "",
+        "Directories below which an agent may name an output directory for a command, which the command may then read "
+        "and write. Empty: a command writes only to a private directory of its session. Separated as in PATH",
+        _optional_directories,
     ),
     _setting(
         "EXEC_TIMEOUT_SECONDS",

@@ -28,13 +28,14 @@ def test_what_is_well_is_told_to_who_asks_for_it(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("painter")
-    done = skillhub("doctor", "--verbose", PATH="")
+    done = skillhub("doctor", "--verbose", PATH="", SKILLHUB_SANDBOX="off")
     assert done.out.splitlines() == [
         "All well: 1 skill served.",
         "",
         "command   skillhub-mcp is not on PATH",
         f"hub       1 skill  {skills_dir}",
         "index     ready, embeddings: none",
+        "sandbox   off (SKILLHUB_SANDBOX=off)",
         "skills    1 served",
         "natively  1 published, 0 adapted, 0 withheld",
     ]

@@ -19,6 +19,7 @@ from skillhub_mcp.events import REQUEST_CONTEXT, Observer, RequestContext, Searc
 from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.digest import skill_digest
 
 WRITER = """
 import sys
@@ -61,8 +62,8 @@ def without_moment(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
     write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
 ) -> None:
-    write_skill("pdf", files={"a.md": "A.\n"})
-    with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path)}) as hub:
+    skill = write_skill("pdf", files={"a.md": "A.\n"})
+    with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path), "SKILLHUB_SANDBOX": "off"}) as hub:
         hub.search("pdf")
         hub.load("pdf")
         hub.read_file("pdf", "a.md")
@@ -76,13 +77,24 @@ def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
                 refused()
     who = {"who": process_owner(), "transport": "local"}
     pdf = {"skill": "pdf", "source": "hub"}
+    # How a command was confined, and which files it was of.
+    confined = {"sandbox": "off", "digest": skill_digest(str(skill))}
     assert without_moment(written(path)) == [
         {"act": "load", **pdf, "outcome": "ok", **who},
         {"act": "read", **pdf, "file": "a.md", "outcome": "ok", **who},
-        {"act": "run", **pdf, "command": "python", "exit_code": 3, "outcome": "ok", **who},
+        {
+            "act": "run",
+            **pdf,
+            "command": "python",
+            "exit_code": 3,
+            "network": False,
+            **confined,
+            "outcome": "ok",
+            **who,
+        },
         {"act": "load", "skill": "pfd", "outcome": "SKILL_NOT_FOUND", **who},
         {"act": "read", **pdf, "file": "../../etc/passwd", "outcome": "PATH_NOT_ALLOWED", **who},
-        {"act": "run", **pdf, "command": "rm", "outcome": "COMMAND_NOT_ALLOWED", **who},
+        {"act": "run", **pdf, "command": "rm", **confined, "outcome": "COMMAND_NOT_ALLOWED", **who},
     ]
 
 

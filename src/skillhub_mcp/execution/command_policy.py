@@ -22,6 +22,8 @@ _PYTHON_NAMES = frozenset({"python", "python3"})
 # `uv run python` without building an environment for a project around the skill, and without uv's progress in the
 # script's stderr; its errors are still printed (docs/decisions/0005).
 _UV_RUN = ("run", "--quiet", "--no-project")
+# What `uv run` may be given before a script without changing which script that is.
+_UV_FLAGS = frozenset({"--script", "-s", "--quiet", "-q", "--no-project", "--offline", "--isolated"})
 
 _SCRIPT_BLOCK_OPENING = b"# /// script"
 # PEP 723 does not say where the block stands; in practice it is near the top.
@@ -67,12 +69,38 @@ class CommandPolicy:
             uv = which("uv", path=path)
             if uv is not None:
                 # Plain `uv run python FILE` does not read the file's PEP 723 block; only `--script` does.
-                python = "--script" if _declares_dependencies(args, cwd) else "python"
+                python = "--script" if _has_block(self.own_script(command, args, cwd)) else "python"
                 return (uv, *_UV_RUN, python, *args)
         program = which("python3" if command in _PYTHON_NAMES else command, path=path)
         if program is None:
             raise CommandUnavailable(command)
         return (program, *args)
+
+    def python_arguments(self, command: str, args: Sequence[str]) -> Sequence[str] | None:
+        """Return what Python is given by `python …`, `uv run …` or `uv run python …`; None for any other command."""
+        if command in _PYTHON_NAMES:
+            return args
+        if command != "uv" or not args or args[0] != "run":
+            return None
+        rest = list(args[1:])
+        while rest and rest[0] in _UV_FLAGS:
+            rest.pop(0)
+        if rest and rest[0] in _PYTHON_NAMES:
+            return rest[1:]
+        return rest if rest and rest[0].endswith(".py") else None
+
+    def own_script(self, command: str, args: Sequence[str], cwd: Path) -> Path | None:
+        """Return the script of the skill in `cwd` that Python is to run, if the command runs one."""
+        given = self.python_arguments(command, args)
+        # Options before the script belong to the interpreter, and what follows them may be anything.
+        if not given or given[0].startswith("-"):
+            return None
+        try:
+            script = (cwd / given[0]).resolve()
+            # The hub reads the skill's own files only, whatever the arguments are.
+            return script if script.is_relative_to(cwd.resolve()) and script.is_file() else None
+        except (OSError, RuntimeError):  # RuntimeError: a symlink loop, before Python 3.13
+            return None
 
     def _allows(self, command: str) -> bool:
         # A path is refused even if it is listed, since a relative one depends on the skill's directory.
@@ -111,17 +139,12 @@ def _check_arguments(args: Sequence[str]) -> None:
         )
 
 
-def _declares_dependencies(args: Sequence[str], cwd: Path) -> bool:
-    # Options before the script belong to the interpreter; `uv run --script` cannot pass them on.
-    if not args or args[0].startswith("-"):
+def _has_block(script: Path | None) -> bool:
+    if script is None:
         return False
     try:
-        script = (cwd / args[0]).resolve()
-        # The hub reads the skill's own files only, whatever the arguments are.
-        if not script.is_relative_to(cwd.resolve()) or not script.is_file():
-            return False
         with script.open("rb") as file:
             head = file.read(_SCRIPT_HEAD_BYTES)
-    except (OSError, RuntimeError):  # RuntimeError: a symlink loop, before Python 3.13
+    except OSError:
         return False
     return any(line.rstrip() == _SCRIPT_BLOCK_OPENING for line in head.splitlines())

@@ -61,7 +61,7 @@ class Outputs:
         A relative name is a directory in the private one. `untouched` are the paths that nothing may be written to.
         Raises InvalidArgument, and OSError where it cannot be made.
         """
-        if named is not None and os.path.isabs(os.path.expanduser(named)):
+        if named is not None and is_place(named):
             path = self._allowed(os.path.expanduser(named), untouched)
         else:
             path = self._in_private(session, named)
@@ -121,6 +121,11 @@ class Outputs:
         for number, (at, path) in enumerate(sorted(used, reverse=True), start=1):
             if at < oldest or number >= _MAX_KEPT:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def is_place(named: str) -> bool:
+    """Whether a name is a place of this machine, and not one in a session's directory."""
+    return os.path.isabs(os.path.expanduser(named))
 
 
 def with_directory(arguments: Sequence[str], directory: str) -> list[str]:

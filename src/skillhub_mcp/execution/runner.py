@@ -103,7 +103,8 @@ class CommandResult:
     """The result of a command.
 
     `exit_code` is the negative signal number of a process that a signal ended. A truncated stream has its beginning,
-    cut between characters; invalid UTF-8 is replaced by U+FFFD.
+    cut between characters; invalid UTF-8 is replaced by U+FFFD. `output_dir` is the directory that it was to write to,
+    and `files` are those that it has written there; both empty for a command of our own.
     """
 
     stdout: str
@@ -112,6 +113,8 @@ class CommandResult:
     timeout: bool
     stdout_truncated: bool
     stderr_truncated: bool
+    output_dir: str = ""
+    files: tuple[str, ...] = ()
 
 
 def reduced_environment(source: Mapping[str, str]) -> dict[str, str]:

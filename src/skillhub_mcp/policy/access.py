@@ -218,6 +218,7 @@ class Policy:
                 changed=rights.changed and not allowed,
                 packages=unpermitted,
                 untrusted_in=self.project if untrusted else "",
+                network=rights.network,
             )
         return rights
 

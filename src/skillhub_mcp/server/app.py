@@ -121,6 +121,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         tools=SESSION_TOOLS,
         stateless=options.stateless,
         agreements=SharedAgreements(options.agreements, options.state_key) if options.state_key else None,
+        is_kept=hub.keeps_output_of,
     )
     context = options.context if "context" in options.tools else None
     catalogues = None if context is None else context.make_catalogues()
@@ -242,5 +243,5 @@ def _add_tool_sets(
     if options.enable_run:
         from skillhub_mcp.server.tools.run import RunTool
 
-        run = RunTool(hub, sessions, options.run_timeout_seconds)
+        run = RunTool(hub, sessions, options.run_timeout_seconds, with_paths=options.expose_paths)
         registration.register(server, registration.run_tool(run))

@@ -97,7 +97,8 @@ def test_the_registry_tools_build_an_index_and_list_it(hub: SkillHub) -> None:
 
 
 def test_the_run_tool_runs_a_command_in_the_skills_directory(hub: SkillHub, sessions: Sessions) -> None:
-    result = asyncio.run(RunTool(hub, sessions, 30.0).run_skill_command("walrus", "cat", ["references/fish.md"]))
+    tool = RunTool(hub, sessions, 30.0, with_paths=False)
+    result = asyncio.run(tool.run_skill_command("walrus", "cat", ["references/fish.md"]))
     assert json_of(result)["stdout"] == "Herring."
 
 

@@ -66,7 +66,7 @@ def test_every_tool_and_argument_that_a_text_names_is_there(tools: list[Tool]) -
         ("", SKILL),
     ]:
         for named in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", text):
-            assert named in known | {"exit_code", "next_part", "next_offset"}, (name, named)
+            assert named in known | {"exit_code", "next_part", "next_offset", "output_dir"}, (name, named)
         arguments = next((set(tool["inputSchema"]["properties"]) for tool in tools if tool["name"] == name), set())
         for named in re.findall(r"(?:with|at|by) `(\w+)`", text):
             assert named in arguments | {"path", "state"}, (name, named)

@@ -12,6 +12,7 @@ installation  what checks look at: the settings, the hub, and its library, read 
 published     how each skill is published to hosts that read skills natively
 roots         the directories that are searched for skills
 rules         what rules, filters and tokens do, and the names in them that nothing has
+sandbox       how commands of skills are confined here
 settings      settings whose value is not used
 skills        the skills that are refused, and those that lost their name
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, settings, skills
+from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, sandbox, settings, skills
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import SkillHubError
@@ -22,6 +22,7 @@ CHECKS = (
     roots.CHECK,
     index.CHECK,
     rules.CHECK,
+    sandbox.CHECK,
     skills.CHECK,
     published.CHECK,
 )

@@ -158,6 +158,22 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     return EXIT_OK
 
 
+def _tell_of_sandbox(hub: SkillHub) -> None:
+    """Choose how commands are confined, once for all calls, and warn where they are not or cannot be run."""
+    from skillhub_mcp.errors import SandboxUnavailable
+    from skillhub_mcp.execution.sandbox.model import Tier
+
+    try:
+        sandbox = hub.sandbox()
+    except SandboxUnavailable as error:
+        log.warning("run_skill_command refuses every call. %s", error.message)
+        return
+    if sandbox.tier is Tier.OFF:
+        log.warning("SKILLHUB_SANDBOX=off: commands of skills run unconfined, with every right of this process's user")
+    else:
+        log.info("Commands of skills are confined by %s", sandbox.tier.value)
+
+
 def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:
     """Hide this process's memory where it holds a key or token, or runs programs of others beside itself."""
     if settings.execution.enable_run or any(source.setting.secret and source.raw for source in sources):
@@ -195,6 +211,8 @@ def _make_server(
         hub.refresh(SyncDepth.REBUILD)
     if settings.execution.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
+    if chosen.enable_run:
+        _tell_of_sandbox(hub)
     try:
         hub.access.now()
     except PolicyUnreadable as error:

@@ -95,7 +95,8 @@ class Sessions(Middleware):
     """The sessions of one server: each call is answered within its own. Thread-safe.
 
     `tools` are those whose answers depend on the session. A `stateless` server has no sessions in the 2025-11-25
-    protocol. `agreements` are those of all worker processes, where there are several.
+    protocol. `agreements` are those of all worker processes, where there are several, and `is_kept` says whether any
+    process has kept something for the session of a key.
     """
 
     def __init__(
@@ -105,17 +106,24 @@ class Sessions(Middleware):
         tools: Collection[str],
         stateless: bool = False,
         agreements: SharedAgreements | None = None,
+        is_kept: Callable[[tuple[str, ...]], bool] = lambda _: False,
     ) -> None:
         self._only = Session() if transport == "stdio" else None
         self._tools = frozenset(tools)
         self._stateless = stateless
         self._agreements = agreements
+        self._is_kept = is_kept
         self._lock = threading.Lock()
         self._sessions: LRUCache[tuple[str, ...], Session] = LRUCache(_MAX_SESSIONS)
 
     def current(self) -> Session:
         """Return the session of the current call. Over stdio there is one even without a call."""
         return _CURRENT.get() if self._only is None else self._only
+
+    def key(self) -> tuple[str, ...]:
+        """Return what tells the current session from every other, which nobody who is not in it can know."""
+        session = self.current()
+        return _handle_key(session.continues if session.handle is None and session.continues else session.resume_handle)
 
     def with_handle(self, result: ToolResult) -> ToolResult:
         """Store the current session, and return `result` with its handle if the client does not have it yet."""
@@ -134,7 +142,7 @@ class Sessions(Middleware):
         with self._lock:
             if session is self._only or session.handle is not None:
                 return None
-            session.handle = _make_handle()
+            session.handle = session.resume_handle
             self._sessions.put(_handle_key(session.handle), session)
         return f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent or asked twice)"
 
@@ -222,11 +230,12 @@ class Sessions(Middleware):
         """Return the session of a handle, with what was agreed to in other processes; a new one if none knows it."""
         key = _handle_key(handle)
         agreed = NOTHING_GRANTED if self._agreements is None else self._agreements.find(key)
+        kept = self._is_kept(key)
         with self._lock:
             session = self._sessions.get(key)
             if session is None:
                 session = Session(continues=handle)
-                if agreed:
+                if agreed or kept:
                     session.handle = handle
                     self._sessions.put(key, session)
         for grant in agreed:

@@ -217,8 +217,10 @@ def run_tool(tool: RunTool) -> Sequence[ToolDefinition]:
             tool.run_skill_command,
             "Run skill command",
             "Run a command in a skill's directory, without a shell, such as python with scripts/x.py. Call only for "
-            "what loaded instructions name. Returns `stdout`, `stderr` and `exit_code`: check them, then go on as "
-            "instructed. If you have a terminal, run it there below `path` instead.",
+            "what loaded instructions name. It has no network unless the person allowed it, and writes only below "
+            "{output_dir}, as in --out={output_dir}/a.csv: the session's own, or the `output_dir` you name. Returns "
+            "`stdout`, `stderr`, `exit_code` and the `files` it wrote: check them, then go on as instructed; cat "
+            "{output_dir}/a.csv reads one. If you have a terminal, run it there below `path` instead.",
             annotations=_RUNS_COMMANDS,
             output_schema=RunResult.model_json_schema(),
         ),

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.execution.runner import CommandResult
 from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model, shortened
@@ -66,6 +67,8 @@ class RunResult(BaseModel):
     exit_code: int
     timeout: bool
     truncated: Truncated
+    output_dir: str | SkipJsonSchema[None] = None
+    files: list[str] | SkipJsonSchema[None] = None
 
 
 def search_result(answer: SearchAnswer, *, causes: str = "") -> dict[str, object]:
@@ -150,14 +153,20 @@ def file_json(content: FileContent) -> str:
     return compact_json(result)
 
 
-def run_result(result: CommandResult) -> RunResult:
-    """Return a command's result in its schema."""
+def run_result(result: CommandResult, *, with_path: bool) -> RunResult:
+    """Return a command's result in its schema.
+
+    What it has written is named where it has written something, with the directory's path only if the client shares
+    the disk.
+    """
     return RunResult(
         stdout=result.stdout,
         stderr=result.stderr,
         exit_code=result.exit_code,
         timeout=result.timeout,
         truncated=Truncated(stdout=result.stdout_truncated, stderr=result.stderr_truncated),
+        output_dir=result.output_dir if with_path and result.files else None,
+        files=list(result.files) or None,
     )
 
 

@@ -1,0 +1,232 @@
+"""A skill's command through the hub: when it runs, where it writes, what it may reach, and what is asked first."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.execution.test_script_environments import UV
+from tests.hubs import hub_of
+
+from skillhub_mcp.errors import ConfirmationRequired, InvalidArgument, SandboxRequired, SandboxUnavailable
+from skillhub_mcp.execution.sandbox.choice import choose_sandbox
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.access import Grant
+from skillhub_mcp.policy.files import change_choices, put_rule
+from skillhub_mcp.policy.rules import Decision, PermissionRule
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.skills.digest import skill_digest
+from skillhub_mcp.skills.visibility import Visibility
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
+
+ONE, TWO = ("handle", "one"), ("handle", "two")
+WRITES = "import os, sys\nopen(os.path.join(os.environ['SKILLHUB_OUTPUT_DIR'], sys.argv[1]), 'w').write(sys.argv[2])\n"
+
+
+def sandbox_here() -> str:
+    try:
+        return choose_sandbox("auto").tier.value
+    except SandboxUnavailable as error:
+        return f"none: {error.message}"
+
+
+@pytest.fixture(scope="module")
+def confined() -> str:
+    """The tier of this machine, for tests of what a confined command cannot do."""
+    found = sandbox_here()
+    if found.startswith("none"):
+        pytest.skip(found)
+    return found
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return {**hub_environment, "SKILLHUB_CHOICES": str(tmp_path / "choices.json")}
+
+
+def python(hub: SkillHub, code: str, *args: str, skill: str = "one", session: tuple[str, ...] = ONE) -> str:
+    result = hub.run_command(skill, "python", ["-c", code, *args], session=session)
+    return result.stdout + result.stderr
+
+
+def test_what_a_command_writes_is_in_its_sessions_directory_and_in_no_other(
+    environment: dict[str, str], write_skill: SkillWriter, confined: str
+) -> None:
+    skill = write_skill("one", files={"write.py": WRITES})
+    with hub_of(environment) as hub:
+        made = hub.run_command("one", "python", ["write.py", "a.csv", "1"], session=ONE)
+        assert made.files == ("a.csv",), made
+        # The next command of the session reads it, by the name that stands for the directory.
+        read = hub.run_command("one", "cat", ["{output_dir}/a.csv"], session=ONE)
+        assert (read.stdout, read.files) == ("1", ())
+        other = hub.run_command("one", "cat", [f"{made.output_dir}/a.csv"], session=TWO)
+        assert (other.exit_code, other.stdout) == (1, "")
+        named = hub.run_command("one", "python", ["write.py", "b", "2"], session=ONE, output_dir="reports")
+        assert (named.output_dir, named.files) == (f"{made.output_dir}/reports", ("b",))
+        # The skill itself is not written to.
+        assert "Read-only file system" in python(hub, "open('new', 'w')") or confined == "landlock"
+    assert sorted(path.name for path in skill.iterdir()) == ["SKILL.md", "write.py"]
+
+
+def test_a_directory_below_an_allowed_one_can_be_named_and_read(
+    environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, confined: str
+) -> None:
+    write_skill("one", files={"copy.py": "import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read())\n"})
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "invoice.txt").write_text("42", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
+    with hub_of({**environment, "SKILLHUB_OUTPUT_DIRS": str(work)}) as hub:
+        args = ["copy.py", "{output_dir}/invoice.txt", "{output_dir}/out.txt"]
+        done = hub.run_command("one", "python", args, output_dir=str(work))
+        assert (done.files, (work / "out.txt").read_text()) == (("out.txt",), "42")
+        outside = hub.run_command("one", "cat", [str(tmp_path / "secret.txt")], output_dir=str(work))
+        assert outside.stdout == ""
+        with pytest.raises(InvalidArgument, match="is in no allowed place"):
+            hub.run_command("one", "ls", output_dir=str(tmp_path))
+    # The hub's own files lie there: nothing below them is written to, nor what contains them.
+    with hub_of({**environment, "SKILLHUB_OUTPUT_DIRS": str(tmp_path)}) as hub:
+        for named in (environment["SKILLS_DIR"], str(Path(environment["SKILLS_DIR"], "one")), str(tmp_path)):
+            with pytest.raises(InvalidArgument, match="what the hub keeps or serves"):
+                hub.run_command("one", "ls", output_dir=named)
+
+
+def test_without_a_sandbox_nothing_is_run_while_any_skill_is_left_out(
+    environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name)
+    off = {**environment, "SKILLHUB_SANDBOX": "off"}
+    with hub_of(off) as hub:
+        assert hub.run_command("one", "ls").exit_code == 0
+        # A caller's filter, a person's choice and a rule: each hides something that `cat ../two/SKILL.md` would show.
+        hub.access.narrow_by(lambda: Visibility(frozenset({"one"})))
+        with pytest.raises(SandboxRequired):
+            hub.run_command("one", "ls")
+        hub.access.narrow_by(lambda: None)
+        change_choices(environment["SKILLHUB_CHOICES"], lambda choices: choices.switched("two", on=False))
+        with pytest.raises(SandboxRequired):
+            hub.run_command("one", "ls")
+        change_choices(environment["SKILLHUB_CHOICES"], lambda choices: choices.switched("two", on=True))
+        assert hub.run_command("one", "ls").exit_code == 0
+        deny("two")
+        with pytest.raises(SandboxRequired):
+            hub.run_command("one", "ls")
+    with hub_of({**off, "SKILLHUB_ENABLED_SKILLS": "one"}) as hub, pytest.raises(SandboxRequired):
+        hub.run_command("one", "ls")
+
+
+def deny(name: str) -> None:
+    put(PermissionRule("skill_load", name), "deny")
+
+
+def put(rule: PermissionRule, verdict: str) -> None:
+    put_rule(
+        os.path.expanduser("~/.skillhub/permissions.json"),
+        verdict,
+        rule,
+        what="rules",
+        tools=TOOL_ACTIONS,
+        others=Decision.ALLOW,
+    )
+
+
+@pytest.mark.usefixtures("confined")
+def test_a_confined_command_is_run_beside_hidden_skills_and_does_not_see_them(
+    environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    for name in ("one", "two"):
+        write_skill(name, body=f"The body of {name}.\n")
+    with hub_of({**environment, "SKILLHUB_ENABLED_SKILLS": "one"}) as hub:
+        assert "The body of one." in hub.run_command("one", "cat", ["SKILL.md"]).stdout
+        assert "The body of two." not in hub.run_command("one", "cat", ["../two/SKILL.md"]).stdout
+
+
+@pytest.mark.usefixtures("confined")
+def test_gits_own_directory_which_no_approval_covers_is_not_there(
+    environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    skill = write_skill("one")
+    (skill / ".git").mkdir()
+    (skill / ".git" / "evil.py").write_text("print('evil')", encoding="utf-8")
+    if sandbox_here() != "bubblewrap":
+        pytest.skip("landlock hides nothing in what is readable")
+    with hub_of(environment) as hub:
+        assert "evil" not in hub.run_command("one", "python", [".git/evil.py"]).stdout
+
+
+@pytest.mark.usefixtures("confined")
+def test_the_network_is_there_only_where_the_person_allowed_it_for_these_files(
+    environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    skill = write_skill("one")
+    interfaces = "import os, socket; print([name for _, name in socket.if_nameindex() if name != 'lo'])"
+    connects = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5); print('in')"
+    import socket
+
+    with hub_of(environment) as hub, socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        assert "in\n" not in python(hub, connects, port), interfaces
+        rule = PermissionRule("run_skill_command", "one", skill_digest(str(skill)), network=True)
+        put(rule, "allow")
+        assert python(hub, connects, port) == "in\n"
+        (skill / "new.py").write_text("", encoding="utf-8")
+        assert "in\n" not in python(hub, connects, port)
+        put(replace(rule, digest=None), "allow")
+        assert python(hub, connects, port) == "in\n"
+
+
+@pytest.fixture
+def with_packages(
+    environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """A hub with a script that declares a package, which is in a directory that the person's settings name."""
+    if UV is None:
+        pytest.skip("uv is not installed here")
+    block = '# /// script\n# dependencies = ["greet"]\n# ///\n'
+    write_skill("one", files={"greets.py": f"{block}import greet\nprint(greet.word)\n"})
+    with zipfile.ZipFile(tmp_path / "greet-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("greet.py", "word = 'hello'\n")
+        wheel.writestr("greet-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greet\nVersion: 1.0\n")
+        wheel.writestr("greet-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("greet-1.0.dist-info/RECORD", "")
+    for name, value in (
+        ("PATH", os.pathsep.join((str(Path(UV).parent), str(Path(sys.executable).parent), os.environ["PATH"]))),
+        ("UV_FIND_LINKS", str(tmp_path)),
+        ("UV_CACHE_DIR", str(tmp_path / "cache")),
+        ("UV_OFFLINE", "1"),
+    ):
+        monkeypatch.setenv(name, value)
+    return environment
+
+
+@pytest.mark.usefixtures("confined")
+@pytest.mark.parametrize("command", [("python", "greets.py"), ("uv", "run", "greets.py")])
+def test_packages_are_fetched_with_leave_once_and_the_run_itself_is_without_network(
+    with_packages: dict[str, str], command: tuple[str, ...], tmp_path: Path
+) -> None:
+    # An agent's call, as in a server: a person's own program needs no leave.
+    with hub_of(with_packages, background=True) as hub:
+        skill = hub.find("one")
+        with pytest.raises(ConfirmationRequired, match="packages that have to be fetched"):
+            hub.run_command("one", command[0], command[1:])
+        granted = {Grant(Action.RUN, skill.directory, skill_digest(skill.directory), packages=True)}
+        first = hub.run_command("one", command[0], command[1:], granted=granted)
+        assert (first.stdout, first.stderr) == ("hello\n", "")
+        # From now on nothing is fetched.
+        (tmp_path / "greet-1.0-py3-none-any.whl").unlink()
+        assert hub.run_command("one", command[0], command[1:]).stdout == "hello\n"
+
+
+def test_the_tier_is_chosen_once_and_told(environment: dict[str, str]) -> None:
+    with hub_of({**environment, "SKILLHUB_SANDBOX": "off"}) as hub:
+        assert hub.sandbox().tier.value == "off"
+        assert hub.sandbox() is hub.sandbox()
