@@ -21,6 +21,7 @@ from skillhub_mcp.chosen_roots import (
     recorded_roots,
     recorded_roots_problem,
     roots_of,
+    trust_path,
 )
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.disclosure.counts import count_skills
@@ -56,7 +57,7 @@ from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.observers.start_log import StartLog
 from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
 from skillhub_mcp.policy.access_tokens import Tokens
-from skillhub_mcp.policy.files import add_rule, choices_file, rules_file, tokens_file
+from skillhub_mcp.policy.files import add_rule, change_trust, choices_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE
 from skillhub_mcp.policy.rules import PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
     from skillhub_mcp.server.middleware.instructions import CardOptions
+    from skillhub_mcp.server.middleware.trust_question import TrustAsking
     from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 
 log = logging.getLogger(__name__)
@@ -238,6 +240,11 @@ def brought_in(settings: Settings) -> Brought:
     return brought_by(project.root, Registry(judged, admission=LENIENT).snapshot, digests, problems)
 
 
+def agree_to(brought: Brought) -> None:
+    """Record that the person trusts what the project brings, as it was shown. Raises what `change_trust` raises."""
+    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
+
+
 def make_access(settings: Settings, *, asks: bool) -> Access:
     """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
 
@@ -310,6 +317,14 @@ def remember_rule(settings: Settings, act: Action, agreed: ConfirmationRequired)
     add_rule(file.path, "allow", rule, what=file.what, tools=TOOL_ACTIONS)
 
 
+def _trust_asking(settings: Settings) -> TrustAsking | None:
+    """Return how a client's user is asked whether they trust the project; None where that would change nothing."""
+    from skillhub_mcp.server.middleware.trust_question import TrustAsking
+
+    asked = TrustMode(settings.policy.trust) in (TrustMode.LIMITED, TrustMode.ASK)
+    return TrustAsking(partial(brought_in, settings), agree_to) if asked else None
+
+
 def server_options(
     settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
 ) -> ServerOptions:
@@ -343,6 +358,7 @@ def server_options(
         instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=lambda act, agreed: remember_rule(settings, act, agreed),
+        trust=None if over_http else _trust_asking(settings),
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),

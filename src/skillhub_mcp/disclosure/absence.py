@@ -119,6 +119,9 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
     if counts[Availability.UNTRUSTED]:
         what = "in a project that awaits trust (SKILLHUB_TRUST=none)"
         causes.append(Problem(_skills(counts[Availability.UNTRUSTED]), what, "look at it with `skillhub trust`"))
+    if counts[Availability.UNDECIDED] and policy.unreadable is not None:
+        what = "under rules of their project that cannot be read"
+        causes.append(Problem(_skills(counts[Availability.UNDECIDED]), what, f"correct {policy.unreadable.path}"))
     if denied:
         causes.append(Problem(_skills(denied), "denied by a rule", "see `skillhub permissions show`"))
     people_only = counts[Availability.ON] if for_models else 0

@@ -30,6 +30,7 @@ from skillhub_mcp.server.middleware.nul_arguments import NulArgumentsMiddleware
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
 from skillhub_mcp.server.middleware.server_info import ServerInfoMiddleware
 from skillhub_mcp.server.middleware.sessions import Sessions, Transport
+from skillhub_mcp.server.middleware.trust_question import TrustAsking, TrustQuestionMiddleware
 from skillhub_mcp.server.prompts.completion import ArgumentCompletion
 from skillhub_mcp.server.resources.extension import SkillsExtension
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
@@ -66,9 +67,10 @@ class ServerOptions:
 
     `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
     session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
-    be taken up later. `remember` saves a rule that a person agreed to. Hooks get `cwd`. A `stateless` server has no
-    sessions in the 2025-11-25 protocol. If several processes may receive a client's requests, they have one
-    `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`.
+    be taken up later. `remember` saves a rule that a person agreed to, and `trust` that they trust the project. Hooks
+    get `cwd`. A `stateless` server has no sessions in the 2025-11-25 protocol. If several processes may receive a
+    client's requests, they have one `state_key`, which seals what a client sends back with a person's answer, and what
+    they share in `agreements`.
     """
 
     transport: Transport
@@ -87,6 +89,7 @@ class ServerOptions:
     instructions_max_bytes: int
     card: CardOptions
     remember: Callable[[Action, ConfirmationRequired], None]
+    trust: TrustAsking | None
     hooks: Sequence[Hook]
     cwd: str
     publisher: Publisher
@@ -156,6 +159,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             NulArgumentsMiddleware(),
             sessions,
             *([HookMiddleware(options.hooks, cwd=options.cwd, tools=TOOL_ACTIONS)] if options.hooks else []),
+            *([TrustQuestionMiddleware(hub, options.trust)] if options.trust is not None and over_stdio else []),
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
             notifier,

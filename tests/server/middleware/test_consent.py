@@ -33,6 +33,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
     return {
         **hub_environment,
         "SKILLHUB_ROOTS": "project,hub",
+        "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
         "SKILLHUB_EXPOSE_PATHS": "1",

@@ -15,4 +15,5 @@ rules         what rules, filters and tokens do, and the names in them that noth
 sandbox       how commands of skills are confined here
 settings      settings whose value is not used
 skills        the skills that are refused, and those that lost their name
+trust         what awaits trust in the project
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, sandbox, settings, skills
+from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, sandbox, settings, skills, trust
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import SkillHubError
@@ -23,6 +23,7 @@ CHECKS = (
     index.CHECK,
     rules.CHECK,
     sandbox.CHECK,
+    trust.CHECK,
     skills.CHECK,
     published.CHECK,
 )

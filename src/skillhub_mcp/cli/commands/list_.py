@@ -83,6 +83,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_absence(absence)
     else:
         _note_elsewhere(elsewhere)
+    awaiting = sum(one.skill.awaits_trust for one in listed)
+    if awaiting:
+        print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
     return code
 
 
@@ -171,6 +174,7 @@ def _skill_json(one: ListedSkill) -> dict[str, object]:
         "disable_model_invocation": skill.disable_model_invocation,
         "user_invocable": skill.user_invocable,
         "state": one.standing.value,
+        "trust": skill.trust.value,
         "path": skill.directory,
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,
         "diagnostics": [diagnostic.rule for diagnostic in skill.diagnostics],

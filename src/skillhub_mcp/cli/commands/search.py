@@ -89,6 +89,7 @@ def _answer_json(answer: SearchAnswer) -> dict[str, object]:
             "description": hit.skill.description,
             "score": round(hit.score, 4),
             "category": hit.skill.category,
+            "trust": hit.skill.trust.value,
             "reason": None if hit.reason is None else hit.reason.value,
             "matched": list(hit.matched),
             "path": hit.skill.directory,
@@ -120,7 +121,8 @@ def _print_hits(answer: SearchAnswer) -> None:
         fits = Colour.GREEN if hit.score >= HALF else Colour.YELLOW
         score = f"{paint(f'{hit.score:.2f}', fits)}  " if hit.reason is not None else ""
         category = paint(f"  [{hit.skill.category}]", Colour.DIM) if hit.skill.category else ""
-        print_painted(f"{score}{paint(hit.handle, Colour.BOLD)}{category}")
+        trust = paint("  (awaits trust: `skillhub trust`)", Colour.YELLOW) if hit.skill.awaits_trust else ""
+        print_painted(f"{score}{paint(hit.handle, Colour.BOLD)}{category}{trust}")
         details = [
             hit.skill.description,
             *(f"also as {copy}" for copy in hit.copies),

@@ -49,6 +49,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "name": skill.name,
                 "handle": first.handle,
                 "source": first.source.value,
+                "trust": skill.trust.value,
                 "description": skill.description,
                 "category": skill.category,
                 "tags": list(skill.tags),
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return EXIT_OK
     facts = {
         "name": first.handle,
-        "source": first.source.value,
+        "source": first.source.value + ("; awaits trust: `skillhub trust`" if skill.awaits_trust else ""),
         "description": " ".join(skill.description.split()),
         "category": skill.category or "-",
         "tags": ", ".join(skill.tags) or "-",

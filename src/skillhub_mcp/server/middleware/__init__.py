@@ -11,4 +11,5 @@ nul_arguments    refusing NUL characters in arguments
 request_events   an event for each request, for the observers
 server_info      title, icon and website of the server
 sessions         the session of each call
+trust_question   asking the client's user whether they trust the project
 """

@@ -102,7 +102,7 @@ class ConsentMiddleware(Middleware):
             return await call_next(context)
         except FastMCPError as error:
             required = _confirmation_required(error)
-            if required is None or client is None or not _can_ask(client):
+            if required is None or client is None or not can_ask(client):
                 raise
         if is_stateless(client):
             reply = (client.input_responses or {}).get(_QUESTION)
@@ -146,7 +146,8 @@ class ConsentMiddleware(Middleware):
         """Return the question. The skill's own text is quoted on one line, so that it cannot pass for the question."""
         description = shortened(for_model(required.description), _SHOWN_DESCRIPTION)
         action = _ACTIONS[self._action(required)]
-        more = " Its files have changed since you allowed it." if required.changed else ""
+        more = " It comes with a project that you have not agreed to trust." if required.untrusted_in else ""
+        more += " Its files have changed since you allowed it." if required.changed else ""
         if required.packages:
             packages = shortened(for_model(", ".join(required.packages)), _SHOWN_DESCRIPTION)
             more += f" Before that, these packages are fetched from the package index: {packages!r}."
@@ -154,8 +155,10 @@ class ConsentMiddleware(Middleware):
         return f"The agent wants to {action} {name!r}.{more} Its description: {description!r}"
 
     def _answers(self, required: ConfirmationRequired) -> list[str]:
-        # No rule can name a skill without letters in its name, so its answer cannot be remembered.
-        return [_ONCE, _NO] if self._remember is None or not required.rule_name else [_ONCE, _ALWAYS, _NO]
+        # No rule can name a skill without letters in its name, so its answer cannot be remembered. Nor is one about
+        # what awaits trust: a rule is about a name, and the project may put anything else under it.
+        forgets = self._remember is None or not required.rule_name or required.untrusted_in
+        return [_ONCE, _NO] if forgets else [_ONCE, _ALWAYS, _NO]
 
     def _form(self, required: ConfirmationRequired) -> dict[str, Any]:
         answer = {"type": "string", "title": "Allow it?", "enum": self._answers(required)}
@@ -180,7 +183,8 @@ def _confirmation_required(error: BaseException | None) -> ConfirmationRequired 
     return error
 
 
-def _can_ask(client: Context) -> bool:
+def can_ask(client: Context) -> bool:
+    """Whether the client can show its user a form."""
     capabilities = client.session.client_capabilities
     elicitation = None if capabilities is None else capabilities.elicitation
     # A client that declares elicitation without a mode can show a form.

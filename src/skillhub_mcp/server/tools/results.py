@@ -23,6 +23,7 @@ NO_SKILLS_NOTE = "No skill: {causes}."
 NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
 NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
 AWAY_NOTE = "Their skills directory is away, so these cannot be loaded now: {names}."
+AWAITING_SOURCE = "project; awaits trust (`skillhub trust`)"
 LISTING_NOTE = "Empty query: {shown} of {there} skills by name. Search with a few words of the task."
 
 # The schema of a search's result as clients see it. Titles are left out: they would cost tokens in every conversation.
@@ -106,6 +107,8 @@ def _hit(hit: FoundSkill) -> dict[str, object]:
         "description": shortened(for_model(hit.skill.description[:_MOST_LOOKED_AT]), _SHOWN_DESCRIPTION),
         "score": round(hit.score, 4),
     }
+    if hit.skill.awaits_trust:
+        result["source"] = AWAITING_SOURCE
     if hit.skill.category is not None:
         result["category"] = for_model(hit.skill.category)
     if hit.why:

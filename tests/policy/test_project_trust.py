@@ -1,0 +1,214 @@
+"""Whether what a project brings is what its person agreed to: asked of the disk, and not again for each call."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.policy import project_trust
+from skillhub_mcp.policy.files import change_trust, trust_file
+from skillhub_mcp.policy.project_trust import ProjectTrust, brought_digest
+from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.project import find_project
+from skillhub_mcp.skills.model import Trust
+from skillhub_mcp.skills.roots import SkillRoot, choose_roots
+
+
+class Repo:
+    """A project with a skill, and the record of who trusts it."""
+
+    def __init__(self, path: Path, record: Path, write_skill: SkillWriter) -> None:
+        self.path, self.record, self.write_skill = path, record, write_skill
+        (path / ".git").mkdir(parents=True)
+        self.skills = path / ".agents" / "skills"
+        self.add("commit", files={"scripts/run.sh": "echo"})
+
+    def add(self, name: str, root: Path | None = None, **options: object) -> Path:
+        return self.write_skill(name, root=root or self.skills, **options)
+
+    def roots(self, cwd: Path | None = None) -> tuple[SkillRoot, ...]:
+        project = find_project(str(cwd or self.path))
+        return choose_roots(("project",), project=project, home="", hub=[], builtin="")
+
+    def judge(self, mode: TrustMode = TrustMode.LIMITED) -> ProjectTrust:
+        return ProjectTrust(mode, trust_file(str(self.record)))
+
+    def agree(self, cwd: Path | None = None) -> None:
+        digests = {root.path: brought_digest(root) for root in self.roots(cwd)}
+        change_trust(str(self.record), lambda record: record.agreed(str(self.path), digests))
+
+    def trust(self, judge: ProjectTrust, cwd: Path | None = None) -> Trust:
+        """Return the trust in the skills nearest to `cwd`, the first of its roots."""
+        return judge.judged(self.roots(cwd))[0].trust
+
+
+@pytest.fixture
+def repo(tmp_path: Path, write_skill: SkillWriter) -> Repo:
+    return Repo(tmp_path / "repo", tmp_path / "home" / "trust.json", write_skill)
+
+
+def test_a_project_is_trusted_from_the_agreement_to_the_first_change(repo: Repo) -> None:
+    judge = repo.judge()
+    assert repo.trust(judge) is Trust.AWAITED
+    repo.agree()
+    assert repo.trust(judge) is Trust.AGREED
+    (repo.skills / "commit" / "scripts" / "run.sh").write_text("rm", encoding="utf-8")
+    assert repo.trust(judge) is Trust.CHANGED
+    repo.agree()
+    assert repo.trust(judge) is Trust.AGREED
+    change_trust(str(repo.record), lambda record: record.revoked([str(repo.path)]))
+    assert repo.trust(judge) is Trust.AWAITED
+
+
+def _add_a_skill(repo: Repo) -> None:
+    repo.add("second")
+
+
+def _remove_a_skill(repo: Repo) -> None:
+    shutil.rmtree(repo.skills / "commit")
+
+
+def _rename_a_skill(repo: Repo) -> None:
+    (repo.skills / "commit").rename(repo.skills / "other")
+
+
+def _add_a_hidden_file(repo: Repo) -> None:
+    (repo.skills / "commit" / ".env").write_text("A=1", encoding="utf-8")
+
+
+def _make_executable(repo: Repo) -> None:
+    (repo.skills / "commit" / "scripts" / "run.sh").chmod(0o755)
+
+
+def _bring_rules(repo: Repo) -> None:
+    (repo.path / ".skillhub").mkdir()
+    (repo.path / ".skillhub" / "permissions.json").write_text('{"permissions": {}}', encoding="utf-8")
+
+
+def _add_one_that_is_refused(repo: Repo) -> None:
+    repo.add("broken", frontmatter="---\nname: [\n---\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _add_a_skill,
+        _remove_a_skill,
+        _rename_a_skill,
+        _add_a_hidden_file,
+        _make_executable,
+        _bring_rules,
+        _add_one_that_is_refused,
+    ],
+)
+def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change: Callable[[Repo], None]) -> None:
+    repo.agree()
+    judge = repo.judge()
+    assert repo.trust(judge) is Trust.AGREED
+    change(repo)
+    assert repo.trust(judge) is Trust.CHANGED
+
+
+def test_files_beside_the_skills_and_links_in_the_project_change_nothing(repo: Repo) -> None:
+    kept = repo.add("linked", root=repo.path / "kept")
+    (repo.skills / "linked").symlink_to(kept)
+    repo.agree()
+    (repo.path / "README.md").write_text("# Repo", encoding="utf-8")
+    assert repo.trust(repo.judge()) is Trust.AGREED
+    # What a link leads to in the project is brought too.
+    (kept / "SKILL.md").write_text("---\nname: linked\ndescription: Other.\n---\n", encoding="utf-8")
+    assert repo.trust(repo.judge()) is Trust.CHANGED
+
+
+def test_each_directory_of_skills_is_agreed_to_for_itself(repo: Repo) -> None:
+    web = repo.path / "web"
+    repo.agree()
+    repo.add("build", root=web / ".agents" / "skills")
+    judge = repo.judge()
+    assert [root.trust for root in judge.judged(repo.roots(web))][:2] == [Trust.AWAITED, Trust.AGREED]
+    repo.agree(web)
+    assert [root.trust for root in judge.judged(repo.roots(web))][:2] == [Trust.AGREED, Trust.AGREED]
+    # What was agreed to from there holds here.
+    assert repo.trust(judge) is Trust.AGREED
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories of skills whose files were read."""
+    found: list[str] = []
+    digest = project_trust.brought_digest
+
+    def counted(root: SkillRoot) -> str:
+        found.append(root.path)
+        return digest(root)
+
+    monkeypatch.setattr(project_trust, "brought_digest", counted)
+    return found
+
+
+def test_files_are_read_again_only_where_one_has_changed(
+    repo: Repo, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, here = repo.judge(), str(repo.skills)
+    # Where nobody agreed to anything, nothing is read.
+    assert repo.trust(judge) is Trust.AWAITED
+    assert reads == []
+    repo.agree()
+    # As if all files were of yesterday.
+    monkeypatch.setattr(project_trust, "_TICK_NS", -(10**18))
+    for _ in range(3):
+        assert repo.trust(judge) is Trust.AGREED
+    assert reads.count(here) == 1
+    file = repo.skills / "commit" / "scripts" / "run.sh"
+    before = file.stat()
+    file.write_text("echO", encoding="utf-8")
+    # As a program would that wants to hide it.
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for _ in range(3):
+        assert repo.trust(judge) is Trust.CHANGED
+    assert reads.count(here) == 2
+
+
+def test_what_was_changed_a_moment_ago_is_read_each_time(
+    repo: Repo, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Within a tick of a file system's clock, a second change may leave every stamp as it was.
+    monkeypatch.setattr(project_trust, "_TICK_NS", 10**18)
+    repo.agree()
+    judge = repo.judge()
+    assert [repo.trust(judge) for _ in range(2)] == [Trust.AGREED] * 2
+    assert reads.count(str(repo.skills)) == 2
+
+
+def test_all_trusts_everything_and_reads_nothing(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_trust, "brought_digest", pytest.fail)
+    repo.record.parent.mkdir()
+    repo.record.write_text("{", encoding="utf-8")
+    assert repo.trust(repo.judge(TrustMode.ALL)) is Trust.AGREED
+
+
+def test_a_record_that_cannot_be_used_trusts_nothing_and_is_told_once(
+    repo: Repo, caplog: pytest.LogCaptureFixture
+) -> None:
+    repo.agree()
+    judge = repo.judge()
+    text = repo.record.read_text(encoding="utf-8")
+    repo.record.write_text("{", encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        assert [repo.trust(judge) for _ in range(2)] == [Trust.AWAITED, Trust.AWAITED]
+    (told,) = caplog.messages
+    assert "no project is trusted until it is mended" in told
+    repo.record.write_text(text, encoding="utf-8")
+    assert repo.trust(judge) is Trust.AGREED
+
+
+def test_what_cannot_be_compared_is_not_what_was_agreed_to(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.agree()
+    monkeypatch.setattr("skillhub_mcp.skills.digest.MAX_ENTRIES", 1)
+    assert repo.trust(repo.judge()) is Trust.CHANGED

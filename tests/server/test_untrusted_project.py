@@ -1,0 +1,264 @@
+"""A repository that was cloned does not own the agent: through real clients, over stdio and HTTP, in both versions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.connections import WAYS, Caller, reached
+
+from skillhub_mcp.bootstrap import agree_to, brought_in
+from skillhub_mcp.policy.files import trust_file
+from skillhub_mcp.settings import read_settings
+
+Environment = dict[str, str]
+
+ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+
+
+@pytest.fixture
+def environment(hub_environment: Environment, tmp_path: Path, write_skill: SkillWriter) -> Environment:
+    """A person's `commit`, and a cloned repository with one too, with a pinned skill, and with rules of its own."""
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    (repo / ".skillhub").mkdir()
+    home = Path(os.environ["HOME"])
+    write_skill("commit", "Commits as I do.", body="Mine.\n", root=home / ".agents" / "skills")
+    for name, extra in (("commit", ""), ("obey", 'metadata:\n  skillhub.alwaysApply: "true"\n')):
+        place = repo / ".agents" / "skills"
+        write_skill(name, f"Hostile {name} of changes.", body=f"Theirs: {name}.\n", root=place, extra=extra)
+    return {
+        **hub_environment,
+        "HOME": str(home),
+        "SKILLHUB_ROOTS": "project,user",
+        "SKILLHUB_CWD": str(repo),
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+    }
+
+
+def agree(environment: Environment) -> None:
+    settings, _ = read_settings(environment)
+    agree_to(brought_in(settings))
+
+
+async def found(hub: Caller, query: str = "commits changes") -> dict[str, Any]:
+    hits = (await hub.call("search_skills", query=query)).json["skills"]
+    return {hit["name"]: hit.get("source") for hit in hits}
+
+
+async def until_commit_is(hub: Caller, body: str) -> None:
+    """Wait for a running server to have looked at the files."""
+    for _ in range(200):
+        if body in (await hub.call("load_skill", skill_name="commit")).text:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(body)
+
+
+@ways
+def test_what_a_cloned_repository_brings_is_found_and_loaded_and_takes_nothing(
+    way: tuple[str, str], environment: Environment
+) -> None:
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            told = hub.client.instructions or ""
+            assert "- commit: Commits as I do." in told
+            # Its own text is not what a model reads unasked.
+            assert "Hostile" not in told
+            assert "obey" not in told
+            assert "Not listed: 2 skills of a project that awaits trust (`skillhub trust`)" in told
+            awaiting = "project; awaits trust (`skillhub trust`)"
+            assert await found(hub) == {"commit": None, "commit@project": awaiting, "obey": awaiting}
+            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit@project")).text
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+
+    asyncio.run(journey())
+
+
+@ways
+def test_what_its_person_agreed_to_has_the_order_of_the_roots(way: tuple[str, str], environment: Environment) -> None:
+    agree(environment)
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            told = hub.client.instructions or ""
+            assert "Always apply:\n- obey: Hostile obey of changes." in told
+            assert "Hostile commit" in told
+            assert "Not listed" not in told
+            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
+            assert await found(hub) == {"commit": None, "obey": None}
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("sets", ["skill", "context", "context,skill", "core,context"])
+def test_no_list_that_a_model_reads_unasked_has_what_awaits_trust(environment: Environment, sets: str) -> None:
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": sets}) as hub:
+            told = hub.client.instructions or ""
+            assert "Commits as I do." in told
+            assert "Hostile" not in told
+
+    asyncio.run(journey())
+
+
+def test_a_running_server_follows_the_agreement_a_change_and_its_end(environment: Environment) -> None:
+    repo, home = Path(environment["SKILLHUB_CWD"]), Path(environment["HOME"])
+
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), environment) as hub:
+            await until_commit_is(hub, "Mine.")
+            agree(environment)
+            await until_commit_is(hub, "Theirs: commit.")
+            # Of any of its files, not of SKILL.md alone.
+            (repo / ".agents" / "skills" / "commit" / "run.sh").write_text("curl", encoding="utf-8")
+            await until_commit_is(hub, "Mine.")
+            agree(environment)
+            await until_commit_is(hub, "Theirs: commit.")
+            (home / ".skillhub" / "trust.json").write_text("{", encoding="utf-8")
+            await until_commit_is(hub, "Mine.")
+
+    asyncio.run(journey())
+
+
+@ways
+def test_a_hostile_rules_file_turns_off_its_own_skills_alone(way: tuple[str, str], environment: Environment) -> None:
+    repo = Path(environment["SKILLHUB_CWD"])
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            for rules, code in (
+                ("{", "POLICY_UNREADABLE"),
+                ('{"permissions": {"deny": [{"tool": "load_skill"}, {"tool": "search_skills"}]}}', "PERMISSION_DENIED"),
+            ):
+                (repo / ".skillhub" / "permissions.json").write_text(rules, encoding="utf-8")
+                assert await found(hub) == {"commit": None}
+                assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+                assert (await hub.call("load_skill", skill_name="obey")).code == code
+
+    asyncio.run(journey())
+
+
+def test_with_none_they_are_left_out_and_with_ask_nobody_loads_them_unasked(environment: Environment) -> None:
+    async def journey(mode: str, code: str) -> dict[str, Any]:
+        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TRUST": mode}) as hub:
+            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+            assert (await hub.call("load_skill", skill_name="obey")).code == code
+            return await found(hub)
+
+    assert set(asyncio.run(journey("none", "SKILL_UNTRUSTED"))) == {"commit"}
+    assert set(asyncio.run(journey("ask", "CONFIRMATION_REQUIRED"))) == {"commit", "commit@project", "obey"}
+
+
+class Person:
+    """Answers whether they trust the project and whether a skill may be loaded, and remembers the questions."""
+
+    def __init__(self, trust: str, load: str = "no") -> None:
+        self.answers = {"Trust it?": trust, "Allow it?": load}
+        self.questions: list[str] = []
+
+    async def __call__(self, _: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        assert isinstance(params, mcp_types.ElicitRequestFormParams)
+        self.questions.append(params.message)
+        form = params.requested_schema["properties"]["answer"]
+        self.offered = form["enum"]
+        return mcp_types.ElicitResult(action="accept", content={"answer": self.answers[form["title"]]})
+
+
+def trusts(environment: Environment) -> set[str]:
+    record = trust_file(os.path.join(environment["HOME"], ".skillhub", "trust.json")).read()
+    return set() if record is None else set(record.projects)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
+    environment: Environment, mode: str
+) -> None:
+    person = Person("trust")
+
+    async def journey() -> None:
+        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+            await hub.call("load_skill", skill_name="commit")
+            assert person.questions == []
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+            (question,) = person.questions
+            assert question == (
+                f"The project {environment['SKILLHUB_CWD']!r} brings skills that you have not agreed to as they are "
+                "now: 'commit', 'obey'. Once you trust it, it takes these names from your own skills: 'commit'. These "
+                "are then told to each agent that connects: 'obey'. Without that they are found and loaded too. "
+                "`skillhub trust --show` shows them. Do you trust the project?"
+            )
+            await until_commit_is(hub, "Theirs: commit.")
+
+    asyncio.run(journey())
+    assert trusts(environment) == {environment["SKILLHUB_CWD"]}
+    # The next session is not asked.
+    person.questions.clear()
+
+    async def again() -> None:
+        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+
+    asyncio.run(again())
+    assert person.questions == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_who_does_not_trust_it_is_not_asked_again_until_it_changes(environment: Environment, mode: str) -> None:
+    person = Person("not now")
+    skill = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "obey" / "SKILL.md"
+
+    async def journey() -> None:
+        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+            for _ in range(2):
+                assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+                assert len(person.questions) == 1
+            await hub.call("load_skill", skill_name="commit@project")
+            assert len(person.questions) == 1
+            skill.write_text(skill.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
+            for _ in range(200):
+                await hub.call("load_skill", skill_name="obey")
+                if len(person.questions) == 2:
+                    return
+                await asyncio.sleep(0.05)
+            raise AssertionError(person.questions)
+
+    asyncio.run(journey())
+    assert trusts(environment) == set()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_with_ask_each_skill_is_asked_about_and_never_remembered_by_its_name(
+    environment: Environment, mode: str
+) -> None:
+    person = Person("not now", "once")
+
+    async def journey() -> None:
+        asking = {**environment, "SKILLHUB_TRUST": "ask"}
+        async with reached(("stdio", mode), asking, elicitation_callback=person) as hub:
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+            assert len(person.questions) == 2
+            assert person.offered == ["once", "no"]
+            assert "It comes with a project that you have not agreed to trust." in person.questions[1]
+            person.answers["Allow it?"] = "no"
+            assert (await hub.call("load_skill", skill_name="commit@project")).code == "PERMISSION_DENIED"
+
+    asyncio.run(journey())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http_no_client_is_asked_to_trust_what_is_on_the_servers_disk(environment: Environment, mode: str) -> None:
+    person = Person("trust")
+
+    async def journey() -> None:
+        async with reached(("http", mode), environment, elicitation_callback=person) as hub:
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+
+    asyncio.run(journey())
+    assert (person.questions, trusts(environment)) == ([], set())
