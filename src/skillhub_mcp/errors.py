@@ -294,8 +294,15 @@ class ConfirmationRequired(SkillHubError):
         return {"tool": self.tool, "skill_name": self.skill_name}
 
 
+# Without a path, which not everybody may read who is told.
+CLOSE_TO_OTHERS = "see that only you can write it (chmod go-w); `skillhub doctor` has the command for it"
+
+
 class PolicyUnreadable(SkillHubError):
-    """A file of rules or choices exists and is invalid. `path` is its path, for logs and the command line."""
+    """A file of rules or choices exists and is invalid, or somebody else may write it.
+
+    `path` is its path, for logs and the command line, or that of the directory that lets others at it.
+    """
 
     code = "POLICY_UNREADABLE"
     fix = "fix or remove it; nothing is loaded until then"
@@ -650,10 +657,10 @@ class QueriesUnreadable(SkillHubError):
 
     code = "QUERIES_UNREADABLE"
 
-    def __init__(self, path: str, line: int, reason: str) -> None:
+    def __init__(self, path: str, line: int, reason: str, *, hint: str = "") -> None:
         super().__init__(
             f"{path}:{line} {reason}" if line else f"{path} {reason}",
-            hint="skillhub eval run --help shows a line of such a file",
+            hint=hint or "skillhub eval run --help shows a line of such a file",
         )
         self.path = path
         self.line = line

@@ -10,11 +10,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 
 _HAS_MODES = os.name == "posix"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What lets others at a file: the file or a directory that it is in (`path`), the reason, and what mends it.
+
+    The reason names no path, which not everybody may read who is told.
+    """
+
+    path: str
+    reason: str
+    mend: str
 
 
 def private_mode(directory: str) -> int | None:
@@ -76,3 +91,102 @@ def _is_shared(directory: str) -> bool:
         return _HAS_MODES and bool(os.stat(directory or ".").st_mode & stat.S_ISGID)
     except OSError:
         return False
+
+
+def changeable_by_others(path: str) -> Exposure | None:
+    """Return what lets somebody else write a file, or put another in its place; None where nobody can, or it is not.
+
+    As ssh judges its own files: by owner and mode of the file and of the directories that it is in, up to the home
+    directory. A group that is the owner's alone is no other, and neither is root. In a container, whose users are its
+    own, only the world is; and nobody writes what is mounted read-only. Raises OSError.
+    """
+    if not _HAS_MODES:
+        return None
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    real = os.path.realpath(path)
+    if not os.statvfs(real).f_flag & os.ST_RDONLY:
+        if not _is_trusted(status):
+            reason = f"it belongs to another user (uid {status.st_uid})"
+            return Exposure(real, reason, f"run chown {os.geteuid()} {shlex.quote(real)}")
+        if _others_may(status, stat.S_IWGRP, stat.S_IWOTH):
+            mode = stat.S_IMODE(status.st_mode)
+            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {shlex.quote(real)}")
+    for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(real))):
+        found = _exposed_directory(directory)
+        if found is not None:
+            return found
+    return None
+
+
+def readable_by_others(path: str) -> Exposure | None:
+    """Return what lets somebody else read a file; None where nobody can, or it is not there. Raises OSError."""
+    if not _HAS_MODES:
+        return None
+    real = os.path.realpath(path)
+    try:
+        status = os.stat(real)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not _others_may(status, stat.S_IRGRP, stat.S_IROTH):
+        return None
+    if any(not os.stat(directory).st_mode & (stat.S_IXGRP | stat.S_IXOTH) for directory in _above(real, whole=True)):
+        # It is in a directory that nobody else gets into.
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    return Exposure(real, f"others may read it (mode {mode:04o})", f"run chmod go-rwx {shlex.quote(real)}")
+
+
+def _exposed_directory(directory: str) -> Exposure | None:
+    status = os.stat(directory)
+    if os.statvfs(directory).f_flag & os.ST_RDONLY:
+        return None
+    if not _is_trusted(status):
+        reason = f"a directory that it is in belongs to another user (uid {status.st_uid})"
+        return Exposure(directory, reason, "move it to a directory of your own")
+    # In a directory with the sticky bit, as /tmp, nobody replaces what is somebody else's. Which groups may write to
+    # the system's directories, as to /var/log, is the system's decision.
+    group = 0 if status.st_uid == 0 else stat.S_IWGRP
+    if status.st_mode & stat.S_ISVTX or not _others_may(status, group, stat.S_IWOTH):
+        return None
+    reason = f"others may write to a directory that it is in (mode {stat.S_IMODE(status.st_mode):04o})"
+    return Exposure(directory, reason, f"run chmod go-w {shlex.quote(directory)}")
+
+
+def _above(path: str, *, whole: bool = False) -> Iterator[str]:
+    """Yield the directories that a path is in, up to the home directory where it is below that, and `whole` to /."""
+    homes = () if whole else (os.path.abspath(os.path.expanduser("~")), os.path.realpath(os.path.expanduser("~")))
+    while path != os.path.dirname(path) and path not in homes:
+        path = os.path.dirname(path)
+        yield path
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    user = os.geteuid()
+    trusted = {0, user, int(os.environ["SUDO_UID"]) if user == 0 and os.environ.get("SUDO_UID", "").isdecimal() else 0}
+    return status.st_uid in trusted or _in_container()
+
+
+def _others_may(status: os.stat_result, of_group: int, of_world: int) -> bool:
+    if status.st_mode & of_world:
+        return True
+    return bool(status.st_mode & of_group) and not (_in_container() or _is_own_group(status))
+
+
+def _is_own_group(status: os.stat_result) -> bool:
+    """Whether a file's group is its owner's alone, as the systems make it that let new files be written by it."""
+    import grp
+    import pwd
+
+    try:
+        owner, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
+    except KeyError:
+        return False
+    return owner.pw_gid == group.gr_gid and owner.pw_name == group.gr_name and set(group.gr_mem) <= {owner.pw_name}
+
+
+@cache
+def _in_container() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ or any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv")))

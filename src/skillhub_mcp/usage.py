@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
+from functools import cached_property
 
 from skillhub_mcp.errors import QueriesUnreadable
+from skillhub_mcp.file_modes import Exposure, changeable_by_others
 from skillhub_mcp.json_lines import JsonLinesLog
+
+log = logging.getLogger(__name__)
 
 # A load this long after a search is not attributed to the search.
 _ATTRIBUTION_SECONDS = 600.0
@@ -24,10 +29,18 @@ _TAIL_BYTES = 512 * 1024
 
 
 class UsageLog:
-    """Appends to the usage log at `path`."""
+    """Appends to the usage log at `path`, unless somebody else may write it: then the log says so once."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._file = JsonLinesLog(path, label="The usage log")
+
+    @cached_property
+    def _is_used(self) -> bool:
+        exposure = _exposure(self._path)
+        if exposure is not None:
+            log.warning("Nothing is noted in the usage log %s: %s; %s", self._path, exposure.reason, exposure.mend)
+        return exposure is None
 
     def record_search(self, query: str, found: Sequence[str], *, confident: bool) -> None:
         """Record a search and the handles of the skills that it found."""
@@ -42,7 +55,8 @@ class UsageLog:
         self._append(act="read", skill=skill, file=file)
 
     def _append(self, **fields: object) -> None:
-        self._file.append({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **fields})
+        if self._is_used:
+            self._file.append({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **fields})
 
 
 @dataclass
@@ -74,8 +88,11 @@ def read_usage(path: str) -> Usage:
     """Return the summary of the log at `path`.
 
     An invalid line, such as one that was cut short, is skipped and its number reported. Raises QueriesUnreadable for a
-    file that cannot be read.
+    file that cannot be read, or that somebody else may write.
     """
+    exposure = _exposure(path)
+    if exposure is not None:
+        raise QueriesUnreadable(path, 0, f"is not used: {exposure.reason}", hint=exposure.mend)
     usage = Usage()
     searches: list[_Search] = []
     for number, line in _lines(path):
@@ -109,7 +126,12 @@ def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) 
 
 
 def skills_loaded_before(path: str, day: date) -> frozenset[str]:
-    """Return the skills loaded before `day` (UTC), according to the last part of the log at `path`."""
+    """Return the skills loaded before `day` (UTC), according to the last part of the log at `path`.
+
+    None where somebody else may write it: they would choose what a model is shown first.
+    """
+    if _exposure(path) is not None:
+        return frozenset()
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -141,6 +163,14 @@ def _search_before(skill: str, at: float, process: object, searches: Sequence[_S
                 return search
             other = other or search
     return other
+
+
+def _exposure(path: str) -> Exposure | None:
+    """Return what lets somebody else write the log; of one that cannot be looked at, reading it tells."""
+    try:
+        return changeable_by_others(path)
+    except OSError:
+        return None
 
 
 def _text(value: object) -> str:

@@ -55,7 +55,7 @@ class Receipts:
                 dict(said["entry"]),
                 tuple(str(directory) for directory in said["directories"]),
             )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             # A receipt that is cut or foreign: the entry is then taken out of the text instead.
             return None
 

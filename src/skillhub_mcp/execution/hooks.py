@@ -17,6 +17,8 @@ from enum import Enum
 from typing import Any
 
 from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.file_modes import changeable_by_others
+from skillhub_mcp.foreign_json import BadJson, read_json
 
 SETTING = "SKILLHUB_HOOKS"
 DEFAULT_TIMEOUT_SECONDS = 30.0
@@ -61,16 +63,23 @@ class HookOutcome:
 def read_hooks(path: str) -> tuple[Hook, ...]:
     """Return the hooks of a file `{"hooks": {"PreToolUse": [{"matcher", "hooks": [{"type", "command"}]}]}}`.
 
-    Raises InvalidSetting for a file that cannot be read or is invalid: a hook that is meant to block calls must not be
-    ignored silently.
+    Raises InvalidSetting for a file that cannot be read, is invalid, or may be written by others: a hook that is meant
+    to block calls must not be ignored silently.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:
-            content = json.loads(file.read(_MAX_FILE_BYTES))
+            text = file.read(_MAX_FILE_BYTES)
+        exposure = changeable_by_others(path)
+        content = read_json(text)
     except OSError as error:
         raise InvalidSetting(SETTING, path, f"cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
+        raise InvalidSetting(SETTING, path, "is not UTF-8") from error
+    except BadJson as error:
         raise InvalidSetting(SETTING, path, f"is not valid JSON: {error}") from error
+    if exposure is not None:
+        # Whoever writes it runs what they like as this user.
+        raise InvalidSetting(SETTING, exposure.path, exposure.reason, hint=exposure.mend)
     try:
         return tuple(_parse_hooks(content))
     except _InvalidHooks as error:
@@ -93,7 +102,7 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
                 start_new_session=True,
             )
             try:
-                process.communicate(json.dumps(payload, ensure_ascii=False).encode(), timeout=hook.timeout_seconds)
+                process.communicate(json.dumps(payload).encode(), timeout=hook.timeout_seconds)
             except subprocess.TimeoutExpired:
                 return HookOutcome(f"it ran longer than {hook.timeout_seconds:g} seconds")
             finally:

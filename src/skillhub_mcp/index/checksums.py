@@ -97,5 +97,5 @@ def _load(path: str) -> Mapping[str, _Noted]:
         if written["format"] != _FORMAT:
             return {}
         return {name: (int(size), int(mtime), str(digest)) for name, (size, mtime, digest) in written["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}

@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.skills.names import fold_name
 
 _FORMAT = 1
@@ -77,11 +78,9 @@ def choice_key(key: str) -> str:
 def parse_choices(text: str) -> Choices:
     """Return the choices that a file holds. Raises BadChoices."""
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadChoices(f"line {error.lineno} is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise BadChoices("it is nested too deeply") from error
+        content = read_json(text)
+    except BadJson as error:
+        raise BadChoices(str(error)) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise BadChoices(f'it must be an object with "format": {_FORMAT}')
     projects = content.get("projects", {})

@@ -12,12 +12,14 @@ from typing import Any, Generic, TypeVar
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.errors import (
+    CLOSE_TO_OTHERS,
     PolicyUnreadable,
     PolicyUnwritable,
     RootsUnreadable,
     TokensUnreadable,
     TrustUnreadable,
 )
+from skillhub_mcp.file_modes import changeable_by_others
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Reviews, parse_reviews, reviews_text
@@ -36,13 +38,14 @@ _ROOTS = "Your roots.json"
 _TRUST = "Your trust.json"
 _REVIEWS = "Your reviews.json"
 
-_Stamp = tuple[int, int, int]
+_Stamp = tuple[int, ...]
 
 
 class PolicyFile(Generic[T]):
     """One file, parsed by `parse` again when it has changed. `what` names it in errors, without its path.
 
-    A `required` file must exist. One that has to be `within` a directory is not read through a link out of it.
+    A `required` file must exist. One that has to be `within` a directory is not read through a link out of it; any other
+    is the person's own word, and not used where somebody else may write it.
     `failure` is the error for a file that cannot be used.
     """
 
@@ -91,11 +94,15 @@ class PolicyFile(Generic[T]):
             raise self._failure(self.what, path=self.path, reason=error.strerror or str(error)) from error
         if self._within and not is_at_or_below(os.path.realpath(self.path), self._within):
             raise self._failure(self.what, path=self.path, reason="it is a link out of the project")
-        return status.st_mtime_ns, status.st_size, status.st_ino
+        # Mode and owner too: they say whether the file may be used.
+        return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode, status.st_uid
 
     def _read(self) -> T:
         self._stamp = None
         try:
+            exposure = changeable_by_others(self.path) if not self._within else None
+            if exposure is not None:
+                raise self._failure(self.what, path=exposure.path, reason=exposure.reason, fix=CLOSE_TO_OTHERS)
             with open(os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
                 content = file.read(_MAX_BYTES + 1)
             if len(content) <= _MAX_BYTES:

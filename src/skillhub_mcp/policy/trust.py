@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.skills.model import Trust
 
 _FORMAT = 1
@@ -86,11 +87,9 @@ def trust_text(record: TrustRecord, before: str | None = None) -> str:
 
 def _content(text: str) -> dict[str, Any]:
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadTrust(f"line {error.lineno} is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise BadTrust("it is nested too deeply") from error
+        content = read_json(text)
+    except BadJson as error:
+        raise BadTrust(str(error)) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise BadTrust(f'it must be an object with "format": {_FORMAT}')
     return content

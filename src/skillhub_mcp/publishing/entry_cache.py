@@ -171,6 +171,6 @@ def _from_json(written: str) -> PublishedEntry | None:
             changes=tuple(read["changes"]),
             withheld=read["withheld"],
         )
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         # A damaged entry is computed again.
         return None

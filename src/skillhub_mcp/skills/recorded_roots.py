@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from skillhub_mcp.foreign_json import BadJson, read_json
+
 # What can be recorded by a word instead of a directory.
 RECORDABLE_PLACES = ("builtin", "claude")
 
@@ -90,11 +92,9 @@ def record_text(record: RecordedRoots, before: str | None = None) -> str:
 
 def _content(text: str) -> dict[str, Any]:
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadRecord(f"line {error.lineno} is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise BadRecord("it is nested too deeply") from error
+        content = read_json(text)
+    except BadJson as error:
+        raise BadRecord(str(error)) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise BadRecord(f'it must be an object with "format": {_FORMAT}')
     return content

@@ -26,6 +26,7 @@ from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.harmless import in_json, in_line
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.admission import is_strict
@@ -207,10 +208,12 @@ def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> in
 def _read_snapshot(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
-            saved = json.load(file)
+            saved = read_json(file.read())
     except OSError as error:
         raise InvalidArgument("--check", f"{path!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("--check", f"{path!r} is not UTF-8") from error
+    except BadJson as error:
         raise InvalidArgument("--check", f"{path!r} is not JSON: {error}") from error
     if not isinstance(saved, dict) or not isinstance(saved.get("skills"), list):
         raise InvalidArgument("--check", f"{path!r} is not a snapshot", hint="make one with skillhub registry snapshot")

@@ -1,0 +1,32 @@
+"""JSON that somebody else wrote, read so that whatever it is, it is either read or refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class BadJson(ValueError):
+    """A text that is no JSON, or none that can be read; the message says why."""
+
+
+def read_json(text: str, *, pairs: Callable[[Sequence[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Return what a text says; `pairs` makes something else of the members of an object. Raises BadJson.
+
+    What `pairs` raises passes through.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_int=_whole_number)
+    except json.JSONDecodeError as error:
+        raise BadJson(f"line {error.lineno} is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise BadJson("it is nested too deeply") from error
+
+
+def _whole_number(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:
+        # Python reads none of thousands of digits, which would take long.
+        raise BadJson("it has a number that is too long") from error
