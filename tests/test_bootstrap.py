@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from skillhub_mcp.bootstrap import http_options
+from skillhub_mcp import file_modes
+from skillhub_mcp.bootstrap import http_options, log_library
 from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.http.app import HttpOptions
 from skillhub_mcp.settings import read_settings
 
@@ -97,3 +101,21 @@ def test_the_host_and_origin_of_the_public_url_are_allowed() -> None:
 def test_no_token_shows_in_what_is_printed_of_the_options(tmp_path: Path) -> None:
     made = options(**TOKEN)
     assert TOKEN["SKILLHUB_TOKEN"] not in repr(made)
+
+
+def test_a_file_that_others_may_read_is_told_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hub_environment: dict[str, str]
+) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
+    # Whether others get to the directory of the test is the machine's business.
+    monkeypatch.setattr(file_modes, "_above", lambda *_, **__: [])
+    settings, _ = read_settings({**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)})
+    hub = cast("SkillHub", SimpleNamespace(on_sync=lambda _: None))
+    for mode in (0o600, 0o640):
+        tokens.chmod(mode)
+        monkeypatch.setattr(file_modes, "_others_may", lambda status, *bits: any(status.st_mode & bit for bit in bits))
+        log_library(hub, settings)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tokens} may be read by others (mode 0640); run chmod go-rwx {tokens}"
+    ]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
+from skillhub_mcp import file_modes
+from skillhub_mcp.file_modes import (
+    Exposure,
+    changeable_by_others,
+    make_private,
+    make_private_directory,
+    private_mode,
+    readable_by_others,
+)
 
 
 def mode_of(path: Path) -> int:
@@ -59,3 +70,91 @@ def test_a_file_in_the_place_of_a_directory_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError):
         make_private_directory(str(tmp_path / "file"))
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of this user's, in a directory of theirs, on a machine with other users."""
+    monkeypatch.setattr(file_modes, "_in_container", lambda: False)
+    (tmp_path / "own").mkdir(mode=0o755)
+    path = tmp_path / "own" / "rules.json"
+    path.write_text("{}")
+    path.chmod(0o600)
+    return path
+
+
+def reason(path: Path) -> str:
+    found = changeable_by_others(str(path))
+    return "" if found is None else found.reason
+
+
+def test_a_file_is_its_owners_where_nobody_else_may_write_it_or_put_another_in_its_place(file: Path) -> None:
+    assert changeable_by_others(str(file)) is None
+    file.chmod(0o644)
+    assert changeable_by_others(str(file)) is None
+    assert changeable_by_others(str(file.with_name("missing"))) is None
+    file.chmod(0o666)
+    assert changeable_by_others(str(file)) == Exposure(
+        str(file), "others may write it (mode 0666)", f"run chmod go-w {file}"
+    )
+    file.chmod(0o600)
+    file.parent.chmod(0o777)
+    found = changeable_by_others(str(file))
+    assert found is not None
+    assert (found.path, found.mend) == (str(file.parent), f"run chmod go-w {file.parent}")
+    # Not the path, which a client over HTTP may not read.
+    assert found.reason == "others may write to a directory that it is in (mode 0777)"
+    file.parent.chmod(0o1777)
+    assert changeable_by_others(str(file)) is None
+
+
+def test_a_link_is_judged_by_where_it_is_and_by_where_it_leads(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    link = tmp_path / "open" / "rules.json"
+    link.symlink_to(file)
+    assert reason(link) == ""
+    (tmp_path / "open").chmod(0o777)
+    assert "a directory that it is in" in reason(link)
+    (tmp_path / "open").chmod(0o755)
+    file.chmod(0o602)
+    assert reason(link) == "others may write it (mode 0602)"
+
+
+def test_a_group_that_is_its_owners_alone_is_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.chmod(0o664)
+    members: list[str] = []
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_gid=7, pw_name="ann"))
+    monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_gid=7, gr_name="ann", gr_mem=members))
+    assert reason(file) == ""
+    members.append("bob")
+    assert reason(file) == "others may write it (mode 0664)"
+    # The users of a container are its own, and so are its groups; the whole world is not.
+    monkeypatch.setattr(file_modes, "_in_container", lambda: True)
+    assert reason(file) == ""
+    file.chmod(0o666)
+    assert reason(file) == "others may write it (mode 0666)"
+
+
+def test_another_owner_may_write_it_but_not_where_it_is_mounted_read_only(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    monkeypatch.setattr(file_modes, "_SYSTEM", -1)
+    assert reason(file) == f"it belongs to another user (uid {mine})"
+    monkeypatch.setattr(file_modes, "_is_read_only", lambda _: True)
+    assert reason(file) == ""
+
+
+def test_others_read_what_is_readable_and_can_be_reached(file: Path) -> None:
+    assert readable_by_others(str(file)) is None
+    file.chmod(0o644)
+    closed = [one for one in file.parents if not one.stat().st_mode & 0o011]
+    assert (readable_by_others(str(file)) is None) == bool(closed)
+    file.parent.chmod(0o700)
+    assert readable_by_others(str(file)) is None
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no such device")
+def test_what_is_no_file_keeps_nothing() -> None:
+    assert changeable_by_others("/dev/null") is None

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -410,3 +410,23 @@ def test_what_was_loaded_before_a_day_is_read_from_the_end_of_a_log_of_any_size(
 def test_without_a_log_nothing_was_loaded(path: Path) -> None:
     assert skills_loaded_before(str(path), THEN.date()) == frozenset()
     assert skills_loaded_before(str(path.parent), THEN.date()) == frozenset()
+
+
+def test_a_log_that_somebody_else_may_write_is_neither_written_nor_believed(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keep(path, load(0, "pdf"))
+    assert read_usage(str(path)).loads == {"pdf": 1}
+    assert skills_loaded_before(str(path), date(2100, 1, 1)) == {"pdf"}
+    path.chmod(0o666)
+    for _ in range(2):
+        usage_log = UsageLog(str(path))
+        usage_log.record_load("pdf")
+        usage_log.record_load("pdf")
+    assert len(path.read_bytes().splitlines()) == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Nothing is noted in the usage log {path}: others may write it (mode 0666); run chmod go-w {path}"
+    ] * 2
+    assert skills_loaded_before(str(path), date(2100, 1, 1)) == frozenset()
+    with pytest.raises(QueriesUnreadable, match="others may write it"):
+        read_usage(str(path))

@@ -21,6 +21,7 @@ from skillhub_mcp.chosen_roots import (
     recorded_roots,
     recorded_roots_problem,
     roots_of,
+    roots_path,
     trust_path,
 )
 from skillhub_mcp.circuit_breaker import CircuitBreaker
@@ -42,6 +43,7 @@ from skillhub_mcp.execution.runner import RunLimits, reduced_environment
 from skillhub_mcp.execution.sandbox.model import ResourceLimits, Sandbox
 from skillhub_mcp.execution.script_environments import ScriptEnvironments
 from skillhub_mcp.execution.skill_command import CommandOptions
+from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
@@ -243,6 +245,29 @@ def brought_in(settings: Settings) -> Brought:
 def agree_to(brought: Brought) -> None:
     """Record that the person trusts what the project brings, as it was shown. Raises what `change_trust` raises."""
     change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
+
+
+def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return the person's own files that somebody else may write, which are not used, and those others may read."""
+    named = (
+        roots_path(),
+        trust_path(),
+        *(file.path for file in rule_files(settings, "").own),
+        settings.policy.choices,
+        settings.http.tokens_file,
+        settings.execution.hooks,
+        settings.observability.usage_log,
+    )
+    changeable, readable = [], []
+    for path in dict.fromkeys(filter(None, named)):
+        # One that cannot be looked at is told of where it is used.
+        with suppress(OSError):
+            if found := changeable_by_others(path):
+                about = path if found.path == os.path.realpath(path) else f"{path}, in {found.path}"
+                changeable.append(Problem(about, f"is not used: {found.reason}", found.mend))
+            elif found := readable_by_others(path):
+                readable.append(Problem(path, found.reason, found.mend))
+    return tuple(changeable), tuple(readable)
 
 
 def make_access(settings: Settings, *, asks: bool) -> Access:
@@ -516,8 +541,11 @@ def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
 def log_library(hub: SkillHub, settings: Settings) -> None:
     """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync.
 
-    And what filters, rules and tokens name that is not there; and once, which skills are here and not searched.
+    And what filters, rules and tokens name that is not there; and once, which skills are here and not searched, and
+    which of the person's own files others may read.
     """
+    for problem in exposed_files(settings)[1]:
+        log.warning("%s", problem.sentence())
     library = LibraryLog(partial(_readable_name_problems, settings), partial(_elsewhere, settings))
 
     def tell() -> None:

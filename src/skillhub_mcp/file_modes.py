@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 
 _HAS_MODES = os.name == "posix"
+_SYSTEM = 0
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -106,8 +107,11 @@ def changeable_by_others(path: str) -> Exposure | None:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    if not stat.S_ISREG(status.st_mode):
+        # What is no file, such as /dev/null or a pipe, keeps nothing that could be changed.
+        return None
     real = os.path.realpath(path)
-    if not os.statvfs(real).f_flag & os.ST_RDONLY:
+    if not _is_read_only(real):
         if not _is_trusted(status):
             reason = f"it belongs to another user (uid {status.st_uid})"
             return Exposure(real, reason, f"run chown {os.geteuid()} {shlex.quote(real)}")
@@ -130,25 +134,25 @@ def readable_by_others(path: str) -> Exposure | None:
         status = os.stat(real)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if not _others_may(status, stat.S_IRGRP, stat.S_IROTH):
+    if not (stat.S_ISREG(status.st_mode) and _others_may(status, stat.S_IRGRP, stat.S_IROTH)):
         return None
     if any(not os.stat(directory).st_mode & (stat.S_IXGRP | stat.S_IXOTH) for directory in _above(real, whole=True)):
         # It is in a directory that nobody else gets into.
         return None
     mode = stat.S_IMODE(status.st_mode)
-    return Exposure(real, f"others may read it (mode {mode:04o})", f"run chmod go-rwx {shlex.quote(real)}")
+    return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {shlex.quote(real)}")
 
 
 def _exposed_directory(directory: str) -> Exposure | None:
     status = os.stat(directory)
-    if os.statvfs(directory).f_flag & os.ST_RDONLY:
+    if _is_read_only(directory):
         return None
     if not _is_trusted(status):
         reason = f"a directory that it is in belongs to another user (uid {status.st_uid})"
         return Exposure(directory, reason, "move it to a directory of your own")
     # In a directory with the sticky bit, as /tmp, nobody replaces what is somebody else's. Which groups may write to
     # the system's directories, as to /var/log, is the system's decision.
-    group = 0 if status.st_uid == 0 else stat.S_IWGRP
+    group = 0 if status.st_uid == _SYSTEM else stat.S_IWGRP
     if status.st_mode & stat.S_ISVTX or not _others_may(status, group, stat.S_IWOTH):
         return None
     reason = f"others may write to a directory that it is in (mode {stat.S_IMODE(status.st_mode):04o})"
@@ -163,10 +167,15 @@ def _above(path: str, *, whole: bool = False) -> Iterator[str]:
         yield path
 
 
+def _is_read_only(path: str) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
 def _is_trusted(status: os.stat_result) -> bool:
     user = os.geteuid()
-    trusted = {0, user, int(os.environ["SUDO_UID"]) if user == 0 and os.environ.get("SUDO_UID", "").isdecimal() else 0}
-    return status.st_uid in trusted or _in_container()
+    # Who became root is trusted by root: theirs is the home directory that `sudo` may leave as it is.
+    before = os.environ.get("SUDO_UID", "") if user == _SYSTEM else ""
+    return status.st_uid in (_SYSTEM, user) or str(status.st_uid) == before or _in_container()
 
 
 def _others_may(status: os.stat_result, of_group: int, of_world: int) -> bool:

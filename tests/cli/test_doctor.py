@@ -12,6 +12,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp import file_modes
 from skillhub_mcp.cli import open_hub
 from skillhub_mcp.cli.checks import all_checks
 from skillhub_mcp.cli.checks.check import Check, CheckResult
@@ -300,3 +301,27 @@ def test_the_log_says_nothing_beside_the_verdict_unless_it_is_asked_to(
     skillhub("doctor")
     skillhub("doctor", LOG_LEVEL="INFO")
     assert levels == ["CRITICAL", "INFO"]
+
+
+def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_warning(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("painter")
+    rules, tokens, log = tmp_path / "rules.json", tmp_path / "tokens.json", tmp_path / "usage.jsonl"
+    rules.write_text("{}", encoding="utf-8")
+    for file, mode in ((rules, 0o666), (tokens, 0o644), (log, 0o666)):
+        file.touch()
+        file.chmod(mode)
+    # Whether others get to the directory of the test is the machine's business.
+    monkeypatch.setattr(file_modes, "_above", lambda path, **_: [os.path.dirname(path)])
+    tmp_path.chmod(0o755)
+    tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
+    own = {"SKILLHUB_PERMISSIONS": rules, "SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
+    done = skillhub("doctor", "--json", PATH="", **{name: str(file) for name, file in own.items()})
+    assert done.code == 1
+    told = [(one["about"], one["what"], one["mend"]) for one in (*done.json["problems"], *done.json["warnings"])]
+    wrong = "is not used: others may write it (mode 0666)"
+    assert told == [
+        *((str(file), wrong, f"run chmod go-w {file}") for file in (rules, log)),
+        (str(tokens), "may be read by others (mode 0644)", f"run chmod go-rwx {tokens}"),
+    ]

@@ -111,3 +111,25 @@ def test_a_hook_that_does_not_read_or_says_a_great_deal_is_no_trouble() -> None:
     said = run_hook(hook("head -c 5000000 /dev/zero | tr '\\0' a >&2; exit 1"), big).failure
     assert said is not None
     assert len(said) == 2_000
+
+
+def test_hooks_that_somebody_else_may_write_stop_the_start(tmp_path: Path) -> None:
+    path = Path(file_of(tmp_path, groups({"type": "command", "command": "true"})))
+    assert len(read_hooks(str(path))) == 1
+    path.chmod(0o666)
+    with pytest.raises(InvalidSetting, match=r"others may write it \(mode 0666\)") as refused:
+        read_hooks(str(path))
+    assert refused.value.hint == f"run chmod go-w {path}"
+
+
+@pytest.mark.parametrize("written", ["[" * 100_000, '{"hooks": ' + "9" * 5_000 + "}"])
+def test_hooks_that_python_cannot_hold_stop_the_start(tmp_path: Path, written: str) -> None:
+    (tmp_path / "hooks.json").write_text(written, encoding="utf-8")
+    with pytest.raises(InvalidSetting, match=r"too deep|too long"):
+        read_hooks(str(tmp_path / "hooks.json"))
+
+
+def test_what_no_encoding_has_reaches_a_hook_as_an_escape(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    assert run_hook(hook(f"cat > {seen}"), {"tool_input": {"query": "\ud800 é"}}).failure is None
+    assert json.loads(seen.read_bytes()) == {"tool_input": {"query": "\ud800 é"}}

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -21,7 +23,18 @@ from tests.index.test_bad_databases import mounted
 from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.choices import Choices
-from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, forget_rules, put_rule, rules_file
+from skillhub_mcp.policy.files import (
+    PolicyFile,
+    add_rule,
+    change_choices,
+    choices_file,
+    forget_rules,
+    put_rule,
+    roots_file,
+    rules_file,
+    tokens_file,
+    trust_file,
+)
 from skillhub_mcp.policy.rules import Decision, ListedRule, PermissionRule, Rules
 
 RULE = PermissionRule("skill_load", "pdf")
@@ -266,3 +279,48 @@ def test_what_trying_again_does_not_help_against_is_not_said_to_help() -> None:
     # As below /proc, where nothing can be created.
     error = PolicyUnwritable("The file", path="/proc", reason="No such file or directory", number=errno.ENOENT)
     assert error.hint == "name a file elsewhere"
+
+
+def test_a_file_that_somebody_else_may_write_is_not_used_until_nobody_may(tmp_path: Path) -> None:
+    path = tmp_path / "permissions.json"
+    path.write_text('{"permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
+    rules = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS)
+    in_force = rules.read()
+    path.chmod(0o666)
+    with pytest.raises(PolicyUnreadable, match=r"others may write it \(mode 0666\)") as refused:
+        rules.read()
+    assert str(tmp_path) not in f"{refused.value.message} {refused.value.hint}"
+    assert refused.value.path == str(path)
+    with pytest.raises(PolicyUnreadable):
+        add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    path.chmod(0o644)
+    assert rules.read() == in_force
+    # A project's file is anybody's: it only denies, and only its own skills.
+    path.chmod(0o666)
+    assert rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS, within=str(tmp_path)).read() == in_force
+
+
+OTHERS = (choices_file, tokens_file, roots_file, trust_file)
+
+
+@pytest.mark.parametrize("read", OTHERS)
+def test_so_are_the_other_files_of_the_persons_word(read: Callable[[str], PolicyFile[Any]], tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(0o602)
+    with pytest.raises(PolicyUnreadable, match="others may write it"):
+        read(str(path)).read()
+
+
+@pytest.mark.parametrize(
+    "read", [choices_file, tokens_file, roots_file, trust_file, partial(rules_file, what=WHAT, tools=TOOL_ACTIONS)]
+)
+@pytest.mark.parametrize(
+    ("content", "reason"), [("[" * 100_000, "too deep"), ('{"format": ' + "9" * 5_000 + "}", "too long")]
+)
+def test_what_python_cannot_hold_is_refused_like_anything_else(
+    read: Callable[[str], PolicyFile[Any]], content: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.json").write_text(content, encoding="utf-8")
+    with pytest.raises(PolicyUnreadable, match=reason):
+        read(str(tmp_path / "own.json")).read()

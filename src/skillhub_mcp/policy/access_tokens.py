@@ -16,6 +16,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
+from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -115,11 +116,9 @@ def may_run_of(value: object, place: str = "") -> bool:
 def parse_tokens(text: str) -> Tokens:
     """Return the tokens that a file holds. Raises BadTokens."""
     try:
-        content = json.loads(text, object_pairs_hook=_without_duplicates)
-    except json.JSONDecodeError as error:
-        raise BadTokens(f"line {error.lineno} is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise BadTokens("it is nested too deeply") from error
+        content = read_json(text, pairs=_without_duplicates)
+    except BadJson as error:
+        raise BadTokens(str(error)) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT or set(content) != {"format", "tokens"}:
         raise BadTokens(f'it must be an object with "format": {_FORMAT} and "tokens"')
     if not isinstance(content["tokens"], list):

@@ -10,13 +10,13 @@ Rule 6: network and packages are what a person allows beside running, for one sk
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
@@ -181,11 +181,9 @@ def parse_rules(text: str, tools: ToolActions) -> Rules:
     It is `{"permissions": {"deny": [...], "allow": [...], "confirm": [...], "others": "allow"}}`, each key optional.
     """
     try:
-        content = json.loads(text, object_pairs_hook=_without_duplicates)
-    except json.JSONDecodeError as error:
-        raise BadRules(f"line {error.lineno} is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise BadRules("it is nested too deeply") from error
+        content = read_json(text, pairs=_without_duplicates)
+    except BadJson as error:
+        raise BadRules(str(error)) from error
     if not isinstance(content, dict) or not isinstance(content.get("permissions"), dict):
         raise BadRules('it must be an object with the key "permissions", which is an object')
     lists = content["permissions"]

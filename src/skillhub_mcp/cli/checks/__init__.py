@@ -7,6 +7,7 @@ all_checks    the list of checks, and running them: each in a thread of its own,
 check         what a check is and what it returns: problems, warnings and notes
 clients       the clients that SkillHub is registered with, each started as it would
 command       the distribution that the `skillhub-mcp` command on PATH belongs to
+files         the person's own files that somebody else may write or read
 index         the index: damage, failed updates, embeddings that are missing
 installation  what checks look at: the settings, the hub, and its library, read once for all of them
 published     how each skill is published to hosts that read skills natively

@@ -8,7 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from skillhub_mcp.cli.checks import clients, command, index, published, roots, rules, sandbox, settings, skills, trust
+from skillhub_mcp.cli.checks import (
+    clients,
+    command,
+    files,
+    index,
+    published,
+    roots,
+    rules,
+    sandbox,
+    settings,
+    skills,
+    trust,
+)
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import SkillHubError
@@ -21,6 +33,7 @@ CHECKS = (
     clients.CHECK,
     roots.CHECK,
     index.CHECK,
+    files.CHECK,
     rules.CHECK,
     sandbox.CHECK,
     trust.CHECK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skillhub_mcp.bootstrap import name_problems
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
-from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
 
 
@@ -20,6 +20,9 @@ def check_rules(installation: Installation) -> CheckResult:
         told = {one.about for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))}
         causes = hub.why_nothing(for_models=False).causes
     except PolicyUnreadable as error:
+        if error.fix == CLOSE_TO_OTHERS:
+            # The check of the files says so, with the command that mends it.
+            return CheckResult()
         return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
     # Of skills elsewhere the roots tell.
     causes = tuple(cause for cause in causes if cause.about not in told and not cause.only_here)
