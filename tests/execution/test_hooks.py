@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +135,25 @@ def test_what_no_encoding_has_reaches_a_hook_as_an_escape(tmp_path: Path) -> Non
     seen = tmp_path / "seen"
     assert run_hook(hook(f"cat > {seen}"), {"tool_input": {"query": "\ud800 é"}}).failure is None
     assert json.loads(seen.read_bytes()) == {"tool_input": {"query": "\ud800 é"}}
+
+
+LEAVES = """
+import os, sys, time
+if len(sys.argv) == 2 or os.fork() == 0:
+    os.setsid()
+    print(os.getpid(), file=open(sys.argv[1], "a"), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_children_in_sessions_of_their_own_end_with_the_time_limit(tmp_path: Path) -> None:
+    mark = shlex.quote(str(tmp_path / "pids"))
+    start = f"{shlex.quote(sys.executable)} -c {shlex.quote(LEAVES)} {mark}"
+    # One that is still the hook's child, and one that was orphaned before the limit.
+    started = f"while [ $(cat {mark} 2>/dev/null | wc -l) -lt 2 ]; do sleep 0.1; done"
+    outcome = run_hook(hook(f"{start} &\n{start} orphan\n{started}\nsleep 600", timeout=5.0), {})
+    assert outcome.failure == "it ran longer than 5 seconds"
+    pids = (tmp_path / "pids").read_text(encoding="utf-8").split()
+    assert len(pids) == 2
+    for pid in pids:
+        assert_ended(int(pid))

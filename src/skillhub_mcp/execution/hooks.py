@@ -11,12 +11,14 @@ import os
 import re
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.execution.runner import RUN_ID_VARIABLE, kill_all
 from skillhub_mcp.file_modes import changeable_by_others
 from skillhub_mcp.foreign_json import BadJson, read_json
 
@@ -89,8 +91,9 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
 def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
     """Run a hook in a shell with `payload` as JSON on its stdin, wait for it, and return its outcome.
 
-    A hook that exceeds its timeout is killed with all that it started.
+    A hook that exceeds its timeout is killed with all that it started, in whatever session.
     """
+    run_id = uuid.uuid4().hex
     try:
         # A file takes any amount of output without a reader thread, and a leftover child keeps no pipe open.
         with tempfile.TemporaryFile() as stderr:
@@ -100,13 +103,15 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
+                env={**os.environ, RUN_ID_VARIABLE: run_id},
             )
             try:
                 process.communicate(json.dumps(payload).encode(), timeout=hook.timeout_seconds)
             except subprocess.TimeoutExpired:
                 return HookOutcome(f"it ran longer than {hook.timeout_seconds:g} seconds")
             finally:
-                _kill(process)
+                if process.poll() is None:
+                    kill_all(process, run_id)
             if process.returncode == 0:
                 return HookOutcome(None)
             stderr.seek(0)
@@ -114,13 +119,6 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
     except OSError as error:
         return HookOutcome(f"it cannot be run: {error.strerror or error}")
     return HookOutcome(reason[:_MAX_REASON_CHARACTERS] or f"it ended with exit code {process.returncode}")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the rest of a hook: its process group, which has all its processes that did not leave the group."""
-    if process.poll() is None:
-        os.killpg(process.pid, 9)
-        process.wait()
 
 
 class _InvalidHooks(ValueError):

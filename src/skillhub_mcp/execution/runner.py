@@ -349,10 +349,14 @@ def _end(launch: Launch, process: subprocess.Popen[bytes], run_id: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_KILL_SECONDS)
             return
-    _kill_all(process, run_id)
+    kill_all(process, run_id)
 
 
-def _kill_all(process: subprocess.Popen[bytes], run_id: str) -> None:
+def kill_all(process: subprocess.Popen[bytes], run_id: str) -> None:
+    """Kill a process that was started in a session of its own, and all its descendants, as the module's text says.
+
+    They have `run_id` in the variable RUN_ID_VARIABLE.
+    """
     if _PROC.joinpath("self", "stat").exists():
         _kill_members(process.pid, f"{RUN_ID_VARIABLE}={run_id}".encode())
     # macOS raises PermissionError when only a zombie is left.
