@@ -127,6 +127,9 @@ class Names:
         return tuple(sorted(filter(self.has_handle, skills), key=lambda skill: skill.name))
 
     def _first(self, skills: Sequence[Skill]) -> Skill | None:
+        if len(skills) == 1:
+            # Nearly every name: whether its skill is offered decides nothing, and asking costs a search most of this.
+            return None if self.judge.hides(skills[0]) else skills[0]
         entitled = self._entitled(skills)
         return next(filter(self.judge.offers, entitled), None) or next(iter(entitled), None)
 
