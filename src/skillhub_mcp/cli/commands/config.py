@@ -11,6 +11,7 @@ from typing import Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import GROUPS, SettingSource, read_settings, unknown_settings
 
 
@@ -52,12 +53,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text(("\n" if number else "") + group.title)
         for setting in group.settings:
             row = by_name[setting.name]
+            value, problem = in_line(str(row["value"])), in_line(str(row["problem"] or ""))
             print_text(
-                f"  {row['name']}={row['value']}   ({row['from']}; default: {row['default'] or 'empty'})\n"
-                f"      {row['meaning']}" + (f"\n      not used: {row['problem']}" if row["problem"] else "")
+                f"  {row['name']}={value}   ({row['from']}; default: {row['default'] or 'empty'})\n"
+                f"      {row['meaning']}" + (f"\n      not used: {problem}" if problem else "")
             )
     for one in unknown:
-        print_note(str(one))
+        print_note(in_line(str(one)))
     return EXIT_OK
 
 

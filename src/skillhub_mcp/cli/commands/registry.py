@@ -199,7 +199,7 @@ def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:
 def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> int:
     if args.output:
         write_file(args.output, in_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
-        print_text(f"wrote {args.output}")
+        print_text(f"wrote {in_line(args.output)}")
     else:
         print_json(value)
     return EXIT_OK
