@@ -593,7 +593,7 @@ class SandboxUnavailable(SkillHubError):
         super().__init__(
             f"A skill's command cannot be confined here: {why or f'the sandbox needs Linux, and this is {system}'}",
             hint="run the skill's script in your own terminal"
-            + (", or install bubblewrap" if "bubblewrap" in reasons else "")
+            + (", or install bubblewrap" if "not installed" in reasons.get("bubblewrap", "") else "")
             + "; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user",
         )
         self.reasons = dict(reasons)

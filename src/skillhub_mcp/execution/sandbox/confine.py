@@ -1,25 +1,30 @@
 """The program that confines itself, starts the command, and ends with it.
 
-It runs as `python -I -S confine.py PLAN COMMAND…`, by its path and without SkillHub, in the sandbox or on its way in:
-what it imports is paid for by every command. PLAN is the JSON object that `launch` writes.
+It runs as `python -I -S confine.py PLAN COMMAND…`, by its path and without SkillHub, in the sandbox or on its way in.
+PLAN is the object that `launch` writes, marshalled, in hexadecimal digits. Each command pays for what is imported here:
+json, typing, contextlib and signal would double the time until it starts.
 
 To the descriptor `status` it writes lines: `begun`, then one of `errno N` (the command could not be started), `exit N`
 and `signal N`. When nobody holds the other end of the descriptor `control`, the server is gone or no longer wants the
 command: everything is killed, also what left its session, and the private directory is removed.
 """
 
-import base64
-import contextlib
+from __future__ import annotations
+
 import ctypes
-import json
+import marshal
 import os
 import resource
 import select
-import signal
 import struct
 import sys
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_SIGKILL, _SIGPIPE, _SIGSTOP, _SIGXFSZ = 9, 13, 19, 25
 
 # include/uapi/linux/prctl.h and seccomp.h
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
@@ -35,7 +40,9 @@ _NEW_NETWORK = 0x4000_0000
 # System calls whose numbers all architectures share.
 _MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446
 _CAPSET = {"x86_64": 126, "aarch64": 91}
-_MS_BIND, _MS_PRIVATE, _MS_RECURSIVE = 0x1000, 1 << 18, 0x4000
+_MS_BIND, _MS_PRIVATE, _MS_RECURSIVE, _MS_NOSUID_NODEV = 0x1000, 1 << 18, 0x4000, 0x2 | 0x4
+# Where programs keep memory and semaphores that they share: in a namespace of its own each run has its own.
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 1
 
 # include/uapi/linux/landlock.h: what may be done with a file, with what is in a directory, and since which version.
@@ -55,7 +62,7 @@ _LOOK_AGAIN = 20  # milliseconds
 
 def main() -> int:
     """Do what the plan says; the exit code is the command's, or 128 and more for a signal, as in a shell."""
-    plan: dict[str, Any] = json.loads(sys.argv[1])
+    plan: dict[str, Any] = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302 - our own server's
     command = sys.argv[2:]
     os.set_inheritable(plan["status"], False)
     if plan["control"] is None:
@@ -81,7 +88,7 @@ def _watch(plan: dict[str, Any], command: list[str]) -> int:
 
 def _enter(plan: dict[str, Any], command: list[str]) -> int:
     """Run the command, as a child of the first process of namespaces of its own where the plan says so."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
     os.close(plan["control"])
     if not plan["namespaces"]:
         return _run(plan, command)
@@ -104,7 +111,7 @@ def _run(plan: dict[str, Any], command: list[str]) -> int:
     """Start the command, and return its exit code when it has ended, which it tells on `status` too."""
     status: int = plan["status"]
     if sys.platform == "linux":
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
         _unseen()
     others = _processes_of_user() if plan["count_processes"] else 0
     os.write(status, b"begun\n")
@@ -136,20 +143,20 @@ def _become(plan: dict[str, Any], command: list[str], others: int) -> None:
     code = _CANNOT_CONFINE
     try:
         if sys.platform == "linux":
-            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
             _prctl(_PR_SET_DUMPABLE, 1)  # its own /proc would be closed to it otherwise
         if plan["filter"]:
             # A group of its own, so that a signal to it does not reach this program.
             os.setsid()
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a command inherits that
-            signal.signal(number, signal.SIG_DFL)
+        for number in (_SIGPIPE, _SIGXFSZ):  # Python ignores them, and a command inherits that
+            _libc().signal(number, None)
         _limit(plan["limits"], others)
         if plan["filter"]:
             _drop_capabilities()
             _prctl(_PR_SET_NO_NEW_PRIVS, 1)
             if plan["landlock"]:
                 _allow_only(**plan["landlock"])
-            _filter_calls(base64.b64decode(plan["filter"]))
+            _filter_calls(plan["filter"])
         code = _CANNOT_START
         os.execv(command[0], command)  # noqa: S606 - without a shell on purpose
     except OSError as error:
@@ -200,11 +207,13 @@ def _end_all(child: int) -> int:
             return wait_status
         living = _descendants(os.getpid())
         # All are stopped before one is killed, so that none starts another meanwhile.
-        number = signal.SIGKILL if living <= stopped else signal.SIGSTOP
+        number = _SIGKILL if living <= stopped else _SIGSTOP
         for pid in living:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            try:
                 os.kill(pid, number)
-        if number == signal.SIGKILL:
+            except (ProcessLookupError, PermissionError):
+                continue
+        if number == _SIGKILL:
             select.select((), (), (), 0.001)  # a kill takes a moment
         stopped |= living
 
@@ -213,10 +222,13 @@ def _descendants(root: int) -> set[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdecimal():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-                if state not in b"ZX":
-                    children.setdefault(int(parent), []).append(int(name))
+            try:
+                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                    state, parent = file.read().rpartition(b")")[2].split()[:2]
+            except OSError:  # ended since it was listed
+                continue
+            if state not in b"ZX":
+                children.setdefault(int(parent), []).append(int(name))
     found: set[int] = set()
     rest = [root]
     while rest:
@@ -262,8 +274,10 @@ def _limit(limits: dict[str, int], others: int) -> None:
         _, most = resource.getrlimit(kind)
         hard = soft + (name == "RLIMIT_CPU")  # a second between the signal that can be caught and the one that cannot
         hard = hard if most == resource.RLIM_INFINITY else min(hard, most)
-        with contextlib.suppress(ValueError):  # macOS refuses some
+        try:
             resource.setrlimit(kind, (min(soft, hard), hard))
+        except ValueError:  # macOS refuses some
+            continue
 
 
 def _processes_of_user() -> int:
@@ -271,19 +285,21 @@ def _processes_of_user() -> int:
     count, user = 0, os.getuid()
     for name in os.listdir("/proc"):
         if name.isdecimal():
-            with contextlib.suppress(OSError):
+            try:
                 if os.stat(f"/proc/{name}").st_uid == user:
                     count += len(os.listdir(f"/proc/{name}/task"))
+            except OSError:  # ended since it was listed
+                continue
     return count
 
 
 def _drop_capabilities() -> None:
     """Give up what root could do, for this process and all that it becomes."""
+    libc = _libc()
+    # Who is not root has none to drop, and is refused.
     for capability in range(_MOST_CAPABILITIES):
-        with contextlib.suppress(OSError):  # not root, or one that this kernel does not know
-            _prctl(_PR_CAPBSET_DROP, capability)
-    with contextlib.suppress(OSError):
-        _prctl(_PR_SET_SECUREBITS, _SECBITS_NO_ROOT_LOCKED)
+        libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), *[ctypes.c_ulong(0)] * 3)
+    libc.prctl(_PR_SET_SECUREBITS, ctypes.c_ulong(_SECBITS_NO_ROOT_LOCKED), *[ctypes.c_ulong(0)] * 3)
     number = _CAPSET.get(os.uname().machine)
     if number is not None:
         header = struct.pack("=Ii", 0x2008_0522, 0)
@@ -349,14 +365,18 @@ def _enter_namespaces(plan: dict[str, Any]) -> None:
     writable: list[str] = plan["landlock"]["write"]
     kept = [path for path in writable if os.path.isdir(path)]
     for path in kept:
-        _mount(path, path, "", _MS_BIND)
+        if path == _SHARED_MEMORY:
+            _mount("tmpfs", path, "tmpfs", _MS_NOSUID_NODEV, f"size={plan['limits'].get('RLIMIT_DATA', 0)}")
+        else:
+            _mount(path, path, "", _MS_BIND)
     _make_read_only("/", clear=False)
     for path in kept:
         _make_read_only(path, clear=True)
 
 
-def _mount(source: str, target: str, kind: str, flags: int) -> None:
-    if _libc().mount(os.fsencode(source), os.fsencode(target), os.fsencode(kind), ctypes.c_ulong(flags), None) != 0:
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    words = [ctypes.c_char_p(os.fsencode(word)) for word in (source, target, kind, options)]
+    if _libc().mount(*words[:3], ctypes.c_ulong(flags), words[3]) != 0:
         raise _error("mount", target)
 
 

@@ -30,6 +30,7 @@ _ABOUT_THE_MACHINE = tuple(
         "sys/kernel/pid_max",
     )
 )
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _SCOPES_SINCE, _TRUNCATION_SINCE = 6, 3
 
 
@@ -42,9 +43,12 @@ def readable_paths(confinement: Confinement, system: Sequence[str]) -> tuple[str
     )
 
 
-def writable_paths(confinement: Confinement, private: str) -> tuple[str, ...]:
-    """Return what a program may change: `private`, its own directory, and what was given to it."""
-    return (private, *_without_hidden(confinement.writable, confinement), *_DEVICES_WRITTEN)
+def writable_paths(confinement: Confinement, private: str, *, own_memory: bool) -> tuple[str, ...]:
+    """Return what a program may change: `private`, its own directory, what was given to it, and memory that its
+    processes share, if that is its own.
+    """
+    memory = (_SHARED_MEMORY,) if own_memory and os.path.isdir(_SHARED_MEMORY) else ()
+    return (private, *_without_hidden(confinement.writable, confinement), *memory, *_DEVICES_WRITTEN)
 
 
 def calls(sandbox: Sandbox, confinement: Confinement) -> seccomp.Calls:

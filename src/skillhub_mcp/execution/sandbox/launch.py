@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
+import marshal
 import os
 import shutil
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skillhub_mcp.execution.sandbox import bubblewrap, landlock, seccomp
 from skillhub_mcp.execution.sandbox.model import Confinement, Launch, ResourceLimits, Sandbox, Tier
@@ -76,8 +76,8 @@ def launched(
         reading, writing = _pipe(stack)
         os.set_blocking(reading, False)
         limits = {} if resources is None else _rlimits(resources, sandbox.tier)
-        plan: dict[str, object] = {"status": writing, "control": None, "private": "", "namespaces": False}
-        plan |= {"limits": limits, "count_processes": False, "filter": "", "landlock": None}
+        plan: dict[str, Any] = {"status": writing, "control": None, "private": "", "namespaces": False}
+        plan |= {"limits": limits, "count_processes": False, "filter": b"", "landlock": None}
         if sandbox.bubblewrap is not None:
             system = (*readable_places(argv[0], environment, network=confinement.network), CONFINE)
             wrapper = bubblewrap.arguments(
@@ -119,7 +119,7 @@ def launched(
                 "landlock": {
                     "abi": sandbox.landlock,
                     "read": landlock.readable_paths(confinement, system),
-                    "write": landlock.writable_paths(confinement, private),
+                    "write": landlock.writable_paths(confinement, private, own_memory=sandbox.namespaces),
                     "network": confinement.network,
                 },
             }
@@ -154,9 +154,9 @@ def inner_environment(environment: Mapping[str, str], *, home: str, temporary: s
     return kept
 
 
-def _launcher(plan: Mapping[str, object]) -> tuple[str, ...]:
+def _launcher(plan: dict[str, Any]) -> tuple[str, ...]:
     # Without the user's site directories and variables: nothing of theirs runs before the command is confined.
-    return (own_interpreter()[-1], "-I", "-S", "-B", CONFINE, json.dumps(plan, separators=(",", ":")))
+    return (own_interpreter()[-1], "-I", "-S", "-B", CONFINE, marshal.dumps(plan).hex())
 
 
 def _rlimits(limits: ResourceLimits, tier: Tier) -> Mapping[str, int]:
@@ -171,6 +171,6 @@ def _rlimits(limits: ResourceLimits, tier: Tier) -> Mapping[str, int]:
     return wanted if tier is Tier.OFF else wanted | {"RLIMIT_NPROC": limits.processes}
 
 
-def _filter(calls: seccomp.Calls) -> str:
+def _filter(calls: seccomp.Calls) -> bytes:
     machine = os.uname().machine
-    return base64.b64encode(seccomp.program(machine, calls)).decode("ascii") if seccomp.supports(machine) else ""
+    return seccomp.program(machine, calls) if seccomp.supports(machine) else b""
