@@ -58,6 +58,12 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
             yield ".".join(parts), ast.parse(file.read_text(encoding="utf-8"))
 
 
+def _is_compiled_later(value: Any) -> bool:
+    function = getattr(value, "__wrapped__", None)
+    returned = getattr(function, "__annotations__", {}).get("return")
+    return function is not None and returned == "re.Pattern[str]" and not function.__code__.co_argcount
+
+
 def all_patterns() -> list[Used]:
     trees = dict(modules())
     calls: list[Any] = [node for tree in trees.values() for node in ast.walk(tree) if _is_method(node)]
@@ -66,7 +72,9 @@ def all_patterns() -> list[Used]:
     found: dict[tuple[object, int], Used] = {}
     for module in trees:
         for name, value in vars(importlib.import_module(module)).items():
-            for pattern in value if isinstance(value, tuple) else (value,):
+            # Some are compiled when they are needed.
+            made = value() if _is_compiled_later(value) else value
+            for pattern in made if isinstance(made, tuple) else (made,):
                 if isinstance(pattern, re.Pattern):
                     used = Used(f"{module}.{name}", pattern, name in searched or name not in matched)
                     found.setdefault((pattern.pattern, pattern.flags), used)

@@ -49,7 +49,6 @@ _WRITTEN = (
     f"{_PICTURE}(?:\u200d{_PICTURE})*|[0-9#*]\ufe0f(?=\u20e3)"
     f"|(?<={_VIRAMA})[\u200c\u200d]|(?<={_ARABIC})\u200c(?={_ARABIC})"
 )
-_BLANK = re.compile(f"[{_BLANK_LETTERS}]")
 _KEPT = "\u200c\u200d"
 
 # More accents on one letter than any language writes cover the lines above and below it.
@@ -57,7 +56,6 @@ _ACCENTS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
     "\u0ec8-\u0ecd\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 )
-_ACCENT_FLOOD = re.compile(f"([{_ACCENTS}]{{6}})[{_ACCENTS}{_KEPT}]+")
 
 # Where a tag begins, or a comment, a declaration, an instruction, or a marker such as `<|im_start|>`.
 _TAG = re.compile(r"<(?=[A-Za-z!?|]|\s*/)")
@@ -85,6 +83,16 @@ _QUOTES = str.maketrans({'"': "&quot;", "'": "&#x27;"})
 
 # Compiled when they are needed, which takes some milliseconds each: most texts have nothing to leave out.
 @cache
+def _blank() -> re.Pattern[str]:
+    return re.compile(f"[{_BLANK_LETTERS}]")
+
+
+@cache
+def _accent_flood() -> re.Pattern[str]:
+    return re.compile(f"([{_ACCENTS}]{{6}})[{_ACCENTS}{_KEPT}]+")
+
+
+@cache
 def _hidden() -> re.Pattern[str]:
     return re.compile(f"({_WRITTEN})|[{_BLANK_LETTERS}{_KEPT}]")
 
@@ -108,9 +116,9 @@ def visible(text: str) -> str:
     """Return `text` on one line, without characters that cannot be seen and without floods of accents."""
     printable = text.isprintable()
     if not text.isascii():
-        if not printable or _BLANK.search(text):
+        if not printable or _blank().search(text):
             text = _hidden().sub(lambda found: found[1] or "", text)
-        text = _ACCENT_FLOOD.sub(r"\1", text)
+        text = _accent_flood().sub(r"\1", text)
     if not printable:
         text = "".join(c if c.isprintable() or c in _KEPT else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
@@ -142,7 +150,7 @@ def in_frontmatter(text: str) -> str:
     if text.isascii() and text.isprintable():
         return contained(text)
     seen = _unprintable().sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), text)
-    return contained(_ACCENT_FLOOD.sub(r"\1", seen))
+    return contained(_accent_flood().sub(r"\1", seen))
 
 
 def in_json(written: str) -> str:
@@ -217,7 +225,7 @@ def _shown(unprintable: re.Pattern[str], text: str) -> str:
     escaped = unprintable.sub(lambda found: found[1] or _escape(found[0]), text)
     if text.isascii():
         return escaped
-    return _ACCENT_FLOOD.sub(lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped)
+    return _accent_flood().sub(lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped)
 
 
 def _escape(character: str) -> str:

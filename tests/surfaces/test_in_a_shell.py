@@ -12,6 +12,7 @@ import pytest
 from tests.surfaces.findings import flooded, forged_lines, hidden, values
 from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 
+from skillhub_mcp.cli import completion_words
 from skillhub_mcp.cli.main import make_parser, run
 from skillhub_mcp.disclosure.catalogue import FORMATS
 
@@ -157,6 +158,17 @@ def _wrong(text: str) -> list[str]:
     found = hidden(text, lines=True)
     found += [f"the line {line[:80]!r}" for line in forged_lines(text)]
     return found + (["a flood of accents"] if flooded(text) and not text.startswith("{") else [])
+
+
+def test_the_words_that_a_shell_completes_hide_nothing(
+    hostile: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for name, value in hostile.items():
+        monkeypatch.setenv(name, value)
+    assert completion_words.run([completion_words.COMMAND, completion_words.SKILLS]) == 0
+    words = capsysbinary.readouterr().out.decode().splitlines()
+    assert len(words) > len(PAYLOADS)
+    assert [one for word in words for one in hidden(word)] == []
 
 
 def test_json_of_a_shell_has_the_values_unchanged(

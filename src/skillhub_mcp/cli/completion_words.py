@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 
 from skillhub_mcp.chosen_roots import recorded_roots, roots_of
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import safe_alias
 
 # What a shell's script calls; help does not list it.
 COMMAND = "__complete"
@@ -35,14 +37,21 @@ def run(argv: Sequence[str]) -> int:
     except (SkillHubError, LookupError):
         # Whoever presses Tab gets no words; the command itself says what is wrong.
         return 1
-    sys.stdout.buffer.write(b"".join(word + b"\n" for word in sorted(words) if b"\n" not in word))
+    sys.stdout.buffer.write(b"".join(word + b"\n" for word in sorted(words) if _is_harmless(word)))
     return 0
+
+
+def _is_harmless(word: bytes) -> bool:
+    """Whether a shell can show the word as it is, and the person sees all of it before it is taken."""
+    text = os.fsdecode(word)
+    return in_line(text) == text
 
 
 def _skills(typed: Sequence[str]) -> Iterable[bytes]:
     settings, _ = read_settings(os.environ, _options(typed))
     for found in walk_roots(roots_of(settings)).found:
-        yield _name_in(os.path.join(found.directory, SKILL_FILE)) or os.fsencode(found.name)
+        name = _name_in(os.path.join(found.directory, SKILL_FILE)) or os.fsencode(found.name)
+        yield name if _is_harmless(name) else os.fsencode(safe_alias(os.fsdecode(name)))
 
 
 def _options(typed: Sequence[str]) -> dict[str, str]:
