@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -65,3 +66,15 @@ def test_notes_that_cannot_be_read_say_nothing(table: Path, notes: str) -> None:
     note(table)
     (table / "s.npz").write_bytes(b"")
     assert changed(table) == ("s.npz",)
+
+
+def test_notes_about_files_elsewhere_and_about_what_is_no_file_are_not_followed(tmp_path: Path) -> None:
+    database, notes = tmp_path / "db", tmp_path / "notes.json"
+    database.mkdir()
+    os.mkfifo(database / "pipe")
+    (tmp_path / "secret").write_text("x")
+    names = ("../secret", str(tmp_path / "secret"), "/dev/zero", "pipe")
+    notes.write_text(json.dumps({"format": 1, "files": {name: [0, 0, "0"] for name in names}}))
+    assert changed_files(str(database), str(notes)) == ("pipe",)
+    notes.write_text("[" * 100_000)
+    assert changed_files(str(database), str(notes)) == ()

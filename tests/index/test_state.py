@@ -19,6 +19,7 @@ from skillhub_mcp.index.state import (
     PublishedTable,
     RootState,
     load_state,
+    read_state_head,
     root_digest,
     save_state,
     state_path,
@@ -339,3 +340,15 @@ def test_a_state_is_on_the_disk_before_it_takes_the_place_of_the_one_before(
     monkeypatch.setattr(os, "replace", noted("replace", os.replace))
     save_state(str(tmp_path / "index_state.json"), state_of(remembered("/library/a")))
     assert steps == ["sync", "replace"]
+
+
+@pytest.mark.parametrize("name", ["../../precious", "a/b", "", "x" * 65, ".*", "skills\\n", None, 3])
+def test_a_table_whose_name_leads_out_of_the_database_is_none(tmp_path: Path, name: object) -> None:
+    path = tmp_path / "index_state.json"
+    save_state(str(path), state_of(remembered("/library/a")))
+    written = json.loads(path.read_text(encoding="utf-8"))
+    written["table"] = name
+    path.write_text(json.dumps(written), encoding="utf-8")
+    head = read_state_head(str(path))
+    assert head is None or head.table == ""
+    assert load_state(str(path)) is None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 
 from skillhub_mcp.atomic_write import atomic_write
@@ -57,7 +58,8 @@ def changed_files(database: str, path: str) -> tuple[str, ...]:
     for name, (size, _, digest) in _load(path).items():
         file = os.path.join(database, name)
         try:
-            same = os.stat(file).st_size == size and _digest(file) == digest
+            status = os.stat(file)
+            same = stat.S_ISREG(status.st_mode) and status.st_size == size and _digest(file) == digest
         except FileNotFoundError:
             continue
         except OSError:
@@ -74,6 +76,11 @@ def _files(places: Iterable[str]) -> Iterator[str]:
         for directory, subdirectories, names in os.walk(place):
             subdirectories[:] = [one for one in subdirectories if one not in _NOT_READ]
             yield from (os.path.join(directory, name) for name in names if name not in _CHANGING)
+
+
+def _is_within(name: str) -> bool:
+    """Whether a path that was noted lies in the database: the notes may be anybody's."""
+    return not os.path.isabs(name) and os.pardir not in name.split(os.sep)
 
 
 def _may_be_replaced(name: str) -> bool:
@@ -96,6 +103,10 @@ def _load(path: str) -> Mapping[str, _Noted]:
             written = json.loads(file.read().decode("utf-8", "surrogateescape"))
         if written["format"] != _FORMAT:
             return {}
-        return {name: (int(size), int(mtime), str(digest)) for name, (size, mtime, digest) in written["files"].items()}
+        return {
+            name: (int(size), int(mtime), str(digest))
+            for name, (size, mtime, digest) in written["files"].items()
+            if _is_within(name)
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}

@@ -35,6 +35,7 @@ NO_EMBEDDING = "none"
 _HEAD_BYTES = 4_096
 _END_OF_HEAD = re.compile(r',\s*"roots"\s*:')
 
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 _UNUSABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _FORMAT = re.compile(r'"format":\s*(\d{1,9})\b')
 
@@ -135,11 +136,22 @@ def read_state_head(path: str) -> StateHead | None:
             int(written["schema"]),
             str(written.get("database", "")),
             str(written["embedder"] if "embedder" in written else written["embedding"]),
-            str(written.get("table", FIRST_TABLE)),
+            _table_name(written.get("table", FIRST_TABLE)),
         )
     except _UNUSABLE:
         number = _FORMAT.search(start)
         return None if number is None else StateHead(int(number[1]))
+
+
+def is_table_name(name: str) -> bool:
+    """Whether `name` can be that of a table: it becomes part of paths, and a state file may be anybody's."""
+    return _TABLE_NAME.fullmatch(name) is not None
+
+
+def _table_name(name: object) -> str:
+    if not isinstance(name, str) or not is_table_name(name):
+        raise TypeError(name)
+    return name
 
 
 def state_stamp(path: str) -> StateStamp | None:
@@ -279,7 +291,7 @@ def _from_json(written: Any) -> IndexState | None:
 
 def _table_from_json(written: Any) -> PublishedTable:
     table = PublishedTable(written["table"], written["table_id"])
-    if not (table.name.__class__ is table.id.__class__ is str):
+    if not (table.name.__class__ is table.id.__class__ is str and is_table_name(table.name)):
         raise TypeError(table)
     return table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 from collections import Counter
@@ -10,11 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
-from zipfile import BadZipFile
 
-from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.features import FIELDS, decode_features, hash_term, stack_terms
+from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
 
 if TYPE_CHECKING:
     from typing import Any
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
 
 _FLUSH_ROWS = 2_000
 _CACHED_TERMS = 50_000
+_DIMENSIONS = {"table": 0, "skills": 0, "lengths": 1, "hashes": 1, "counts": 1, "words": 1, "word_counts": 1}
 
 
 @dataclass(frozen=True)
@@ -132,36 +130,27 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
     import numpy as np
 
     words = sorted(statistics.words)
-    written = io.BytesIO()
-    np.savez(
-        written,
-        table=np.array(table_id),
-        skills=np.array(statistics.skills),
-        lengths=statistics.lengths,
-        hashes=statistics.hashes,
-        counts=statistics.counts,
-        words=np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
-        word_counts=np.array([statistics.words[word] for word in words], dtype=np.int64),
-    )
-    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)))
+    arrays = {
+        "table": np.array(table_id),
+        "skills": np.array(statistics.skills),
+        "lengths": statistics.lengths,
+        "hashes": statistics.hashes,
+        "counts": statistics.counts,
+        "words": np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
+        "word_counts": np.array([statistics.words[word] for word in words], dtype=np.int64),
+    }
+    save_arrays(path, arrays)
 
 
 def load_statistics(path: str, table_id: str) -> Statistics:
     """Return the statistics at `path`. Raises OSError or ValueError if there are no usable ones of that table."""
-    import numpy as np
-
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            if str(stored["table"]) != table_id:
-                raise ValueError(f"{os.path.basename(path)} belongs to another table")
-            text = stored["words"].tobytes().decode("utf-8", "surrogatepass")
-            counts = stored["word_counts"].tolist()
-            return Statistics(
-                int(stored["skills"]),
-                stored["lengths"],
-                stored["hashes"],
-                stored["counts"],
-                dict(zip(text.split("\n") if text else [], counts, strict=True)),
-            )
-    except (KeyError, EOFError, TypeError, RuntimeError, BadZipFile) as error:
-        raise ValueError(f"{os.path.basename(path)} is damaged") from error
+    stored = load_arrays(path, _DIMENSIONS)
+    if str(stored["table"]) != table_id:
+        raise ValueError(f"{os.path.basename(path)} belongs to another table")
+    text = stored["words"].tobytes().decode("utf-8", "surrogatepass")
+    words = text.split("\n") if text else []
+    lengths, hashes, counts = stored["lengths"], stored["hashes"], stored["counts"]
+    if len(lengths) != len(FIELDS) or len(hashes) != len(counts) or len(words) != len(stored["word_counts"]):
+        raise ValueError(f"{os.path.basename(path)} is damaged")
+    frequencies = dict(zip(words, stored["word_counts"].tolist(), strict=True))
+    return Statistics(int(stored["skills"]), lengths, hashes, counts, frequencies)
