@@ -1,4 +1,4 @@
-"""What else tells of skills: the card, the question to a person, and the logs."""
+"""What else tells of skills: the card, the question to a person, Python programs, a provider's model, and the logs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types
+import numpy as np
 import pytest
 from tests.hubs import hub_of
 from tests.server.connections import WAYS, reached
-from tests.surfaces.findings import flooded, forged_lines, hidden, tags_named, wrong_in_a_value
+from tests.surfaces.findings import flooded, forged_lines, hidden, tags_named, values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS
 
+from skillhub_mcp.api import available_skills, build_index
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.disclosure.card import CardContext, render_card
+from skillhub_mcp.search.rerankers.base import Contenders
+from skillhub_mcp.search.rerankers.model import ModelReranker
+from skillhub_mcp.skills.loader import SkillLoader
 
 _FEW = PAYLOADS[::8]
 
@@ -39,6 +44,34 @@ def test_every_skill_is_found_by_words_that_can_be_seen(hostile: dict[str, str])
             first = hub.search(payload.word).hits[0]
             assert payload.word in first.skill.description, payload.id
             assert hub.load(first.handle).skill == first.skill, payload.id
+
+
+def test_what_a_python_program_puts_into_a_prompt_is_lines_of_its_own(hostile: dict[str, str]) -> None:
+    loader = SkillLoader(hostile["SKILLS_DIR"])
+    lines = loader.get_descriptions().splitlines()
+    assert len(lines) == len(PAYLOADS)
+    headings = [loader.get_skill_content(name).partition("\n")[0] for name in loader.skills]
+    index = build_index([hostile["SKILLS_DIR"]], lenient=True)
+    listed = available_skills(index).splitlines()
+    assert len(listed) > len(PAYLOADS)
+    assert [one for line in (*lines, *headings, *listed) for one in wrong_in_a_value(line)] == []
+
+
+def test_a_model_that_orders_hits_is_shown_values() -> None:
+    asked: list[str] = []
+
+    def answer(_: str, text: str, *, timeout: float) -> str:
+        asked.append(text)
+        return '{"fitting": []}'
+
+    names = [f"{one.word} {one.text}" for one in PAYLOADS]
+    descriptions = [f"Does {one.text}" for one in PAYLOADS]
+    none = np.zeros(len(names))
+    contenders = Contenders(none, none, none, names=names, descriptions=descriptions)
+    ModelReranker("a model", answer).rerank("a task", contenders)
+    (told,) = map(json.loads, asked)
+    assert len(told["skills"]) == len(PAYLOADS)
+    assert [one for text in values(told) for one in wrong_in_a_value(text)] == []
 
 
 def test_the_question_to_a_person_is_the_hub_s_own(hostile: dict[str, str], tmp_path: Path) -> None:

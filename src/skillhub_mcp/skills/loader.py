@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TypedDict
 
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.harmless import for_model
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
@@ -89,7 +91,7 @@ class SkillLoader:
 
     def get_descriptions(self) -> str:
         """Return one line `- name: description` per skill, for a system prompt."""
-        lines = (f"- {skill.name}: {' '.join(skill.description.split())}" for skill in self._snapshot.skills)
+        lines = (f"- {shown_name(skill.name)}: {for_model(skill.description)}" for skill in self._snapshot.skills)
         return "\n".join(lines) or NO_SKILLS
 
     def get_skill_content(self, name: str) -> str:
@@ -101,7 +103,7 @@ class SkillLoader:
         skill = Names(self._snapshot).find(name)
         if skill is None:
             raise not_found(name, self.skills, search_tool="get_descriptions")
-        return f"# Skill: {skill.name}\n\n{read_document(skill).instructions}"
+        return f"# Skill: {shown_name(skill.name)}\n\n{read_document(skill).instructions}"
 
     def _scan(self) -> Snapshot:
         return scan(self._roots, memory={}, depth=ReadDepth.HEADER).snapshot

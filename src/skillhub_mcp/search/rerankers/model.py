@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.embedders.remote import RequestFailed, answered_within, sendable
 from skillhub_mcp.errors import RerankingError
+from skillhub_mcp.harmless import for_model
 
 if TYPE_CHECKING:
     from skillhub_mcp.search.rerankers.base import Contenders
@@ -48,9 +49,10 @@ class ModelReranker:
         # Sorted by name, so that the order of the candidates cannot influence the model.
         names, descriptions = contenders.names, contenders.descriptions
         shown = sorted(range(len(names)), key=lambda one: (names[one], descriptions[one]))
+        told = [(for_model(names[one]), for_model(descriptions[one][:_DESCRIPTION_CHARACTERS])) for one in shown]
         skills = [
-            {"number": number, "name": names[one], "description": descriptions[one][:_DESCRIPTION_CHARACTERS]}
-            for number, one in enumerate(shown, start=1)
+            {"number": number, "name": name, "description": description}
+            for number, (name, description) in enumerate(told, start=1)
         ]
         text = json.dumps({"task": sendable(query), "skills": skills})
         try:
