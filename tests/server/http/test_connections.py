@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import socket
 import sys
@@ -12,9 +13,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+import uvicorn
+from starlette.applications import Starlette
 from tests.server.bearers import ACCEPT, INITIALIZE, bearing, knock
 from tests.server.connections import listening
 from tests.server.processes import serving
+from uvicorn.server import ServerState
 
 from skillhub_mcp.server.http.acceptor import most_connections
 from skillhub_mcp.server.http.connections import (
@@ -120,6 +124,44 @@ def test_a_warning_comes_once_a_minute(clock: Clock, caplog: pytest.LogCaptureFi
         clock.now += seconds
         warning.log("At %d", clock.now)
     assert [record.getMessage() for record in caplog.records] == ["At 1000", "At 1060"]
+
+
+class Unread(asyncio.Transport):
+    """A transport to a client that reads nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = asyncio.Event()
+
+    def is_closing(self) -> bool:
+        return self.aborted.is_set()
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+
+@pytest.mark.parametrize("reads_again", [False, True])
+def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
+    monkeypatch: pytest.MonkeyPatch, places: HttpConnections, reads_again: bool
+) -> None:
+    async def go() -> bool:
+        monkeypatch.setattr("skillhub_mcp.server.http.connections._STALLED_SECONDS", 0.0)
+        config = uvicorn.Config(Starlette(), log_config=None, lifespan="off")
+        connection = HttpConnection(config, ServerState(), {}, connections=places)
+        transport = Unread()
+        connection.connection_made(transport)
+        connection.pause_writing()
+        if reads_again:
+            connection.resume_writing()
+        # Deadlines that were over before come first.
+        passed = asyncio.Event()
+        asyncio.get_running_loop().call_later(0, passed.set)
+        await passed.wait()
+        connection.connection_lost(ConnectionResetError())
+        return transport.aborted.is_set()
+
+    assert asyncio.run(go()) is not reads_again
+    assert len(places) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
