@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 import socket
 import sys
@@ -27,6 +28,7 @@ from skillhub_mcp.server.http.connections import (
     HttpConnection,
     HttpConnections,
     OncePerMinute,
+    RareWarnings,
 )
 
 TOKEN = "a-token-that-nobody-guesses"
@@ -126,6 +128,22 @@ def test_a_warning_comes_once_a_minute(clock: Clock, caplog: pytest.LogCaptureFi
     assert [record.getMessage() for record in caplog.records] == ["At 1000", "At 1060"]
 
 
+def test_what_strangers_send_is_warned_of_once_a_minute_and_errors_are_always_told(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("skillhub_mcp.tests.strangers")
+    rare = RareWarnings(clock)
+    log.addFilter(rare)
+    for seconds in (0, 30, 30):
+        clock.now += seconds
+        log.warning("Invalid")
+        log.warning("Unsupported")
+        log.error("Exception")
+    log.removeFilter(rare)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["Invalid", "Unsupported", "Exception", "Exception", "Invalid", "Unsupported", "Exception"]
+
+
 class Unread(asyncio.Transport):
     """A transport to a client that reads nothing."""
 
@@ -139,13 +157,17 @@ class Unread(asyncio.Transport):
     def abort(self) -> None:
         self.aborted.set()
 
+    def close(self) -> None:
+        """What was not read stays in the way."""
 
-@pytest.mark.parametrize("reads_again", [False, True])
+
+@pytest.mark.parametrize(("reads_again", "at_the_end"), [(False, False), (True, False), (False, True)])
 def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
-    monkeypatch: pytest.MonkeyPatch, places: HttpConnections, reads_again: bool
+    monkeypatch: pytest.MonkeyPatch, places: HttpConnections, reads_again: bool, at_the_end: bool
 ) -> None:
     async def go() -> bool:
-        monkeypatch.setattr("skillhub_mcp.server.http.connections._STALLED_SECONDS", 0.0)
+        limit = "_STALLED_SECONDS_AT_THE_END" if at_the_end else "_STALLED_SECONDS"
+        monkeypatch.setattr(f"skillhub_mcp.server.http.connections.{limit}", 0.0)
         config = uvicorn.Config(Starlette(), log_config=None, lifespan="off")
         connection = HttpConnection(config, ServerState(), {}, connections=places)
         transport = Unread()
@@ -153,6 +175,8 @@ def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
         connection.pause_writing()
         if reads_again:
             connection.resume_writing()
+        if at_the_end:
+            connection.shutdown()
         # Deadlines that were over before come first.
         passed = asyncio.Event()
         asyncio.get_running_loop().call_later(0, passed.set)

@@ -223,7 +223,10 @@ def _make_server(
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Suspend garbage collection during imports: the modules stay, and collecting takes a tenth of the time."""
+    """Suspend garbage collection during imports: the modules stay, and collecting takes a tenth of the time.
+
+    A process that ends looks at all that was not frozen, which takes a worker longer than its shutdown.
+    """
     gc.disable()
     try:
         yield
@@ -244,6 +247,10 @@ class _Worker:
     shared_metrics: str
 
     def __call__(self, address: str) -> GracefulServer:
+        with _loading():
+            return self._made(address)
+
+    def _made(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
 
         from skillhub_mcp.bootstrap import (

@@ -40,6 +40,7 @@ _YOUNG_SECONDS = 0.05
 # For what a refused client still sends, so that it reads why instead of finding the connection broken.
 _REST_SECONDS = 5.0
 _STALLED_SECONDS = 60.0
+_STALLED_SECONDS_AT_THE_END = 1.0
 _SECONDS_BETWEEN_LINES = 60.0
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
@@ -72,6 +73,30 @@ class OncePerMinute:
         if now >= self._next:
             self._next = now + _SECONDS_BETWEEN_LINES
             log.warning(text, *values)
+
+
+class RareWarnings(logging.Filter):
+    """Lets each warning pass once a minute: they are about what strangers sent, who may send it a thousand times."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._next: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is logged."""
+        if record.levelno != logging.WARNING:
+            return True
+        now = self._clock()
+        if now < self._next.get(record.msg, 0.0):
+            return False
+        self._next[record.msg] = now + _SECONDS_BETWEEN_LINES
+        return True
+
+
+# Errors of an application go through it too. Its messages are uvicorn's own few.
+_uvicorn_log = logging.getLogger("uvicorn.error.connections")
+_uvicorn_log.addFilter(RareWarnings())
 
 
 class HttpConnections:
@@ -153,12 +178,12 @@ class HttpConnections:
     def _warn(self, address: str | None) -> None:
         if address is None:
             self._warning.log(
-                "All %d connections are answering requests; more are told to come back (SKILLHUB_MAX_CONNECTIONS)",
+                "All %d connections are in use; more are told to come back (SKILLHUB_MAX_CONNECTIONS)",
                 len(self._places),
             )
         else:
             self._warning.log(
-                "%s has %d connections with requests; more are told to come back (SKILLHUB_MAX_CONNECTIONS_PER_ADDRESS;"
+                "%s has %d connections in use; more are told to come back (SKILLHUB_MAX_CONNECTIONS_PER_ADDRESS;"
                 " a proxy's clients count as one until SKILLHUB_TRUSTED_PROXIES names it)",
                 address,
                 self.limits.per_address,
@@ -201,6 +226,7 @@ class HttpConnection(H11Protocol):
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(config, server_state, app_state)
+        self.logger = _uvicorn_log
         self.host = ""
         self.address = ""
         self._all = connections
@@ -258,7 +284,7 @@ class HttpConnection(H11Protocol):
     def pause_writing(self) -> None:
         """Wait for a client that does not read its answer, but not for ever."""
         super().pause_writing()
-        self._stalled = self.loop.call_later(_STALLED_SECONDS, self.drop)
+        self._wait_for_reader(_STALLED_SECONDS)
 
     def resume_writing(self) -> None:
         """Go on with a client that reads again."""
@@ -266,6 +292,17 @@ class HttpConnection(H11Protocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+    def shutdown(self) -> None:
+        """End after the request in flight, of which a client that does not read its answer does not keep the server."""
+        super().shutdown()
+        if self._stalled is not None:
+            self._wait_for_reader(_STALLED_SECONDS_AT_THE_END)
+
+    def _wait_for_reader(self, seconds: float) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+        self._stalled = self.loop.call_later(seconds, self.drop)
 
     def _follow(self) -> None:
         """Set the deadline for what the connection is at, if that has changed."""
