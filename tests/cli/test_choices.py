@@ -112,6 +112,8 @@ def test_disabling_a_skill_that_shadows_another_brings_the_other_back_and_says_w
         ("commit", "on"),
     ]
     assert "commit  Mine." in skillhub("list", **here).out
+    indexed = skillhub("index", "--json", **here).json
+    assert (indexed["found"], indexed["served"], indexed["excluded"]["off"], indexed["shadowed"]) == (2, 1, 1, [])
     told = skillhub("why", "commit@project", **here).out
     assert "skillhub enable commit@project\n" in told
     assert f"{mine}: answers to its name instead\n" in told

@@ -86,8 +86,8 @@ class Names:
         return lost is not None and lost.why is ShadowReason.COPY
 
     def shadowed(self) -> tuple[Shadowed, ...]:
-        """Return the offered skills to whose names others answer, sorted by name and directory."""
-        skills = (skill for group in self.snapshot.contested.values() for skill in group if self.judge.offers(skill))
+        """Return the skills to whose names others answer, offered or not, sorted by name and directory."""
+        skills = (skill for group in self.snapshot.contested.values() for skill in self._known(group))
         lost = [one for one in map(self.shadowing, skills) if one is not None]
         return tuple(sorted(lost, key=lambda one: (one.skill.name, one.skill.directory)))
 

@@ -168,6 +168,7 @@ def _report(names: Names) -> IndexReport:
                 reason=lost.why.value,
             )
             for lost in names.shadowed()
+            if names.judge.offers(lost.skill)
         ),
         digest=snapshot.digest,
         not_for_models=sum(skill.disable_model_invocation for skill in valid),

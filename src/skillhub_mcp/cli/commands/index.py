@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.bootstrap import make_publisher
@@ -22,6 +22,8 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.admission import is_strict
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.snapshot import Shadowed
 
 
 def add_parser(subparsers: Any) -> None:
@@ -67,12 +69,12 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     with open_hub(updating) as hub:
         view = hub.refresh(depth)
         _prepare(hub, updating)
-        counts = hub.counts()
+        counts, lost = hub.counts(), Names(view.snapshot, hub.access.now()).shadowed()
     seconds = time.perf_counter() - start
     if as_json:
-        print_json(index_report_json(view, counts, seconds))
+        print_json(index_report_json(view, counts, lost, seconds))
     else:
-        print_text(index_report_text(view, counts, seconds))
+        print_text(index_report_text(view, counts, lost, seconds))
     if view.problem is not None:
         raise view.problem
     report = view.snapshot.report
@@ -90,7 +92,7 @@ def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
         publisher.close()
 
 
-def index_report_json(view: View, counts: SkillCounts, seconds: float) -> dict[str, object]:
+def index_report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> dict[str, object]:
     """Return the report as JSON values."""
     report = view.snapshot.report
     return {
@@ -118,7 +120,7 @@ def index_report_json(view: View, counts: SkillCounts, seconds: float) -> dict[s
                 "served_instead": s.winner.directory,
                 "reason": s.why.value,
             }
-            for s in report.shadowed
+            for s in lost
         ],
         "problems": [
             {"path": problem.path, "reason": problem.reason, "mend": problem.mend} for problem in report.problems
@@ -126,7 +128,7 @@ def index_report_json(view: View, counts: SkillCounts, seconds: float) -> dict[s
     }
 
 
-def index_report_text(view: View, counts: SkillCounts, seconds: float) -> str:
+def index_report_text(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> str:
     """Return the report as text."""
     report = view.snapshot.report
     strict = sum(is_strict(refused.reason.rule) for refused in report.refused)
@@ -136,7 +138,7 @@ def index_report_text(view: View, counts: SkillCounts, seconds: float) -> str:
         f"found     {report.found:,}",
         f"served    {counts.served:,}{people}",
         *(f"{state:<10}{count:,}" for state, count in excluded.items() if count),
-        f"shadowed  {len(report.shadowed):,} by another skill with the same name",
+        f"shadowed  {len(lost):,} by another skill with the same name",
         f"refused   {len(report.refused):,}{strict_refusals(strict, 'without SKILLHUB_STRICT they are served')}",
         f"index     {_index_sentence(view)}",
         f"digest    {view.snapshot.digest}",
@@ -149,9 +151,9 @@ def index_report_text(view: View, counts: SkillCounts, seconds: float) -> str:
         for d in refused.diagnostics:
             where = f"line {d.line}: " if d.line else ""
             lines.append(in_line(f"  {where}{d.message} ({d.rule}); {d.hint}"))
-    if report.shadowed:
+    if lost:
         lines.append("\nshadowed:")
-        lines += [in_line(f"  {s.skill.directory} by {s.winner.directory}") for s in report.shadowed]
+        lines += [in_line(f"  {s.skill.directory} by {s.winner.directory}") for s in lost]
     violations = _violations(view)
     if violations:
         lines.append("\nrules broken by skills that are not refused:")
