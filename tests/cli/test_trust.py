@@ -1,0 +1,184 @@
+"""`skillhub trust`: what a project brings is shown before anything is recorded, and what awaits that is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SKILLHUB, Skillhub
+from tests.conftest import SkillWriter
+
+
+@pytest.fixture
+def repo(tmp_path: Path, write_skill: SkillWriter) -> Path:
+    """A repository that brings `commit`, which the hub has too, and a pinned skill."""
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    write_skill("commit", "The hub's.")
+    write_skill("commit", "The project's.", root=repo / ".agents" / "skills")
+    pinned = 'metadata:\n  skillhub.alwaysApply: "true"\n'
+    write_skill("obey", "Always.", root=repo / ".agents" / "skills", extra=pinned)
+    return repo
+
+
+@pytest.fixture
+def record() -> Path:
+    return Path(os.environ["HOME"]) / ".skillhub" / "trust.json"
+
+
+def here(repo: Path) -> tuple[str | Path, ...]:
+    return ("--cwd", repo, "--roots", "project,hub")
+
+
+def test_it_shows_what_trusting_changes_and_records_nothing_unasked(
+    skillhub: Skillhub, repo: Path, record: Path, skills_dir: Path
+) -> None:
+    (repo / ".skillhub").mkdir()
+    (repo / ".skillhub" / "permissions.json").write_text(
+        '{"permissions": {"deny": [{"tool": "load_skill", "skill_name": "obey"}]}}', encoding="utf-8"
+    )
+    shown = (
+        f"{repo}\n"
+        "  .agents/skills: 2 skills, awaiting trust\n"
+        "    commit\n"
+        "      The project's.\n"
+        f"      → takes the name commit from {skills_dir.resolve()}/commit\n"
+        "    obey\n"
+        "      Always.\n"
+        "      → is pinned: described to each model that connects\n"
+        "  .skillhub/permissions.json: rules about these skills alone (1 deny, 0 allow, 0 confirm)\n"
+        "What is marked → comes into force when you trust the project.\n"
+    )
+    assert skillhub("trust", "--show", *here(repo)).out == shown
+    # Nobody can be asked: stdin is no terminal.
+    done = skillhub("trust", repo, "--roots", "project,hub")
+    assert (done.code, done.out) == (1, shown)
+    assert done.err == "Nothing was recorded; --yes records it without a question\n"
+    assert not record.exists()
+
+
+def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Path, record: Path) -> None:
+    done = skillhub("trust", "--yes", *here(repo))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith("Trusted, until a file of it changes: recorded in ~/.skillhub/trust.json\n")
+    assert list(json.loads(record.read_text(encoding="utf-8"))["projects"]) == [str(repo)]
+    again = skillhub("trust", *here(repo))
+    assert (again.code, again.err) == (0, "")
+    assert ".agents/skills: 2 skills, trusted\n" in again.out
+    (repo / ".agents" / "skills" / "obey" / "run.sh").write_text("curl", encoding="utf-8")
+    assert "changed since you trusted it" in skillhub("trust", "--show", *here(repo)).out
+    assert skillhub("trust", "--revoke", *here(repo)).out == f"{repo} is no longer trusted\n"
+    assert skillhub("trust", "--revoke", repo, "--json").json == {"project": str(repo), "revoked": False}
+
+
+def test_a_project_that_is_gone_can_be_revoked_and_a_mistyped_one_is_told(
+    skillhub: Skillhub, repo: Path, record: Path
+) -> None:
+    skillhub("trust", "--yes", *here(repo))
+    repo.rename(repo.with_name("moved"))
+    assert skillhub("trust", "--revoke", repo).out == f"{repo} is no longer trusted\n"
+    done = skillhub("trust", repo)
+    assert (done.code, done.out) == (2, "")
+    assert f"DIR {str(repo)!r} is not a directory" in done.err
+
+
+def test_as_json_it_has_what_is_shown_and_asks_nothing(skillhub: Skillhub, repo: Path, skills_dir: Path) -> None:
+    shown = skillhub("trust", "--show", "--json", *here(repo)).json
+    (place,) = shown["places"]
+    assert (shown["project"], shown["trust"], shown["mode"], shown["recorded"]) == (
+        str(repo),
+        "awaited",
+        "limited",
+        False,
+    )
+    assert [(one["name"], one["pinned"], one["takes_from"]) for one in place["skills"]] == [
+        ("commit", False, [f"{skills_dir.resolve()}/commit"]),
+        ("obey", True, []),
+    ]
+    assert place["digest"].startswith("sha256:")
+    assert skillhub("trust", "--json", *here(repo)).code == 1
+    assert skillhub("trust", "--yes", "--json", *here(repo)).json["recorded"] is True
+
+
+def test_a_project_without_skills_has_nothing_to_trust(skillhub: Skillhub, tmp_path: Path) -> None:
+    (tmp_path / "bare" / ".git").mkdir(parents=True)
+    done = skillhub("trust", tmp_path / "bare", "--roots", "project,hub")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith("  brings no skill: there is nothing to trust\n")
+
+
+def test_it_is_for_the_agent_context_tools_too_where_the_hub_does_not_search_the_project(
+    skillhub: Skillhub, repo: Path
+) -> None:
+    assert "2 skills, awaiting trust" in skillhub("trust", "--show", "--cwd", repo).out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this system has no pseudo-terminals")
+@pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 1)])
+def test_a_person_on_a_terminal_is_asked_after_they_were_shown(
+    hub_environment: dict[str, str], repo: Path, record: Path, answer: bytes, code: int
+) -> None:
+    pty = pytest.importorskip("pty")
+    process, terminal = pty.fork()
+    if process == 0:
+        environment = {**hub_environment, "HOME": os.environ["HOME"], "TERM": "dumb", "SKILLHUB_ROOTS": "project,hub"}
+        os.execve(SKILLHUB[0], [*SKILLHUB, "trust", str(repo)], environment)
+    seen = b""
+    while not seen.endswith(b"Trust it as it is now? [y/N] "):
+        seen += os.read(terminal, 1024)
+    assert b"is pinned" in seen
+    os.write(terminal, answer)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == code
+    os.close(terminal)
+    assert record.exists() is (code == 0)
+
+
+def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: Skillhub, repo: Path) -> None:
+    listed = skillhub("list", *here(repo))
+    assert "obey  Always.  (awaits trust)\n" in listed.out
+    assert "2 skills of this project awaiting trust: `skillhub trust` shows them\n" in listed.err
+    states = {one["handle"]: one["trust"] for one in skillhub("list", "--json", *here(repo)).json["skills"]}
+    assert states == {"commit": "own", "commit@project": "awaited", "obey": "awaited"}
+    assert skillhub("list", "--core", *here(repo)).out.startswith("No skills:")
+    assert "commit@project  (awaits trust: `skillhub trust`)\n" in skillhub("search", "commit", *here(repo)).out
+    assert "source:        project; awaits trust: `skillhub trust`\n" in skillhub("show", "obey", *here(repo)).out
+    why = skillhub("why", "obey", *here(repo)).out
+    assert "its project brings it, to which you have not agreed: it takes no name of yours" in why
+    assert "skillhub trust" in why
+    doctor = skillhub("doctor", "--json", *here(repo)).json
+    assert doctor["awaiting_trust"] == [{"path": f"{repo}/.agents/skills", "trust": "awaited"}]
+    (warning,) = [one for one in doctor["warnings"] if "trust" in one["what"]]
+    assert warning["mend"] == f"`skillhub trust {repo}` shows what the project brings"
+    left_out = skillhub("list", "--all", *here(repo), SKILLHUB_TRUST="none")
+    assert "obey  Always.  (left out, awaits trust)\n" in left_out.out
+
+
+def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_mends(
+    skillhub: Skillhub, repo: Path, record: Path
+) -> None:
+    record.parent.mkdir(exist_ok=True)
+    record.write_text("{", encoding="utf-8")
+    (repo / ".skillhub").mkdir()
+    (repo / ".skillhub" / "permissions.json").write_text("{", encoding="utf-8")
+    problems = {one["about"]: one["mend"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]}
+    assert problems[str(record)] == "fix or remove it; no project is trusted until then"
+    rules = f"{repo}/.skillhub/permissions.json"
+    assert problems[rules] == "fix or remove it; the skills that the project brings are not loaded until then"
+    assert "its project's rules cannot be read" in skillhub("list", "--all", *here(repo)).out
+    done = skillhub("trust", "--yes", *here(repo))
+    assert done.code == 2
+    assert done.err.startswith("error: Your trust.json cannot be used: line 1 is not JSON")
+    assert str(record) in done.err
+
+
+@pytest.mark.acceptance("S3-18")
+def test_once_it_is_trusted_the_project_comes_before_the_user_and_the_hub(skillhub: Skillhub, repo: Path) -> None:
+    def served() -> dict[str, str]:
+        built = skillhub("registry", "build", "--json", *here(repo)).json
+        return {skill["name"]: skill["source"] for skill in built["skills"]}
+
+    assert served()["commit"] == "hub"
+    skillhub("trust", "--yes", *here(repo))
+    assert served()["commit"] == "project"
