@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -94,3 +95,13 @@ except SystemExit:
         [sys.executable, "-c", program], env=hub_environment, capture_output=True, check=True, timeout=60
     )
     assert done.stdout.decode() == "one\n[]\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_keeps_nobody_waiting_who_presses_tab(
+    words: AskForWords, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+    (skills_dir / "pipe").mkdir()
+    os.mkfifo(skills_dir / "pipe" / "SKILL.md")
+    assert set(words("skills")) <= {"one", "pipe"}

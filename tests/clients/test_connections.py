@@ -495,3 +495,16 @@ def test_every_connection_of_a_file_is_found(machine: Machine, connections: Conn
     assert [(one.name, one.is_ours) for one in found] == [("skillhub", False), ("hub", True), ("py", True)]
     put(path_of(client_named("codex"), machine), CODEX)
     assert connections.found(client_named("codex"), USER) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_the_place_of_a_projects_file_is_refused_and_not_waited_for(
+    machine: Machine, connections: Connections
+) -> None:
+    path = path_of(CURSOR, machine, PROJECT)
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(ClientFileRefused, match="not a regular file"):
+        connections.found(CURSOR, PROJECT)
+    with pytest.raises(ClientFileRefused, match="not a regular file"):
+        connections.plan(CURSOR, PROJECT, SERVER, registrar=None)

@@ -193,3 +193,8 @@ def test_any_file_says_the_same_and_the_entry(file: tuple[str, dict[str, Any]], 
     assert parse_json(gone) == {**content, "mcpServers": left}
     if servers and "skillhub" not in servers:
         assert gone.split() == text.split()
+
+
+def test_toml_that_would_take_minutes_is_refused_unread() -> None:
+    with pytest.raises(InvalidText, match=r"more than 1,048,576 characters"):
+        entries_in(client_named("codex"), "# " + "x" * (1 << 20))

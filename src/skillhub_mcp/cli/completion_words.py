@@ -68,8 +68,9 @@ def _options(typed: Sequence[str]) -> dict[str, str]:
 def _name_in(path: str) -> bytes | None:
     """Return the name that a SKILL.md gives itself, None where it cannot be seen at a glance."""
     try:
-        with open(path, "rb") as file:
-            beginning = file.read(_BEGINNING)
+        # A pipe of that name would keep whoever presses Tab waiting.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            beginning = file.read(_BEGINNING) or b""
     except OSError:
         return None
     found = _NAME.search(beginning)

@@ -44,8 +44,11 @@ def read_client_file(path: str) -> FileAsRead:
     """Return a client's file as it is now. Raises ClientFileRefused for one that cannot be read."""
     place = os.path.realpath(path)
     try:
-        with open(place, "rb") as file:
+        # A project may have a pipe there, on which opening would wait for a writer.
+        with open(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ClientFileRefused(path, "it is not a regular file")
             content = file.read(_MAX_BYTES + 1)
     except FileNotFoundError:
         return FileAsRead(path, place, None)

@@ -32,6 +32,7 @@ _PASSED = re.compile(
     re.DOTALL,
 )
 _BYTE_ORDER_MARK = "\ufeff"
+_MOST_CHARACTERS = 1024 * 1024
 
 
 def parse_toml(text: str) -> dict[str, EntryValue]:
@@ -48,6 +49,9 @@ def _document(text: str) -> TOMLDocument:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    if len(text) > _MOST_CHARACTERS:
+        # Such a file has a few kilobytes; tomlkit takes a second for two hundred of them.
+        raise InvalidText(f"it has more than {_MOST_CHARACTERS:,} characters")
     try:
         return tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK))
     except (TOMLKitError, ValueError) as error:
