@@ -165,6 +165,13 @@ class AmbiguousSkill(SkillHubError):
         return {"skill_name": self.name, "candidates": list(self.candidates)}
 
 
+def _as_a_word(name: str) -> str:
+    """Return a name as a shell takes it for one word: a skill's name is anybody's, and the hint is typed or run."""
+    from shlex import quote
+
+    return quote(name)
+
+
 class SkillDisabled(SkillHubError):
     """The skill exists, but a `setting` of this server excludes it, or, without one, the user disabled it."""
 
@@ -172,7 +179,7 @@ class SkillDisabled(SkillHubError):
 
     def __init__(self, name: str, *, setting: str | None = None) -> None:
         if setting is None:
-            message, fix = f"Skill {name!r} is disabled", f"`skillhub enable {name}`"
+            message, fix = f"Skill {name!r} is disabled", f"`skillhub enable {_as_a_word(name)}`"
         else:
             message, fix = f"Skill {name!r} is not enabled on this server", setting
         super().__init__(
@@ -266,7 +273,7 @@ class ConfirmationRequired(SkillHubError):
     ) -> None:
         options = " --run" if tool == "run_skill_command" else ""
         options += (" --network" if network else "") + (" --packages" if packages else "")
-        command = f"skillhub permissions allow{' ' * bool(rule_name)}{rule_name}{options}"
+        command = f"skillhub permissions allow{' ' * bool(rule_name)}{rule_name and _as_a_word(rule_name)}{options}"
         because = ""
         if untrusted_in:
             because, command = ": its project awaits trust", "skillhub trust"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -128,7 +129,7 @@ def count_text(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> str:
 
 def warning_about(row: PickerRow) -> str:
     """Return what a person who takes a skill should know: that agents do not get it. Empty for one that is on."""
-    name, handle = in_line(row.name), in_line(row.handle)
+    name, handle = in_line(row.name), in_line(shlex.quote(row.handle))
     return {
         "off": f"{name} is off: agents neither find nor load it; skillhub enable {handle}",
         "denied": f"{name} is denied by a rule: agents neither find nor load it; skillhub why {handle}",

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from shlex import quote
 
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.policy.origins import ChoicesText, RulesText, denials, switched_off
@@ -189,7 +190,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
         if off is not None:
             handle = Names(snapshot, policy).handle(skill)
             named = (skill.alias or skill.directory) if handle == skill.name else handle
-            mend = f"skillhub enable {named}{' --project' if off.in_project else ''}"
+            mend = f"skillhub enable {quote(named)}{' --project' if off.in_project else ''}"
             yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
     availability = policy.availability(skill)
     if availability is Availability.UNTRUSTED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -79,7 +80,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
             print_note(f"{name} now loads {in_line(now.directory)} ({snapshot.source(now).value})")
         elif one.is_named and one.others and now is None and not on:
             handles = map(names.handle, (*snapshot.namesakes(one.skill), *one.others))
-            other = in_line(next(handle for handle in handles if handle != one.skill.name))
+            other = in_line(shlex.quote(next(handle for handle in handles if handle != one.skill.name)))
             back = f"`skillhub enable {other}` brings that one back"
             print_note(f"All {len(one.others) + 1} skills of that name are off: {back}")
         if (standing is Availability.OFF) is on:

