@@ -5,6 +5,7 @@
 | a value in JSON, or a line of text, for a model | `for_model`, `all_for_model` | is left out |
 | a path for a model | `path_for_model` | is shown as an escape: such a path opens nothing, and its skill has a name |
 | frontmatter for a host | `in_frontmatter` | is left out, and lines stay |
+| words, for the index | `without_hidden` | is left out |
 | JSON, when it is written | `in_json` | is written as JSON's escape: the value is the same |
 | XML | `in_element`, `in_attribute` | is written as a character reference: the value is the same |
 | a text that stands whole inside a wrapper | `contained` | stays: the text is the file's |
@@ -98,6 +99,16 @@ def _hidden() -> re.Pattern[str]:
 
 
 @cache
+def _may_hide() -> re.Pattern[str]:
+    return re.compile(f"[{_BLANK_LETTERS}{_FORMATS}]")
+
+
+@cache
+def _hidden_or_break() -> re.Pattern[str]:
+    return re.compile(f"({_WRITTEN})|[{_BLANK_LETTERS}{_FORMATS}]")
+
+
+@cache
 def _unprintable(*, also: str = "") -> re.Pattern[str]:
     return re.compile(f"({_WRITTEN})|[{also}{_UNSEEN}]")
 
@@ -122,6 +133,13 @@ def visible(text: str) -> str:
     if not printable:
         text = "".join(c if c.isprintable() or c in _KEPT else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
+
+
+def without_hidden(text: str) -> str:
+    """Return `text` without what cannot be seen in its words, which are then those that a reader sees."""
+    if text.isascii() or not _may_hide().search(text):
+        return text
+    return _hidden_or_break().sub(lambda found: found[1] or (" " if found[0] in _LINE_ENDS else ""), text)
 
 
 def for_model(text: str) -> str:

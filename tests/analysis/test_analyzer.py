@@ -12,6 +12,7 @@ from skillhub_mcp.analysis.analyzer import (
     normalise_query,
     term_counts,
     terms,
+    tokens,
 )
 
 
@@ -87,3 +88,17 @@ def test_counting_terms_is_counting_what_they_are() -> None:
 
 def test_a_word_without_end_is_a_bounded_term() -> None:
     assert [len(term) for term in terms("x" * 100_000)] == [MAX_TERM_CHARACTERS]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("in\u200bvo\u00adices", ["invoices"]),
+        ("pass\U000e0041port\u202es", ["passports"]),
+        ("one\u2028two", ["one", "two"]),
+        # In Persian a joiner stands between parts of a word, and divides them as before.
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ["\u0645\u06cc", "\u062e\u0648\u0627\u0647\u0645"]),
+    ],
+)
+def test_what_cannot_be_seen_does_not_divide_a_word(text: str, words: list[str]) -> None:
+    assert tokens(text) == words
