@@ -5,6 +5,7 @@ A tier that does not work here is skipped with the system's own words.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -305,8 +306,12 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
 
 
 @on_older_kernels_too
-def test_no_other_process_is_seen_or_reached(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_process_is_seen_or_reached(run: Runs) -> None:
     server = os.getpid()
+    libc = ctypes.CDLL(None)
+    own, remove = 0, 0
+    shared = libc.shmget(own, 4096, 0o600)
+    assert shared >= 0
     told = run.try_each(
         {
             "environment": f"open('/proc/{server}/environ').read()",
@@ -323,8 +328,12 @@ def test_no_other_process_is_seen_or_reached(run: Runs, monkeypatch: pytest.Monk
             "parent's limits": "__import__('resource').prlimit(os.getppid(), 7, (3, 3))",
             "priority": f"os.setpriority(os.PRIO_PROCESS, {server}, 19)",
             "processor": f"os.sched_setaffinity({server}, [0])",
+            "shared memory": f"ctypes.CDLL(None).shmat({shared}, None, 0)",
+            "its end": f"ctypes.CDLL(None).shmctl({shared}, {remove}, None)",
         }
     )
+    assert libc.shmctl(shared, remove, None) == 0, "it was removed"
+    assert (told.pop("shared memory"), told.pop("its end")) == ("-1", "-1")
     # With processes of its own, only its own are there to be seen: one of them may have the server's number.
     assert told.pop("command lines") in {"[]", *REFUSED}
     for name in ("parent", "everybody", "parent's limits"):

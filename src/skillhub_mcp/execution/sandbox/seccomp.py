@@ -30,20 +30,22 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "ioprio_set": (251, 30), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
     "keyctl": (250, 219), "kill": (62, 129), "lchown": (94, None), "lremovexattr": (198, 15), "lsetxattr": (189, 6),
     "migrate_pages": (256, 238), "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
-    "move_pages": (279, 239), "mq_open": (240, 180), "msgget": (68, 186), "name_to_handle_at": (303, 264),
-    "nfsservctl": (180, 42), "open": (2, None), "open_by_handle_at": (304, 265), "open_tree": (428, 428),
-    "openat": (257, 56), "openat2": (437, 437), "perf_event_open": (298, 241), "pidfd_getfd": (438, 438),
-    "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "prlimit64": (302, 261), "process_madvise": (440, 440),
-    "process_mrelease": (448, 448), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
-    "ptrace": (101, 117), "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142),
-    "removexattr": (197, 14), "removexattrat": (466, 466), "request_key": (249, 218), "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
-    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "semget": (64, 190), "setns": (308, 268),
-    "setpriority": (141, 140), "setxattr": (188, 5), "setxattrat": (463, 463), "shmget": (29, 194),
-    "socket": (41, 198), "socketpair": (53, 199), "swapoff": (168, 225), "swapon": (167, 224), "sysfs": (139, None),
-    "syslog": (103, 116), "tgkill": (234, 131), "tkill": (200, 130), "truncate": (76, 45), "umount2": (166, 39),
-    "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282), "utime": (132, None),
-    "utimensat": (280, 88), "utimes": (235, None), "vhangup": (153, 58),
+    "move_pages": (279, 239), "mq_open": (240, 180), "msgctl": (71, 187), "msgget": (68, 186), "msgrcv": (70, 188),
+    "msgsnd": (69, 189), "name_to_handle_at": (303, 264), "nfsservctl": (180, 42), "open": (2, None),
+    "open_by_handle_at": (304, 265), "open_tree": (428, 428), "openat": (257, 56), "openat2": (437, 437),
+    "perf_event_open": (298, 241), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
+    "pivot_root": (155, 41), "prlimit64": (302, 261), "process_madvise": (440, 440), "process_mrelease": (448, 448),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60),
+    "quotactl_fd": (443, 443), "reboot": (169, 142), "removexattr": (197, 14), "removexattrat": (466, 466),
+    "request_key": (249, 218), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
+    "sched_setaffinity": (203, 122), "sched_setattr": (314, 274), "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119), "semctl": (66, 191), "semget": (64, 190), "semop": (65, 193),
+    "semtimedop": (220, 192), "setns": (308, 268), "setpriority": (141, 140), "setxattr": (188, 5),
+    "setxattrat": (463, 463), "shmat": (30, 196), "shmctl": (31, 195), "shmget": (29, 194), "socket": (41, 198),
+    "socketpair": (53, 199), "swapoff": (168, 225), "swapon": (167, 224), "sysfs": (139, None), "syslog": (103, 116),
+    "tgkill": (234, 131), "tkill": (200, 130), "truncate": (76, 45), "umount2": (166, 39), "unshare": (272, 97),
+    "uselib": (134, None), "userfaultfd": (323, 282), "utime": (132, None), "utimensat": (280, 88),
+    "utimes": (235, None), "vhangup": (153, 58),
 }
 # fmt: on
 
@@ -82,7 +84,11 @@ _CHANGING_ATTRIBUTES = (
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
 )
-_SHARED_BETWEEN_PROGRAMS = ("shmget", "msgget", "semget", "mq_open")
+# What one program made another can use by its number alone, so not only the calls that look one up by its key.
+_SHARED_BETWEEN_PROGRAMS = (
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open"),
+)
 
 _SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 _SIGNALLING = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
