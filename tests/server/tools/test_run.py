@@ -133,6 +133,23 @@ def test_a_skill_outside_the_filter_cannot_be_run(running: Environment, write_sk
     assert run({**running, "SKILLHUB_ENABLED_SKILLS": "two"}, "ls").code == "SKILL_DISABLED"
 
 
+def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
+    running: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    import os
+
+    only = {**running, "SKILLHUB_ENABLED_SKILLS": "one"}
+    write_skill("one", files={"part/SKILL.md": "---\nname: part\ndescription: d\n---\n"})
+    other = write_skill("two")
+    index = tmp_path / "db" / "skills.lancedb" / "row"
+    index.parent.mkdir(parents=True)
+    index.write_text("secret", encoding="utf-8")
+    for path in ("../two/SKILL.md", str(other / "SKILL.md"), str(index), f"/proc/{os.getpid()}/environ", __file__):
+        answer = run(only, "cat", path).json
+        assert (answer["stdout"], answer["exit_code"]) == ("", 1), path
+    assert run(only, "cat", "SKILL.md").json["exit_code"] == 0
+
+
 def test_no_key_of_the_servers_environment_reaches_a_command(
     running: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
