@@ -144,10 +144,10 @@ def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
     index = tmp_path / "db" / "skills.lancedb" / "row"
     index.parent.mkdir(parents=True)
     index.write_text("secret", encoding="utf-8")
-    for path in ("../two/SKILL.md", str(other / "SKILL.md"), str(index), f"/proc/{os.getpid()}/environ", __file__):
-        answer = run(only, "cat", path).json
-        assert (answer["stdout"], answer["exit_code"]) == ("", 1), path
-    assert run(only, "cat", "SKILL.md").json["exit_code"] == 0
+    paths = ("../two/SKILL.md", str(other / "SKILL.md"), str(index), f"/proc/{os.getpid()}/environ", __file__)
+    answer = run(only, "cat", *paths, "part/SKILL.md").json
+    assert answer["stdout"] == "---\nname: part\ndescription: d\n---\n"
+    assert len(answer["stderr"].splitlines()) == len(paths)
 
 
 def test_no_key_of_the_servers_environment_reaches_a_command(
