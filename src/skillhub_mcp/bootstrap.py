@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skillhub_mcp.auditing.auditor import Auditor
 from skillhub_mcp.chosen_roots import (
     RootsFollower,
     project_of,
@@ -59,7 +60,7 @@ from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.observers.start_log import StartLog
 from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
 from skillhub_mcp.policy.access_tokens import Tokens
-from skillhub_mcp.policy.files import add_rule, change_trust, choices_file, rules_file, tokens_file
+from skillhub_mcp.policy.files import add_rule, change_trust, choices_file, reviews_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE
 from skillhub_mcp.policy.rules import PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
     from skillhub_mcp.observers.prometheus import Prometheus
+    from skillhub_mcp.policy.reviews import Reviews
     from skillhub_mcp.server.app import ServerOptions
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
@@ -252,6 +254,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
     named = (
         roots_path(),
         trust_path(),
+        reviews_path(),
         *(file.path for file in rule_files(settings, "").own),
         settings.policy.choices,
         settings.http.tokens_file,
@@ -270,7 +273,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
     return tuple(changeable), tuple(readable)
 
 
-def make_access(settings: Settings, *, asks: bool) -> Access:
+def make_access(settings: Settings, *, asks: bool, auditor: Auditor | None = None) -> Access:
     """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
 
     Reads no files yet.
@@ -283,7 +286,32 @@ def make_access(settings: Settings, *, asks: bool) -> Access:
         tools=TOOL_ACTIONS,
         asks=asks,
         trust=TrustMode(settings.policy.trust),
+        audit=auditor if auditor is not None and auditor.blocks else None,
     )
+
+
+def reviews_path() -> str:
+    """Return the path of the person's file of reviews of the audit's findings."""
+    return os.path.expanduser("~/.skillhub/reviews.json")
+
+
+def make_auditor(settings: Settings) -> Auditor | None:
+    """Return the audit of a hub's skills, or None if it is off. Reads no files yet."""
+    if settings.policy.audit == "off":
+        return None
+    reviews = reviews_file(reviews_path())
+
+    def acceptance() -> Reviews | None:
+        try:
+            found = reviews.read()
+        except PolicyUnreadable as error:
+            # What cannot be read accepts nothing; `skillhub audit` says what is wrong with it.
+            log.debug("%s", error.message)
+            return None
+        return found if found is not None and found.by_digest else None
+
+    kept = os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), "audit.json")
+    return Auditor(kept, acceptance=acceptance, blocks=settings.policy.audit == "block")
 
 
 def rule_files(settings: Settings, project_root: str) -> RuleFiles:
@@ -666,7 +694,10 @@ def make_hub(
         progress=index_progress,
         choose_roots=RootsFollower(settings, roots, trust),
     )
-    access = make_access(settings, asks=background if asks is None else asks)
+    auditor = make_auditor(settings)
+    access = make_access(settings, asks=background if asks is None else asks, auditor=auditor)
+    if auditor is not None and background:
+        live.on_sync(partial(_audit_behind, auditor, live))
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
     search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
     lookup = SkillLookup(live, access, search_tool=search_tool)
@@ -697,6 +728,7 @@ def make_hub(
             max_body_bytes=settings.disclosure.max_body_bytes,
             usage=usage,
             observer=observer,
+            auditor=auditor,
         ),
         commands=CommandOptions(
             CommandPolicy(settings.execution.allowed_commands),
@@ -710,6 +742,7 @@ def make_hub(
         ),
         elsewhere=partial(_elsewhere, settings),
         observer=observer,
+        auditor=auditor,
     )
 
 
@@ -738,6 +771,12 @@ def chosen_sandbox(settings: Settings) -> Callable[[], Sandbox]:
     from skillhub_mcp.execution.sandbox.choice import ChosenSandbox
 
     return ChosenSandbox(settings.execution.sandbox)
+
+
+def _audit_behind(auditor: Auditor, live: LiveIndex) -> None:
+    view = live.peek()
+    if view is not None:
+        auditor.follow(view.snapshot.everything)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:

@@ -8,6 +8,7 @@
     ├── AmbiguousSkill          AMBIGUOUS_SKILL        several skills have that name (agent-context tools)
     ├── SkillDisabled           SKILL_DISABLED         the skill exists, but this server does not serve it
     ├── SkillUntrusted          SKILL_UNTRUSTED        the skill's project awaits trust, which is required
+    ├── SkillWithheld           SKILL_WITHHELD         the audit found something critical in the skill
     ├── PermissionDenied        PERMISSION_DENIED      a rule or the user denies it
     ├── RunNotPermitted         RUN_NOT_PERMITTED      the caller's token does not let its bearer run commands
     ├── ConfirmationRequired    CONFIRMATION_REQUIRED  the user must consent first and could not be asked
@@ -213,6 +214,28 @@ class SkillUntrusted(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"skill_name": self.name}
+
+
+class SkillWithheld(SkillHubError):
+    """The audit found something critical in the skill, and SKILLHUB_AUDIT=block withholds such.
+
+    `rule` is the id of the audit's rule, and `place` the file below the skill with the line, where there is one.
+    """
+
+    code = "SKILL_WITHHELD"
+
+    def __init__(self, name: str, *, rule: str, place: str) -> None:
+        super().__init__(
+            f"Skill {name!r} is withheld: the audit found something critical in it ({rule}, {place})",
+            hint="do without it; its user can read it with `skillhub audit PATH`, and accept it with `--accept`",
+        )
+        self.name = name
+        self.rule = rule
+        self.place = place
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name, "rule": self.rule}
 
 
 class PermissionDenied(SkillHubError):

@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
+from skillhub_mcp.auditing.auditor import Auditor
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
@@ -43,6 +45,9 @@ from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_ind
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.rules import AuditFinding
+
 __all__ = ["MAX_LIMIT", "CommandOptions", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
 
 
@@ -63,7 +68,9 @@ class SkillHub:
         commands: CommandOptions,
         elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
         observer: Observer = NULL_OBSERVER,
+        auditor: Auditor | None = None,
     ) -> None:
+        self._auditor = auditor
         self._live = live
         self._access = access
         self._engine = engine
@@ -82,6 +89,8 @@ class SkillHub:
     def close(self) -> None:
         """Stop the background threads."""
         self._live.close()
+        if self._auditor is not None:
+            self._auditor.close()
 
     def refresh(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
@@ -148,6 +157,17 @@ class SkillHub:
     def grant_for(skill: Skill) -> frozenset[Grant]:
         """Return the grant that having been given a skill's instructions amounts to."""
         return frozenset({Grant(Action.LOAD, skill.directory)})
+
+    # What the audit found
+
+    @property
+    def auditor(self) -> Auditor | None:
+        """The audit of this hub's skills; None where none is audited."""
+        return self._auditor
+
+    def audited(self, skill: Skill) -> tuple[AuditFinding, ...]:
+        """Return what the audit is known to have found in `skill`, the worst first; nothing before it was audited."""
+        return () if self._auditor is None else self._auditor.known(skill) or ()
 
     # What is there
 

@@ -87,6 +87,7 @@ class PolicySettings:
     enabled_skills: frozenset[str] | None
     enabled_categories: frozenset[str] | None
     trust: Literal["limited", "ask", "all", "none"]
+    audit: Literal["warn", "block", "off"]
     permissions: str
     choices: str
 
@@ -521,6 +522,14 @@ _POLICY = (
         "they take no name of yours, are never pinned, and only counted on the card), ask (also asks before each is "
         "loaded), all (every project is trusted) or none (left out)",
         _choice("limited", "ask", "all", "none"),
+    ),
+    _setting(
+        "SKILLHUB_AUDIT",
+        "audit",
+        "warn",
+        "What becomes of what `skillhub audit` finds: warn (search_skills and load_skill say it, from high severity), "
+        "block (skills with a critical finding are also withheld, until you accept it) or off (no skill is audited)",
+        _choice("warn", "block", "off"),
     ),
     _setting(
         "SKILLHUB_PERMISSIONS",

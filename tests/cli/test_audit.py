@@ -125,3 +125,18 @@ def test_the_rules_are_listed_with_what_they_find_and_where_it_was_published(ski
     assert done.code == 0
     assert "keep something from the user" in done.out
     assert "arXiv:2602.06547" in done.out
+
+
+def test_a_list_doctor_and_show_tell_what_is_critical(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("bad", body=HOSTILE)
+    write_skill("good", body="Text")
+    (bad, good) = (line for line in skillhub("list").out.splitlines() if line)
+    assert (bad.endswith("(audit: critical)"), "audit" in good) == (True, False)
+    assert [one["audit"] for one in skillhub("list", "--json").json["skills"]] == ["critical", None]
+    assert "audit:         critical override-instructions (SKILL.md:7)" in skillhub("show", "bad").out
+    assert skillhub("show", "bad", "--json").json["audit"][0]["line"] == 7
+    doctor = json.loads(skillhub("doctor", "--json").out)
+    assert doctor["audit"] == {"critical": 1, "high": 0, "not_audited": 0}
+    assert any("override-instructions" in one["what"] for one in doctor["warnings"])
+    withheld = skillhub("list", "--all", SKILLHUB_AUDIT="block").out
+    assert "withheld by the audit" in withheld

@@ -4,12 +4,14 @@ Detectors are pure functions over texts, frontmatter and entries of a directory;
 text alone. `reading` is the only module that opens a skill's files. The audit log (`observers.audit`) is another thing.
 
 audit         all findings of one skill, worst first
+auditor       what a hub knows of its skills, and when it looks again
 blobs         encoded texts, decoded
 characters    invisible, reordering and look-alike characters
 commands      patterns of commands and code
 entries       links, hard links, binaries and hidden scripts
 header        tools, hooks and descriptions of a frontmatter
 hidden        comments and invisible elements
+kept          what was found before, in a file beside the index
 matching      finding patterns in bounded time
 names         look-alike, near and shadowed names
 phrases       patterns of prose, by language

@@ -115,7 +115,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "download-run",
             _CRITICAL,
-            "a download that is executed unseen; critical from an address that nobody vouches for",
+            "a download that is executed unseen",
             "name a package of a package manager, or ship the script and its checksum with the skill",
             _HAVOC,
         ),
@@ -136,7 +136,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "credential-access",
             _CRITICAL,
-            "keys, tokens or passwords that are read; critical where they are sent on as well",
+            "keys, tokens or passwords that are read, or sent on",
             "let the user pass the one credential that is needed, by its documented variable",
             _WILD,
         ),
@@ -159,7 +159,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "encoded-text",
             _HIGH,
-            "an encoded text that is hostile once decoded; a long one that cannot be read is of medium severity",
+            "an encoded text that is hostile once decoded, or that cannot be read",
             "write it in clear, or ship the file that it stands for",
             _TOXIC,
         ),
@@ -233,7 +233,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "file-binary",
             _CRITICAL,
-            "a compiled program; critical where its name says that it is something else",
+            "a compiled program, or one under the name of something else",
             "ship sources, or name a package",
             _TOXIC,
         ),
@@ -275,8 +275,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "not-read",
             _HIGH,
-            "a part of the skill that the audit did not read: too large, too many files, or unreadable; of low "
-            "severity but for SKILL.md",
+            "a part of the skill that the audit did not read: too large, too many files, or unreadable",
             "read it yourself",
             "-",
         ),

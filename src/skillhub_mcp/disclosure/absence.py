@@ -124,6 +124,9 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
         causes.append(Problem(_skills(counts[Availability.UNDECIDED]), what, f"correct {policy.unreadable.path}"))
     if denied:
         causes.append(Problem(_skills(denied), "denied by a rule", "see `skillhub permissions show`"))
+    if counts[Availability.WITHHELD]:
+        what = "withheld by the audit (SKILLHUB_AUDIT=block)"
+        causes.append(Problem(_skills(counts[Availability.WITHHELD]), what, "see `skillhub audit`"))
     people_only = counts[Availability.ON] if for_models else 0
     if people_only:
         what = "for people only (disable-model-invocation)"

@@ -23,6 +23,7 @@ class SkillCounts:
     untrusted: int = 0
     undecided: int = 0
     denied: int = 0
+    withheld: int = 0
     filtered: int = 0
     shadowed: int = 0
     refused: int = 0
@@ -36,6 +37,7 @@ class SkillCounts:
                 (self.untrusted, "awaiting trust"),
                 (self.undecided, "of a project with unreadable rules"),
                 (self.denied, "denied"),
+                (self.withheld, "withheld by the audit"),
                 (self.filtered, "filtered"),
                 (self.shadowed, "shadowed"),
                 (self.refused, "refused"),
@@ -59,6 +61,7 @@ def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
         untrusted=each[Availability.UNTRUSTED],
         undecided=each[Availability.UNDECIDED],
         denied=each[Availability.DENIED],
+        withheld=each[Availability.WITHHELD],
         filtered=each[Availability.FILTERED],
         shadowed=len(snapshot.everything) - len(others),
         refused=len(snapshot.report.refused),

@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from skillhub_mcp.auditing.auditor import Auditor
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillNotFound, SkillUnreadable
@@ -27,6 +28,9 @@ from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
 
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.rules import AuditFinding
+
 T = TypeVar("T")
 
 
@@ -35,6 +39,7 @@ class LoadedSkill:
     """A skill and its instructions, or where the body is long, one `part` of `parts`, counted from 1.
 
     `handle` identifies the skill in further calls: its name, or `name@source` where another skill has that name.
+    `warnings` are what the audit found, with the first part.
     """
 
     skill: Skill
@@ -43,6 +48,7 @@ class LoadedSkill:
     instructions: str
     part: int
     parts: int
+    warnings: tuple[AuditFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,9 @@ class SkillReader:
         max_body_bytes: int,
         usage: UsageLog | None = None,
         observer: Observer = NULL_OBSERVER,
+        auditor: Auditor | None = None,
     ) -> None:
+        self._auditor = auditor
         self._lookup = lookup
         self._files = files
         self._max_body_bytes = max_body_bytes
@@ -86,7 +94,8 @@ class SkillReader:
             event.size = len(parts[part - 1])
         if self._usage is not None and part == 1:
             self._usage.record_load(found.handle)
-        return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts))
+        warnings = self._auditor.look(found.skill) if self._auditor is not None and part == 1 else ()
+        return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts), warnings)
 
     def read_file(
         self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant], as_stored: bool = False

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from skillhub_mcp.errors import (
     ConfirmationRequired,
@@ -33,6 +33,7 @@ from skillhub_mcp.errors import (
     SkillDisabled,
     SkillNotFound,
     SkillUntrusted,
+    SkillWithheld,
 )
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
@@ -67,8 +68,8 @@ NOTHING_GRANTED: frozenset[Grant] = frozenset()
 class Availability(str, Enum):
     """Whether a skill is served: on is; the others name the reason why not.
 
-    UNTRUSTED skills await trust where that is required, and UNDECIDED are those of a project with rules that cannot be
-    read.
+    UNTRUSTED skills await trust where that is required, UNDECIDED are those of a project with rules that cannot be
+    read, and WITHHELD those in which the audit found something critical.
     """
 
     ON = "on"
@@ -77,6 +78,26 @@ class Availability(str, Enum):
     FILTERED = "filtered"
     UNTRUSTED = "untrusted"
     UNDECIDED = "undecided"
+    WITHHELD = "withheld"
+
+
+class WithheldFor(Protocol):
+    """What the audit found, as far as it is told: the rule, and the place in the skill."""
+
+    @property
+    def rule(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+
+
+class Withholding(Protocol):
+    """The audit of skills, where critical findings withhold a skill."""
+
+    def withholds(self, skill: Skill, /, *, now: bool = False) -> WithheldFor | None:
+        """Return the finding for which `skill` is withheld; with `now`, by its files as they are at this moment."""
+
+    def changes(self) -> object:
+        """Return a value that changes when another skill may be withheld."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +123,8 @@ class Policy:
     `tools` are those that rules can name. With `asks`, an action that the rules neither allow nor deny needs a
     person's agreement: a person's own command is such an agreement, an agent's call is not. `caller` is the filter of
     the caller, in addition to the server's own, and `may_run` whether they may run commands. `trust` is what becomes of
-    skills that await trust, and `unreadable` is set where the project's rules cannot be read.
+    skills that await trust, and `unreadable` is set where the project's rules cannot be read. `audit` withholds skills,
+    where there is one.
     """
 
     visibility: Visibility
@@ -114,6 +136,7 @@ class Policy:
     may_run: bool = True
     trust: TrustMode = TrustMode.LIMITED
     unreadable: UnreadableRules | None = None
+    audit: Withholding | None = None
     tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
@@ -134,8 +157,11 @@ class Policy:
             return Availability.UNTRUSTED
         if self.unreadable is not None and self.heeds_project(skill):
             return Availability.UNDECIDED
-        denied = self.decide(Action.LOAD, skill) is Decision.DENY
-        return Availability.DENIED if denied else Availability.ON
+        if self.decide(Action.LOAD, skill) is Decision.DENY:
+            return Availability.DENIED
+        # Last, since it may take a look at the skill's files.
+        withheld = self.audit is not None and self.audit.withholds(skill) is not None
+        return Availability.WITHHELD if withheld else Availability.ON
 
     def offers(self, skill: Skill) -> bool:
         """Whether lists and searches show `skill`: one that cannot be loaded is not worth a token."""
@@ -145,7 +171,7 @@ class Policy:
         """Return if `action` is permitted on `skill`; `granted` is what a person agreed to in this session.
 
         Raises SkillNotFound for a skill that is hidden, SkillDisabled, SkillUntrusted, PolicyUnreadable,
-        PermissionDenied or ConfirmationRequired.
+        PermissionDenied, SkillWithheld or ConfirmationRequired.
         """
         if self.hides(skill):
             raise SkillNotFound(skill.name)
@@ -166,6 +192,9 @@ class Policy:
         tool = self.tools.rule_tool(action)
         if decision is Decision.DENY:
             raise PermissionDenied(tool, skill.name)
+        withheld = None if self.audit is None else self.audit.withholds(skill, now=True)
+        if withheld is not None:
+            raise SkillWithheld(skill.name, rule=withheld.rule, place=withheld.place)
         # Agreement to the instructions covers the files that they refer to (rule 3 of `rules`).
         sufficient = {Grant(action, skill.directory)} | (
             {Grant(Action.LOAD, skill.directory)} if action is Action.READ else set()
@@ -311,6 +340,7 @@ class Access:
         tools: ToolActions,
         asks: bool,
         trust: TrustMode = TrustMode.LIMITED,
+        audit: Withholding | None = None,
     ) -> None:
         self._visibility = visibility
         self._project = project
@@ -318,6 +348,7 @@ class Access:
         self._rule_files = rule_files
         self._asks = asks
         self._trust = trust
+        self._audit = audit
         self._lock = threading.Lock()
         self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
         self._caller: Callable[[], Visibility | None] = _no_caller
@@ -380,7 +411,7 @@ class Access:
             known = self._policies.get(root)
             files = self._rule_files(root) if known is None else known[0]
             own, foreign = files.read_own(), files.read_foreign()
-            content = (choices, own, foreign)
+            content = (choices, own, foreign, None if self._audit is None else self._audit.changes())
             if known is None or known[1] != content:
                 policy = Policy(
                     self._visibility,
@@ -390,6 +421,7 @@ class Access:
                     self._asks,
                     trust=self._trust,
                     unreadable=next((one for one in foreign if isinstance(one, UnreadableRules)), None),
+                    audit=self._audit,
                     tools=self.tools,
                 )
                 known = (files, content, policy)

@@ -4,6 +4,7 @@ To add one, write a module with a function from `Installation` to `CheckResult` 
 in `all_checks`.
 
 all_checks    the list of checks, and running them: each in a thread of its own, each failing alone
+audit         what the audit finds in the skills that are served
 check         what a check is and what it returns: problems, warnings and notes
 clients       the clients that SkillHub is registered with, each started as it would
 command       the distribution that the `skillhub-mcp` command on PATH belongs to

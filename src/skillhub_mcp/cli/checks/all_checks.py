@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 
 from skillhub_mcp.cli.checks import (
+    audit,
     clients,
     command,
     files,
@@ -38,6 +39,7 @@ CHECKS = (
     sandbox.CHECK,
     trust.CHECK,
     skills.CHECK,
+    audit.CHECK,
     published.CHECK,
 )
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from skillhub_mcp.bootstrap import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_painted, print_text
@@ -171,11 +172,7 @@ def _reviews() -> Reviews:
     from skillhub_mcp.policy.files import reviews_file
     from skillhub_mcp.policy.reviews import NO_REVIEWS
 
-    return reviews_file(_reviews_path()).read() or NO_REVIEWS
-
-
-def _reviews_path() -> str:
-    return os.path.expanduser("~/.skillhub/reviews.json")
+    return reviews_file(reviews_path()).read() or NO_REVIEWS
 
 
 def _reviewed(audit: SkillAudit, reviews: Reviews, rules: Collection[str]) -> _Audited:
@@ -214,7 +211,7 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
     directory = directories[0]
     digest = skill_digest(directory)
     if args.revoke:
-        change_reviews(_reviews_path(), lambda reviews: reviews.without([digest], [directory]))
+        change_reviews(reviews_path(), lambda reviews: reviews.without([digest], [directory]))
         print_text(f"nothing is accepted any more for {directory}")
         return EXIT_OK
     audit = audit_skill(directory)
@@ -225,7 +222,7 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
     if args.reason and not args.reason.isprintable():
         raise InvalidArgument("--reason", "must be one line of printable text")
     review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), args.reason)  # noqa: DTZ011
-    change_reviews(_reviews_path(), lambda reviews: reviews.with_review(digest, review))
+    change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review))
     print_text(f"accepted for {audit.name}, until one of its files changes: {', '.join(accepted)}")
     return EXIT_OK
 

@@ -33,6 +33,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
@@ -40,9 +41,12 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _SHOWN_PLACES = 3
+# A list does not wait for the audit of a large library; a server and `skillhub audit` look at all of it.
+_AUDITED_AT_ONCE = 50
 _STANDINGS = {
     Availability.OFF: "off",
     Availability.DENIED: "denied by a rule",
+    Availability.WITHHELD: "withheld by the audit",
     Availability.UNTRUSTED: "left out",
     Availability.UNDECIDED: "its project's rules cannot be read",
 }
@@ -67,6 +71,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skills by name, or why there are none. That is a failure where something is to be corrected."""
     with open_hub(options) as hub:
         listed = hub.listed()
+        if hub.auditor is not None:
+            hub.auditor.audit_all((one.skill for one in listed), most=_AUDITED_AT_ONCE)
+        risks = {one.skill.directory: _risk(hub, one.skill) for one in listed}
         chosen = [one for one in listed if _matches(one, args)]
         absence = None if chosen else _absence(hub, args)
         counts = hub.counts()
@@ -75,10 +82,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         problems = {} if absence is None else {"problems": problems_json(absence.causes)}
         not_searched = [_elsewhere_json(one) for one in elsewhere]
-        print_json({"skills": [_skill_json(one) for one in chosen]} | problems | {"not_searched": not_searched})
+        print_json(
+            {"skills": [_skill_json(one, risks[one.skill.directory]) for one in chosen]}
+            | problems
+            | {"not_searched": not_searched}
+        )
         return code
     with paging(wanted=not args.no_pager):
-        _print_skills(chosen, counts, filtered=bool(args.core or args.category or args.source))
+        _print_skills(chosen, counts, risks, filtered=bool(args.core or args.category or args.source))
     if absence is not None:
         print_absence(absence)
     else:
@@ -89,12 +100,22 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return code
 
 
-def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtered: bool) -> None:
+def _risk(hub: SkillHub, skill: Skill) -> str:
+    """Return the severity of the worst that the audit found, empty for nothing that an agent is told of."""
+    findings = hub.audited(skill)
+    worst = findings[0].severity.value if findings else ""
+    return worst if worst in ("critical", "high") else ""
+
+
+def _print_skills(
+    chosen: Sequence[ListedSkill], counts: SkillCounts, risks: Mapping[str, str], *, filtered: bool
+) -> None:
     """Print a table as wide as the terminal and the counts; elsewhere a line for each skill, complete."""
     screen, paint = stdout_screen(), painter(sys.stdout, os.environ)
     if screen is None:
         for one in chosen:
-            notes = paint(f"  ({_notes(one)})", Colour.YELLOW) if _notes(one) else ""
+            told = _notes(one, risks[one.skill.directory])
+            notes = paint(f"  ({told})", Colour.YELLOW) if told else ""
             description = paint(one_line(one.skill.description, width=None))
             print_painted(f"{paint(one.handle, Colour.BOLD)}  {description}{notes}")
         return
@@ -104,7 +125,7 @@ def _print_skills(chosen: Sequence[ListedSkill], counts: SkillCounts, *, filtere
         TableRow(
             (in_line(one.handle), one.source.value),
             one_line(one.skill.description, width=None),
-            in_line(_notes(one)),
+            in_line(_notes(one, risks[one.skill.directory])),
         )
         for one in chosen
     ]
@@ -149,9 +170,10 @@ def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
     )
 
 
-def _notes(one: ListedSkill) -> str:
+def _notes(one: ListedSkill, risk: str) -> str:
     notes = [
         _STANDINGS.get(one.standing, ""),
+        f"audit: {risk}" if risk == "critical" else "",
         "awaits trust" if one.skill.awaits_trust else "",
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "its skills directory is away" if one.is_away else "",
@@ -161,7 +183,7 @@ def _notes(one: ListedSkill) -> str:
     return ", ".join(note for note in notes if note)
 
 
-def _skill_json(one: ListedSkill) -> dict[str, object]:
+def _skill_json(one: ListedSkill, risk: str) -> dict[str, object]:
     skill = one.skill
     return {
         "name": skill.name,
@@ -175,6 +197,7 @@ def _skill_json(one: ListedSkill) -> dict[str, object]:
         "user_invocable": skill.user_invocable,
         "state": one.standing.value,
         "trust": skill.trust.value,
+        "audit": risk or None,
         "path": skill.directory,
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,
         "diagnostics": [diagnostic.rule for diagnostic in skill.diagnostics],

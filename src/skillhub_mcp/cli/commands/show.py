@@ -70,6 +70,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                     {"rule": d.rule, "severity": d.severity.value, "line": d.line, "message": d.message}
                     for d in skill.diagnostics
                 ],
+                "audit": [
+                    {"rule": one.rule, "severity": one.severity.value, "file": one.path, "line": one.line}
+                    for one in first.warnings
+                ],
                 "instructions": body,
             }
         )
@@ -91,5 +95,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for diagnostic in skill.diagnostics:
         line = f" (line {diagnostic.line})" if diagnostic.line else ""
         print_text(in_line(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}"))
+    for finding in first.warnings:
+        print_text(
+            in_line(f"{'audit:':<15}{finding.severity.value} {finding.rule} ({finding.place}) {finding.message}")
+        )
     print_text(f"\n{body}")
     return EXIT_OK

@@ -61,7 +61,7 @@ class CoreTools:
                 query, limit=limit, category=category, tags=tags or (), source=own, explain=explain
             )
             if answer.searched:
-                return search_result(answer)
+                return search_result(answer, audited=self.hub.audited)
             absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
             return search_result(answer, causes=sentences(absence.causes, with_paths=self.with_paths))
 

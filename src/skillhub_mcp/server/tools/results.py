@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import SkipJsonSchema
@@ -13,8 +15,14 @@ from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_mo
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent
+from skillhub_mcp.skills.model import Skill
+
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.rules import AuditFinding
 
 _SHOWN_DESCRIPTION = 1_024
+_TOLD_SEVERITIES = ("critical", "high")
+_SHOWN_WARNINGS = 3
 # A description may be very long, and much of it unseen.
 _MOST_LOOKED_AT = 8 * _SHOWN_DESCRIPTION
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -72,13 +80,16 @@ class RunResult(BaseModel):
     files: list[str] | SkipJsonSchema[None] = None
 
 
-def search_result(answer: SearchAnswer, *, causes: str = "") -> dict[str, object]:
+def search_result(
+    answer: SearchAnswer, *, causes: str = "", audited: Callable[[Skill], Sequence[AuditFinding]] = lambda _: ()
+) -> dict[str, object]:
     """Return a search's result, hits best first, without empty fields.
 
     A description beyond the Agent Skills specification's 1,024 characters is shortened. If no skill fits, `confident`
-    is false and `note` says what to do. `causes` say why no skill was searched, where none was.
+    is false and `note` says what to do. `causes` say why no skill was searched, where none was. `audited` returns what
+    the audit found in a skill; from high severity on, the hit says so.
     """
-    skills = [_hit(hit) for hit in answer.hits]
+    skills = [_hit(hit, audited(hit.skill)) for hit in answer.hits]
     result: dict[str, object] = {"skills": skills}
     nothing = NO_SKILLS_NOTE.format(causes=for_model(causes)) if causes else NO_HITS_NOTE
     if answer.facets is not None:
@@ -101,7 +112,7 @@ def _away_names(answer: SearchAnswer) -> list[str]:
     return [path_for_model(hit.handle) for hit in answer.hits if hit.skill.root in away]
 
 
-def _hit(hit: FoundSkill) -> dict[str, object]:
+def _hit(hit: FoundSkill, findings: Sequence[AuditFinding]) -> dict[str, object]:
     result: dict[str, object] = {
         "name": path_for_model(hit.handle),
         "description": shortened(for_model(hit.skill.description[:_MOST_LOOKED_AT]), _SHOWN_DESCRIPTION),
@@ -115,9 +126,30 @@ def _hit(hit: FoundSkill) -> dict[str, object]:
         result["reason"] = for_model(hit.why)
     if hit.copies:
         result["copies"] = [path_for_model(copy) for copy in hit.copies]
+    if told := _told(findings):
+        result["warning"] = f"audit: {told[0].severity.value} ({told[0].rule})"
     if hit.contributions:
         result["explanation"] = [for_model(part.describe()) for part in hit.contributions]
     return result
+
+
+def _told(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
+    """Return the findings that an agent is told of: those of high severity and worse, of each rule the first."""
+    by_rule = {one.rule: one for one in reversed(findings) if one.severity.value in _TOLD_SEVERITIES}
+    return [one for one in findings if by_rule.get(one.rule) is one]
+
+
+def _warnings(findings: Sequence[AuditFinding]) -> list[str]:
+    """Return what an agent is told of the audit of a skill that it loads: in our words, none of the skill's."""
+    from skillhub_mcp.auditing.rules import AUDIT_RULES
+
+    told = _told(findings)
+    shown = [
+        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})"
+        for one in told[:_SHOWN_WARNINGS]
+    ]
+    more = len(told) - _SHOWN_WARNINGS
+    return [*shown, *([f"{more} more: the user sees them with `skillhub audit`"] if more > 0 else [])]
 
 
 def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str:
@@ -127,6 +159,9 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
     """
     skill = loaded.skill
     result: dict[str, object] = {"name": path_for_model(loaded.handle), "instructions": loaded.instructions}
+    if warnings := _warnings(loaded.warnings) if loaded.warnings else []:
+        # Before the instructions, which may talk it away.
+        result = {"name": result["name"], "warnings": warnings, "instructions": loaded.instructions}
     if uri is not None:
         result["uri"] = uri
     if with_path:

@@ -1,0 +1,216 @@
+"""What a hub knows of its skills' audits: found when a skill changes, kept, and never looked for in a search.
+
+A search and a list ask what is known. Loading a skill looks at the stamps of its files and audits it if they are new.
+In a server, a thread audits the others behind the index, with four times as much rest as work; where critical findings
+withhold a skill, whoever asks for it first waits for its audit instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from skillhub_mcp.errors import SkillUnverifiable
+from skillhub_mcp.skills.model import Skill
+
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.kept import KeptAudit
+    from skillhub_mcp.auditing.rules import AuditFinding
+
+log = logging.getLogger(__name__)
+
+# A server that has just started answers its first searches first.
+_FIRST_REST_SECONDS = 3.0
+_REST_FACTOR = 4
+_CLOSE_SECONDS = 2.0
+# Of a database that several libraries share, so many more than those of this one are kept.
+_KEPT_OF_OTHERS = 10_000
+
+
+class Acceptance(Protocol):
+    """What a person accepted; one that is equal to another accepts the same."""
+
+    def accepted(self, digest: str, /) -> Collection[str]:
+        """Return the ids of the rules whose findings are accepted in a skill of that digest."""
+
+
+class Auditor:
+    """Audits skills, and remembers what it found in the file at `kept_path`. Safe to use from several threads.
+
+    `acceptance` returns what a person accepts, or None for nothing: it is asked at every use, and digests are computed
+    only where there is something to compare. With `blocks`, critical findings withhold a skill.
+    """
+
+    def __init__(self, kept_path: str, *, acceptance: Callable[[], Acceptance | None], blocks: bool) -> None:
+        self._kept_path = kept_path
+        self._acceptance = acceptance
+        self.blocks = blocks
+        self._lock = threading.Lock()
+        self._kept: dict[str, KeptAudit] | None = None
+        self._digests: dict[tuple[str, str], str] = {}
+        self._alike: Mapping[str, tuple[AuditFinding, ...]] = {}
+        self._changes = 0
+        self._unsaved = False
+        self._wakened = threading.Condition()
+        self._waiting: tuple[Skill, ...] | None = None
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    # What is known
+
+    def known(self, skill: Skill) -> tuple[AuditFinding, ...] | None:
+        """Return what was found in `skill` as its SKILL.md is, the worst first; None if it was not audited yet.
+
+        Without what a person accepted. Opens no file of the skill.
+        """
+        kept = self._all().get(skill.directory)
+        if kept is None or kept.stamp != _stamp(skill):
+            return None
+        return self._told(skill, kept)
+
+    def look(self, skill: Skill) -> tuple[AuditFinding, ...]:
+        """Return the same for `skill` as all of its files are now, auditing it if one of them changed."""
+        from skillhub_mcp.auditing.reading import signature
+
+        now = hashlib.blake2b(signature(skill.directory).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        kept = self._all().get(skill.directory)
+        if kept is None or (kept.stamp, kept.signature) != (_stamp(skill), now):
+            kept = self._audit(skill, now, kept)
+        return self._told(skill, kept)
+
+    def withholds(self, skill: Skill, *, now: bool = False) -> AuditFinding | None:
+        """Return the critical finding for which `skill` is withheld, or None; with `now`, by its files as they are."""
+        from skillhub_mcp.auditing.rules import Risk
+
+        findings = None if now else self.known(skill)
+        findings = self.look(skill) if findings is None else findings
+        return next((one for one in findings if one.severity is Risk.CRITICAL), None)
+
+    def changes(self) -> object:
+        """Return a value that changes when what is withheld may have changed."""
+        return self._changes, self._acceptance()
+
+    # Keeping up
+
+    def audit_all(self, skills: Iterable[Skill], *, most: int) -> int:
+        """Audit those of `skills` that were not yet, at most so many, and return how many are left."""
+        unknown = [skill for skill in skills if self.known(skill) is None]
+        for skill in unknown[:most]:
+            self.look(skill)
+        return max(0, len(unknown) - most)
+
+    def follow(self, skills: tuple[Skill, ...]) -> None:
+        """Audit what is new among `skills` in a thread behind the index."""
+        with self._wakened:
+            self._waiting = skills
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="skillhub-audit", daemon=True)
+                self._thread.start()
+            self._wakened.notify_all()
+
+    def close(self) -> None:
+        """Stop the thread, and keep what was found."""
+        with self._wakened:
+            self._closed = True
+            self._wakened.notify_all()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_SECONDS)
+        self._save()
+
+    def _run(self) -> None:
+        rest = 0.0 if self.blocks else _FIRST_REST_SECONDS
+        while True:
+            with self._wakened:
+                self._wakened.wait_for(lambda: self._closed or self._waiting is not None)
+                if rest:
+                    self._wakened.wait_for(lambda: self._closed, rest)
+                if self._closed:
+                    return
+                skills, self._waiting = self._waiting or (), None
+            self._catch_up(skills)
+            self._save(len(skills))
+
+    def _catch_up(self, skills: tuple[Skill, ...]) -> None:
+        from skillhub_mcp.auditing.names import NamedSkill, look_alikes
+
+        for skill in skills:
+            if self.known(skill) is not None:
+                continue
+            began = time.perf_counter()
+            self.look(skill)
+            rest = 0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)
+            with self._wakened:
+                self._wakened.wait_for(lambda: self._closed or self._waiting is not None, rest)
+                if self._closed or self._waiting is not None:
+                    return
+        self._alike = look_alikes(NamedSkill(skill.directory, skill.name, skill.root) for skill in skills)
+
+    def _audit(self, skill: Skill, signature: str, before: KeptAudit | None) -> KeptAudit:
+        from skillhub_mcp.auditing.audit import audit_skill
+        from skillhub_mcp.auditing.kept import KeptAudit
+
+        if not os.path.isdir(skill.directory):
+            # Its root is away: what is not there is no finding, and is audited when it is back.
+            return KeptAudit("", "", ())
+        kept = KeptAudit(_stamp(skill), signature, audit_skill(skill.directory).findings)
+        known = self._all()
+        with self._lock:
+            known[skill.directory] = kept
+            self._unsaved = True
+            # One whose audit is known for the first time was not served before it.
+            if before is not None and before.findings != kept.findings:
+                self._changes += 1
+        return kept
+
+    def _told(self, skill: Skill, kept: KeptAudit) -> tuple[AuditFinding, ...]:
+        findings = (*kept.findings, *self._alike.get(skill.directory, ()))
+        acceptance = self._acceptance() if findings else None
+        if acceptance is None:
+            return findings
+        rules = acceptance.accepted(self._digest(skill, kept.signature))
+        return tuple(one for one in findings if one.rule not in rules)
+
+    def _digest(self, skill: Skill, signature: str) -> str:
+        from skillhub_mcp.skills.digest import skill_digest
+
+        key = (skill.directory, signature)
+        if key not in self._digests:
+            try:
+                self._digests[key] = skill_digest(skill.directory)
+            except SkillUnverifiable as error:
+                log.debug("%s", error.message)
+                self._digests[key] = ""
+        return self._digests[key]
+
+    def _all(self) -> dict[str, KeptAudit]:
+        if self._kept is None:
+            from skillhub_mcp.auditing.kept import read_kept
+
+            with self._lock:
+                self._kept = read_kept(self._kept_path) if self._kept is None else self._kept
+        return self._kept
+
+    def _save(self, here: int = 0) -> None:
+        from skillhub_mcp.auditing.kept import write_kept
+
+        with self._lock:
+            if not self._unsaved or self._kept is None:
+                return
+            self._unsaved = False
+            most = here + _KEPT_OF_OTHERS
+            kept = dict(list(self._kept.items())[-most:])
+        try:
+            write_kept(self._kept_path, kept)
+        except OSError as error:
+            # A cache that cannot be written costs time at the next start, and nothing else.
+            log.debug("What the audit found is not kept: %s", error)
+
+
+def _stamp(skill: Skill) -> str:
+    stamp = skill.stamp
+    return f"{stamp.content_hash}:{stamp.mtime_ns}:{stamp.ctime_ns}:{stamp.size}"
