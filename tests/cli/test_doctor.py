@@ -38,6 +38,7 @@ def test_what_is_well_is_told_to_who_asks_for_it(
         "index     ready, embeddings: none",
         "sandbox   off (SKILLHUB_SANDBOX=off)",
         "skills    1 served",
+        "audit     0 critical, 0 high",
         "natively  1 published, 0 adapted, 0 withheld",
     ]
 

@@ -51,6 +51,8 @@ def test_a_category_is_listed_without_regard_to_case(skillhub: Skillhub, three: 
         "disable_model_invocation": False,
         "user_invocable": True,
         "state": "on",
+        "trust": "own",
+        "audit": None,
         "path": str((skills_dir / "nested").resolve()),
         "shadowed_by": None,
         "diagnostics": ["metadata-nested"],

@@ -56,6 +56,7 @@ def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, 
         "files": [{"path": "SKILL.md", "size": (directory / "SKILL.md").stat().st_size}],
         "more_files": False,
         "tokens": 2,
+        "audit": [],
         "diagnostics": [
             {"rule": "key-unknown", "severity": "error", "line": 7, "message": "'runtime' is not a specified key"},
             {
