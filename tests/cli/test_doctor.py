@@ -137,7 +137,7 @@ def test_a_default_directory_that_nobody_named_may_be_missing(
     (project / ".git").mkdir(parents=True)
     write_skill("mine", root=project / ".agents" / "skills")
     monkeypatch.chdir(project)
-    settings = {"SKILLS_DIR": "", "HOME": str(tmp_path / "home")}
+    settings = {"SKILLS_DIR": "", "HOME": str(tmp_path / "home"), "SKILLHUB_TRUST": "all"}
     done = skillhub("doctor", **settings)
     assert (done.code, "All well" in done.out) == (0, True)
     # Where no place has a skill, the place to put one is named, whether or not it is there.

@@ -47,6 +47,7 @@ def test_json_carries_what_a_script_needs(skillhub: Skillhub, write_skill: Skill
                 "name": "pdf-reader",
                 "description": "Reads PDF files.",
                 "category": "docs",
+                "trust": "own",
                 "reason": "text",
                 "matched": ["PDF"],
                 "path": str(directory.resolve()),

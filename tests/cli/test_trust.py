@@ -182,3 +182,27 @@ def test_once_it_is_trusted_the_project_comes_before_the_user_and_the_hub(skillh
     assert served()["commit"] == "hub"
     skillhub("trust", "--yes", *here(repo))
     assert served()["commit"] == "project"
+
+
+def test_what_its_project_denies_a_person_switches_on_for_themselves(skillhub: Skillhub, repo: Path) -> None:
+    (repo / ".skillhub").mkdir()
+    deny = '{"permissions": {"deny": [{"tool": "load_skill"}]}}'
+    (repo / ".skillhub" / "permissions.json").write_text(deny, encoding="utf-8")
+    done = skillhub("enable", "obey", *here(repo))
+    assert done.err == (
+        "obey is still not served: denied. What its project's rules say of it, this with --project overrides\n"
+    )
+    assert skillhub("enable", "obey", "--project", *here(repo)).err == ""
+    assert skillhub("show", "obey", *here(repo)).code == 0
+    # It denies nothing of the hub's.
+    assert skillhub("show", "commit", *here(repo)).code == 0
+
+
+def test_a_skill_that_is_switched_off_leaves_its_name_to_nobody_that_awaits_trust(
+    skillhub: Skillhub, repo: Path
+) -> None:
+    skillhub("disable", "commit@hub", *here(repo))
+    assert skillhub("show", "commit", "--json", *here(repo)).error["code"] == "SKILL_DISABLED"
+    assert "The project's." in skillhub("show", "commit@project", *here(repo)).out
+    skillhub("trust", "--yes", *here(repo))
+    assert "The project's." in skillhub("show", "commit", *here(repo)).out

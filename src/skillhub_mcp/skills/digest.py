@@ -73,14 +73,14 @@ def skill_stamp(directory: str) -> tuple[str, int]:
 
 def _paths(top: str) -> Iterator[str]:
     """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
-    seen = 0
+    seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
         directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
         for name in (*directories, *files):
             seen += 1
             if seen > MAX_ENTRIES:
                 raise SkillUnverifiable(os.path.basename(top), f"it has more than {MAX_ENTRIES:,} files")
-            yield os.path.relpath(os.path.join(place, name), top)
+            yield os.path.join(place, name)[below:]
 
 
 def _raise(error: OSError) -> None:

@@ -87,7 +87,9 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
             other = "with" if not args.project else "without"
             print_note(f"{name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project")
         elif on and standing is not Availability.ON:
-            print_note(f"{name} is still not served: {standing.value}")
+            of_project = standing in (Availability.DENIED, Availability.UNDECIDED) and policy.heeds_project(one.skill)
+            more = ". What its project's rules say of it, this with --project overrides" if of_project else ""
+            print_note(f"{name} is still not served: {standing.value}{more}")
     return EXIT_OK
 
 
