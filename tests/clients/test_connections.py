@@ -508,3 +508,17 @@ def test_a_pipe_in_the_place_of_a_projects_file_is_refused_and_not_waited_for(
         connections.found(CURSOR, PROJECT)
     with pytest.raises(ClientFileRefused, match="not a regular file"):
         connections.plan(CURSOR, PROJECT, SERVER, registrar=None)
+
+
+def test_what_is_kept_of_clients_files_is_the_persons_alone_whatever_the_umask(
+    machine: Machine, connections: Connections
+) -> None:
+    put(path_of(CURSOR, machine), '{"mcpServers": {"other": {"env": {"TOKEN": "theirs"}}}}')
+    before = os.umask(0)
+    try:
+        connect(connections)
+    finally:
+        os.umask(before)
+    kept = [Path(machine.home, ".skillhub"), *Path(machine.home, ".skillhub").rglob("*")]
+    assert {path.name for path in kept} >= {"backups", "receipts", "mcp.json"}
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []

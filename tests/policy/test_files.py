@@ -324,3 +324,16 @@ def test_what_python_cannot_hold_is_refused_like_anything_else(
     (tmp_path / "own.json").write_text(content, encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match=reason):
         read(str(tmp_path / "own.json")).read()
+
+
+def test_what_is_written_is_the_persons_alone_with_its_directory_whatever_the_umask(tmp_path: Path) -> None:
+    own = tmp_path / "home" / ".skillhub"
+    before = os.umask(0)
+    try:
+        add_rule(str(own / "permissions.json"), "deny", RULE, what=WHAT, tools=TOOL_ACTIONS)
+        change_choices(str(own / "choices.json"), lambda choices: choices)
+    finally:
+        os.umask(before)
+    made = [own.parent, own, *own.iterdir()]
+    assert {path.name for path in made} >= {"permissions.json", "choices.json"}
+    assert [path for path in made if path.stat().st_mode & 0o077] == []

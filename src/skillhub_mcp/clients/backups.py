@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import make_private, make_private_directory
 
 _MOST = 10
 _PLACE = "PLACE"
@@ -36,7 +37,8 @@ class Backups:
 
     def keep(self, path: str, content: bytes) -> None:
         """Keep a copy, and remove the oldest beyond ten. Raises OSError."""
-        os.makedirs(self._directory, mode=0o700, exist_ok=True)
+        make_private_directory(self._directory)
+        make_private([self._directory])
         made = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%S.%fZ")
         directory = os.path.join(self._directory, made)
         os.mkdir(directory, mode=0o700)

@@ -25,6 +25,7 @@ _DESKTOP_PATH = {
     System.MACOS: "/usr/bin:/bin:/usr/sbin:/sbin",
 }
 # The variables that a desktop gives every program.
+_READ_BYTES = 64 * 1024
 _DESKTOP_VARIABLES = (
     "HOME",
     "USER",
@@ -83,8 +84,9 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
         probed = asyncio.run(_answer(_stdio_transport(server, program, environment, cwd, log), seconds))
         if probed.answers:
             return probed
-        log.seek(0)
-        said = log.read()
+        # A program may say any amount; what it said last is the cause.
+        os.lseek(log.fileno(), max(0, os.fstat(log.fileno()).st_size - _READ_BYTES), os.SEEK_SET)
+        said = os.read(log.fileno(), _READ_BYTES).decode("utf-8", "replace")
     last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
     return Probed(failure=f"{probed.failure}; it said: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
 

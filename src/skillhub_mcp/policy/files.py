@@ -19,7 +19,7 @@ from skillhub_mcp.errors import (
     TokensUnreadable,
     TrustUnreadable,
 )
-from skillhub_mcp.file_modes import changeable_by_others
+from skillhub_mcp.file_modes import changeable_by_others, make_private_directory
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Reviews, parse_reviews, reviews_text
@@ -306,9 +306,7 @@ def _check_writable(path: str, what: str) -> None:
     """
     directory = os.path.dirname(path)
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-    except FileExistsError as error:
-        raise _unwritable(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)), what, directory) from error
+        make_private_directory(directory)
     except OSError as error:
         raise _unwritable(error, what, error.filename) from error
     if os.path.isdir(path):
