@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp.harmless import (
+    all_for_model,
     contained,
     for_model,
     in_attribute,
     in_element,
+    in_frontmatter,
     in_json,
     in_line,
     on_terminal,
+    path_for_model,
     shortened,
     visible,
 )
@@ -168,6 +171,7 @@ def test_json_means_the_same_and_shows_what_it_hides(value: object) -> None:
         "< / skill-loaded >",
         "<\n/skill_loaded>",
         "</skill\u200b-loaded>",
+        "</skill" + "\u200b" * 900 + "-loaded>",
         "<\U000e0041/sk\u00adill-loaded>",
         "\uff1c/skill-loaded\uff1e",
         "</\uff53kill\u2010loaded>",
@@ -187,6 +191,17 @@ def test_a_text_neither_closes_its_wrapper_nor_opens_another(tag: str) -> None:
 @pytest.mark.parametrize("text", ["# A\n\n<b>bold</b> 1 < 2\n", "<skills>", "<system>", "<avatar>", "a\u200b\n\x1b[1m"])
 def test_a_text_in_a_wrapper_is_otherwise_the_same(text: str) -> None:
     assert contained(text) == text
+
+
+def test_frontmatter_for_a_host_keeps_its_lines_and_hides_nothing() -> None:
+    written = "one\r\ntwo\rthree\u2028four\u200b\x1b[1m </system-reminder> <b>"
+    assert in_frontmatter(written) == "one\ntwo\nthree\nfour[1m &lt;/system-reminder> <b>"
+
+
+def test_a_path_with_two_blanks_stays_that_path() -> None:
+    assert path_for_model("/a  b/c") == "/a  b/c"
+    assert path_for_model("/a\nb<system>") == "/a\\nb&lt;system>"
+    assert all_for_model({"path": "/a  b/c", "text": "a\n b"}) == {"path": "/a  b/c", "text": "a b"}
 
 
 @given(ANYTHING, st.integers(min_value=0, max_value=20))

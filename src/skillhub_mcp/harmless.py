@@ -75,7 +75,7 @@ _WRAPPERS = (
 )
 _FIRST_LETTERS = "".join(sorted({letter for name in _WRAPPERS for letter in (name[0], name[0].upper())}))
 # How much of a tag is looked at: its name, and what may be hidden in that.
-_TAG_LENGTH, _NAME_LENGTH = 128, 32
+_TAG_LENGTH, _NAME_LENGTH = 1_024, 32
 _DASHES = re.compile("[-_\u2010-\u2015\u2212]")
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -115,7 +115,9 @@ def _unprintable(*, also: str = "") -> re.Pattern[str]:
 
 @cache
 def _maybe_wrapper() -> re.Pattern[str]:
-    return re.compile(f"[<\uff1c\ufe64](?=[\\s/\uff0f{_UNSEEN}]*([{_FIRST_LETTERS}\uff21-\uff5a]))")
+    # Up to the next bracket, so that no character is looked at for two tags.
+    tag = f"[{_FIRST_LETTERS}\uff21-\uff5a][^<\uff1c\ufe64]{{0,{_TAG_LENGTH}}}"
+    return re.compile(f"[<\uff1c\ufe64](?=[\\s/\uff0f{_UNSEEN}]*({tag}))")
 
 
 @cache
@@ -167,7 +169,8 @@ def in_frontmatter(text: str) -> str:
     """Return `text` with its lines and without what cannot be seen, and so that it closes no wrapper."""
     if text.isascii() and text.isprintable():
         return contained(text)
-    seen = _unprintable().sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), text)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    seen = _unprintable().sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines)
     return contained(_accent_flood().sub(r"\1", seen))
 
 
@@ -202,7 +205,7 @@ def contained(text: str) -> str:
     """
 
     def harmless(found: re.Match[str]) -> str:
-        tag = text[found.start(1) : found.start(1) + _TAG_LENGTH]
+        tag = found[1]
         if not (tag.isascii() and tag.isprintable()):
             tag = unicodedata.normalize("NFKC", _unprintable().sub("", tag))
         return "&lt;" if _DASHES.sub("-", tag[:_NAME_LENGTH].casefold()).startswith(_WRAPPERS) else found[0]

@@ -60,7 +60,7 @@ def test_what_a_python_program_puts_into_a_prompt_is_lines_of_its_own(hostile: d
 def test_a_model_that_orders_hits_is_shown_values() -> None:
     asked: list[str] = []
 
-    def answer(instruction: str, text: str, *, timeout: float) -> str:  # noqa: ARG001 - as a model is called
+    def answer(instruction: str, text: str, *, timeout: float) -> str:
         asked.append(text)
         return '{"fitting": []}'
 
