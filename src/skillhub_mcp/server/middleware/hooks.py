@@ -110,7 +110,6 @@ class _Request:
                 key = (number, tool, use.skill.directory, use.file_path)
                 if tool is None or key in self._passed:
                     continue
-                self._passed.add(key)
                 if tool == self._tool and self._arguments.get(_SKILL_ARGUMENT.get(tool, "")) == use.skill.name:
                     # It ran before the call, and was told the skill's own name.
                     continue
@@ -119,6 +118,7 @@ class _Request:
                 failure = self.run(hook, call)
                 if failure is not None:
                     raise BlockedByHook(tool, failure)
+                self._passed.add(key)
 
     def _ways(self, use: SkillUse) -> Iterator[Sequence[str]]:
         """Yield, for each kind of thing that is handed out, the tools whose hooks stand before it.
