@@ -17,6 +17,8 @@ from skillhub_mcp.cli import open_hub
 from skillhub_mcp.cli.checks import all_checks
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.execution.sandbox import choice
+from skillhub_mcp.execution.sandbox.model import Tier
 
 
 def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -326,3 +328,28 @@ def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_war
         *((str(file), wrong, f"run chmod go-w {file}") for file in (rules, log)),
         (str(tokens), "may be read by others (mode 0644)", f"run chmod go-rwx {tokens}"),
     ]
+
+
+def test_how_commands_are_confined_is_told_and_off_is_a_warning_where_they_are_enabled(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    write_skill("painter")
+    off = skillhub("doctor", "--json", SKILLHUB_SANDBOX="off", SKILLHUB_ENABLE_RUN="1").json
+    assert off["sandbox"] == {"tier": "off", "reasons": {}}
+    (warning,) = [one for one in off["warnings"] if one["check"] == "sandbox"]
+    assert "run unconfined" in warning["what"]
+    assert skillhub("doctor", "--json", SKILLHUB_SANDBOX="off").json["warnings"] == []
+
+
+def test_that_no_sandbox_works_is_a_problem_only_where_commands_are_enabled(
+    skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("painter")
+    reason = "bwrap is not installed"
+    monkeypatch.setattr(choice, "_TIERS", {Tier.BUBBLEWRAP: lambda: (None, reason)})
+    enabled = skillhub("doctor", "--json", SKILLHUB_ENABLE_RUN="1")
+    assert (enabled.code, enabled.json["sandbox"]) == (1, {"tier": None, "reasons": {"bubblewrap": reason}})
+    (problem,) = [one for one in enabled.json["problems"] if one["check"] == "sandbox"]
+    assert reason in problem["what"]
+    without = skillhub("doctor", "--json")
+    assert (without.code, [one["check"] for one in without.json["notes"]].count("sandbox")) == (0, 1)

@@ -419,7 +419,7 @@ RUN_PDF = PermissionRule("run_skill_command", "pdf-tools", DIGEST)
 
 def test_leave_to_run_is_for_the_files_that_it_was_given_for(skill: Skill) -> None:
     policy = with_rules(allow=(RUN_PDF,))
-    assert policy.check_run(skill, digest=lambda: DIGEST) == RunRights()
+    assert policy.check_run(skill, digest=lambda: DIGEST) == RunRights(named=True)
     with pytest.raises(ConfirmationRequired, match="its files have changed since it was allowed") as caught:
         policy.check_run(skill, digest=lambda: OTHER)
     assert (caught.value.changed, caught.value.digest) == (True, OTHER)
@@ -443,16 +443,32 @@ def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Ski
     more = replace(RUN_PDF, network=True, packages=True)
     policy = with_rules(allow=(more,))
     check = partial(Policy.check_run, digest=lambda: DIGEST, packages=lambda: ("pypdf",))
-    assert check(policy, skill) == RunRights(network=True, packages=True)
+    assert check(policy, skill) == RunRights(network=True, packages=True, named=True)
     assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
     # A project's rules give neither.
     alone = replace(policy, rules=in_force([], [Rules(allow=(more,))]))
-    assert alone.check_run(brought(skill), digest=lambda: DIGEST) == RunRights()
+    assert alone.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
         with pytest.raises(ConfirmationRequired, match=r"packages that have to be fetched \(pypdf\)") as caught:
             check(undecided, skill)
         assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools --run --packages"
         check(undecided, skill, {Grant(Action.RUN, skill.directory, DIGEST, packages=True)})
+
+
+def test_what_a_repository_brings_is_run_after_trust_or_with_leave_for_its_files(skill: Skill) -> None:
+    free = Policy(Visibility(), project="/repo", tools=TOOL_ACTIONS)
+    for trust in (Trust.AWAITED, Trust.CHANGED):
+        foreign = brought(skill, trust)
+        with pytest.raises(ConfirmationRequired, match="its project awaits trust") as caught:
+            free.check_run(foreign, digest=lambda: DIGEST)
+        assert (caught.value.untrusted_in, caught.value.hint) == ("/repo", "ask the user to run: skillhub trust")
+        # A rule about every skill, or about whatever is under that name, is none about these files.
+        for wide in (PermissionRule("run_skill_command"), replace(RUN_PDF, digest=None)):
+            with pytest.raises(ConfirmationRequired):
+                with_rules(allow=(wide,)).check_run(foreign, digest=lambda: DIGEST)
+        assert with_rules(allow=(RUN_PDF,)).check_run(foreign, digest=lambda: DIGEST).named
+        free.check_run(foreign, {Grant(Action.RUN, skill.directory, DIGEST)}, digest=lambda: DIGEST)
+    free.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST)
 
 
 def test_who_may_not_run_is_refused_whatever_the_rules_say_and_no_file_is_read_for_it(skill: Skill) -> None:

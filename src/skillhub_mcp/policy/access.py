@@ -233,7 +233,8 @@ class Policy:
         rights = self.rules.own.run_rights((skill.name, skill.alias), tools=self.tools, digest=found)
         wanted = tuple(packages())
         agreed = [grant for grant in granted if grant[:3] == (Action.RUN, skill.directory, found)]
-        untrusted = self._asks_for_trust(skill) and not agreed
+        # To run what a repository brings is more than to read it: it waits for trust, or for leave to run these files.
+        untrusted = skill.awaits_trust and not agreed and not rights.named
         allowed = self.decide(Action.RUN, skill, digest=found) is Decision.ALLOW or bool(agreed)
         unpermitted = () if rights.packages or any(grant.packages for grant in agreed) else wanted
         if self.asks and (not allowed or unpermitted or untrusted):

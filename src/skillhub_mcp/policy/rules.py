@@ -89,11 +89,15 @@ class ListedRule:
 
 @dataclass(frozen=True, slots=True)
 class RunRights:
-    """What rules allow beside running; `changed` is whether they allowed it of other files than those there now."""
+    """What rules allow beside running; `changed` is whether they allowed it of other files than those there now.
+
+    `named` is whether a rule allows it of this very skill's files.
+    """
 
     network: bool = False
     packages: bool = False
     changed: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ class Rules:
             network=any(rule.network for rule in fitting),
             packages=any(rule.packages for rule in fitting),
             changed=bool(applying) and not fitting,
+            named=any(rule.skill_name is not None and rule.digest is not None for rule in fitting),
         )
 
     def listed(self) -> tuple[ListedRule, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -603,3 +604,35 @@ def test_a_remembered_answer_about_running_is_for_these_files_and_a_change_is_to
     assert written["permissions"]["allow"] == [
         {**about("alpha", "run_skill_command"), "digest": skill_digest(directory)}
     ]
+
+
+@ways
+def test_the_question_before_packages_are_fetched_names_them_and_covers_the_run(
+    way: tuple[str, str], environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = '# /// script\n# dependencies = ["greet>=1"]\n# ///\nprint(1)\n'
+    Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "x.py").write_text(script, encoding="utf-8")
+    # What would fetch them, and refuses: whether it was asked to is what this is about.
+    uv = tmp_path / "bin" / "uv"
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\necho no such index >&2\nexit 1\n", encoding="utf-8")
+    uv.chmod(0o755)
+    rules(environment)
+    monkeypatch.setenv("PATH", f"{uv.parent}{os.pathsep}{os.environ['PATH']}")
+
+    async def journey(**options: Any) -> Said:
+        async with reached(way, environment, **options) as hub:
+            return await hub.call("run_skill_command", skill_name="alpha", command="python", args=["x.py"])
+
+    unasked = asyncio.run(journey())
+    assert unasked.code == "CONFIRMATION_REQUIRED"
+    assert "it needs packages that have to be fetched (greet>=1)" in unasked.text
+    assert "skillhub permissions allow alpha --run --packages" in unasked.text
+    person = Person("once")
+    said = asyncio.run(journey(elicitation_callback=person))
+    fetched = "Before that, these packages are fetched from the package index: 'greet>=1'."
+    assert person.questions == [
+        f"The agent wants to run commands of the skill 'alpha'. {fetched} Its description: 'Does alpha.'"
+    ]
+    assert (said.code, "no such index" in said.text) == ("PACKAGES_UNAVAILABLE", True)
+    assert asyncio.run(journey(elicitation_callback=Person("no"))).code == "PERMISSION_DENIED"

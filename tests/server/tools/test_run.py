@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
+from tests.server.connections import caller, listening
 from tests.server.sessions import Answer, ask, http_server, in_process, over_stdio
 
 Environment = dict[str, str]
@@ -159,3 +160,26 @@ def test_no_key_of_the_servers_environment_reaches_a_command(
     seen = run(running, "python", "e.py").json["stdout"]
     assert "PATH" in seen
     assert "secret" not in seen
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http_what_a_session_wrote_is_read_by_it_and_by_no_other_and_no_path_is_told(
+    running: Environment, write_skill: SkillWriter, mode: str
+) -> None:
+    write_skill("one", files={"write.py": "import sys\nopen(sys.argv[1], 'w').write('a,b')\n"})
+    environment = {**running, "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1", "SKILLHUB_ALLOW_ANONYMOUS": "1"}
+
+    async def journey() -> None:
+        with listening(environment) as url:
+            async with caller(url, mode) as hub, caller(url, mode) as other:
+                args = ["write.py", "{output_dir}/a.csv"]
+                wrote = await hub.call("run_skill_command", skill_name="one", command="python", args=args)
+                assert wrote.structured["files"] == ["a.csv"], wrote
+                assert "output_dir" not in wrote.structured
+                reading: dict[str, Any] = {"skill_name": "one", "command": "cat", "args": ["{output_dir}/a.csv"]}
+                assert (await hub.call("run_skill_command", **reading)).structured["stdout"] == "a,b"
+                assert (await other.call("run_skill_command", **reading)).structured["exit_code"] == 1
+                named = await hub.call("run_skill_command", skill_name="one", command="ls", output_dir="/tmp/x")
+                assert (named.code, "is no relative path" in named.text) == ("INVALID_ARGUMENT", True)
+
+    asyncio.run(journey())
