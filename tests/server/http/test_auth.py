@@ -47,6 +47,8 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_ROOTS": "project,hub",
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
+        # Who trusts the project is no question of tokens.
+        "SKILLHUB_TRUST": "all",
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
         "SKILLHUB_TOKEN": "the one token that has everything",

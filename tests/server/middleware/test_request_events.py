@@ -72,6 +72,7 @@ def environment(
         **hub_environment,
         "SKILLHUB_ROOTS": "project",
         "SKILLHUB_CWD": str(project),
+        "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
