@@ -10,6 +10,7 @@ a person switched it off               SKILL_DISABLED
 it awaits trust, which is required     SKILL_UNTRUSTED
 the rules of its project are broken    POLICY_UNREADABLE
 a rule denies the action               PERMISSION_DENIED
+the audit withholds it                 SKILL_WITHHELD
 there are rules, and none allows it    CONFIRMATION_REQUIRED, unless the user agrees
 
 What a project brings decides about the skills that it brings, and about no other.
