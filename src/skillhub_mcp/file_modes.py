@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -114,10 +113,10 @@ def changeable_by_others(path: str) -> Exposure | None:
     if not _is_read_only(real):
         if not _is_trusted(status):
             reason = f"it belongs to another user (uid {status.st_uid})"
-            return Exposure(real, reason, f"run chown {os.geteuid()} {shlex.quote(real)}")
+            return Exposure(real, reason, f"run chown {os.geteuid()} {_as_a_word(real)}")
         if _others_may(status, stat.S_IWGRP, stat.S_IWOTH):
             mode = stat.S_IMODE(status.st_mode)
-            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {shlex.quote(real)}")
+            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {_as_a_word(real)}")
     for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(real))):
         found = _exposed_directory(directory)
         if found is not None:
@@ -140,7 +139,7 @@ def readable_by_others(path: str) -> Exposure | None:
         # It is in a directory that nobody else gets into.
         return None
     mode = stat.S_IMODE(status.st_mode)
-    return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {shlex.quote(real)}")
+    return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {_as_a_word(real)}")
 
 
 def _exposed_directory(directory: str) -> Exposure | None:
@@ -156,7 +155,7 @@ def _exposed_directory(directory: str) -> Exposure | None:
     if status.st_mode & stat.S_ISVTX or not _others_may(status, group, stat.S_IWOTH):
         return None
     reason = f"others may write to a directory that it is in (mode {stat.S_IMODE(status.st_mode):04o})"
-    return Exposure(directory, reason, f"run chmod go-w {shlex.quote(directory)}")
+    return Exposure(directory, reason, f"run chmod go-w {_as_a_word(directory)}")
 
 
 def _above(path: str, *, whole: bool = False) -> Iterator[str]:
@@ -165,6 +164,12 @@ def _above(path: str, *, whole: bool = False) -> Iterator[str]:
     while path != os.path.dirname(path) and path not in homes:
         path = os.path.dirname(path)
         yield path
+
+
+def _as_a_word(path: str) -> str:
+    from shlex import quote
+
+    return quote(path)
 
 
 def _is_read_only(path: str) -> bool:

@@ -30,6 +30,7 @@ from skillhub_mcp.policy.files import (
     choices_file,
     forget_rules,
     put_rule,
+    reviews_file,
     roots_file,
     rules_file,
     tokens_file,
@@ -300,7 +301,7 @@ def test_a_file_that_somebody_else_may_write_is_not_used_until_nobody_may(tmp_pa
     assert rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS, within=str(tmp_path)).read() == in_force
 
 
-OTHERS = (choices_file, tokens_file, roots_file, trust_file)
+OTHERS = (choices_file, tokens_file, roots_file, trust_file, reviews_file)
 
 
 @pytest.mark.parametrize("read", OTHERS)
