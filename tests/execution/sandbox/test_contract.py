@@ -286,6 +286,22 @@ def test_each_run_has_a_home_and_a_temporary_directory_of_its_own(run: Runs) -> 
         assert not Path(temporary, "left").exists()
 
 
+def test_a_temporary_directory_of_any_depth_ends_with_its_run(
+    run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    result = run(
+        "import os\nos.chdir(os.environ['TMPDIR'])\n"
+        "os.mkfifo('pipe'); os.symlink('/', 'root'); os.mkdir('closed'); os.chmod('closed', 0)\n"
+        "for _ in range(1500):\n"
+        "    os.mkdir('moved'); open('file', 'w').close(); os.chdir('moved')\n"
+        "print('deep')"
+    )
+    assert (result.stdout, result.stderr) == ("deep\n", "")
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
 def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.mkdir()

@@ -58,6 +58,10 @@ _RULE_PATH_BENEATH = 1
 _CANNOT_START = 127
 _CANNOT_CONFINE = 126
 _LOOK_AGAIN = 20  # milliseconds
+# inode(7): the kind of a file in its mode.
+_FORMAT, _DIRECTORY = 0o170000, 0o040000
+# No command gave a name with half a character.
+_MOVED = "\udcff moved "
 
 
 def main() -> int:
@@ -83,7 +87,7 @@ def _watch(plan: dict[str, Any], command: list[str]) -> int:
         return _code(_end_all(child))
     finally:
         if plan["private"]:
-            _remove(plan["private"])
+            remove(plan["private"])
 
 
 def _enter(plan: dict[str, Any], command: list[str]) -> int:
@@ -246,20 +250,39 @@ def _reap_until(child: int) -> int:
             return wait_status
 
 
-def _remove(directory: str) -> None:
-    """Remove a directory with all that is in it. No command is left that could change it meanwhile."""
-    for folder, folders, _ in os.walk(directory):
-        for name in folders:
-            path = os.path.join(folder, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)  # one that its owner closed cannot be listed
-    for folder, folders, files in os.walk(directory, topdown=False):
-        for name in files:
-            os.unlink(os.path.join(folder, name))
-        for name in folders:
-            path = os.path.join(folder, name)
-            (os.unlink if os.path.islink(path) else os.rmdir)(path)
+def remove(directory: str) -> None:
+    """Remove a directory with all that is in it, however deep: no path is longer than a step.
+
+    No command may be left that could change it meanwhile. Raises OSError.
+    """
+    top = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    moved = 0
+    try:
+        while names := os.listdir(top):
+            for name in names:
+                if _unlinked(name, top):
+                    continue
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+                try:
+                    for below in os.listdir(inner):
+                        if not _unlinked(below, inner):
+                            moved += 1
+                            os.rename(below, f"{_MOVED}{moved}", src_dir_fd=inner, dst_dir_fd=top)
+                finally:
+                    os.close(inner)
+                os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
     os.rmdir(directory)
+
+
+def _unlinked(name: str, folder: int) -> bool:
+    """Remove what is no directory; open a directory that its owner closed, and return False."""
+    if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode & _FORMAT != _DIRECTORY:
+        os.unlink(name, dir_fd=folder)
+        return True
+    os.chmod(name, 0o700, dir_fd=folder)
+    return False
 
 
 # Limits, capabilities, system calls

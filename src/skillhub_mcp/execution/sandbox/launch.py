@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import marshal
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +105,7 @@ def launched(
         if sandbox.tier is Tier.LANDLOCK:
             private = os.path.realpath(tempfile.mkdtemp(prefix="skillhub-run-"))
             # Removed by the one who ends last; what is left here is of one that was killed.
-            stack.callback(shutil.rmtree, private, ignore_errors=True)
+            stack.callback(_remove, private)
             home, temporary = os.path.join(private, "home"), os.path.join(private, "tmp")
             os.mkdir(home, 0o700)
             os.mkdir(temporary, 0o700)
@@ -125,6 +124,13 @@ def launched(
             }
             environment = inner_environment(environment, home=home, temporary=temporary, network=confinement.network)
         yield Launched(Launch((*_launcher(plan), *argv), environment, cwd, descriptors, release), reading)
+
+
+def _remove(private: str) -> None:
+    from skillhub_mcp.execution.sandbox.confine import remove  # not on Windows
+
+    with suppress(FileNotFoundError):
+        remove(private)
 
 
 def _pipe(stack: ExitStack) -> tuple[int, int]:
