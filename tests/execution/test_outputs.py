@@ -124,6 +124,22 @@ def test_directories_that_nobody_used_for_a_week_are_removed(places: Outputs, mo
     assert len(list(Path(places.directory).iterdir())) == 2
 
 
+def test_directories_nested_deeper_than_a_path_can_be_are_looked_at_and_removed(
+    places: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = opened(places, None)
+    monkeypatch.chdir(one)
+    for _ in range(3000):
+        os.mkdir("in")
+        os.chdir("in")
+    os.chdir(one)
+    (one / "report.csv").write_text("1")
+    assert places.open(ONE, None, untouched=()).before.keys() == {"report.csv"}
+    monkeypatch.setattr(outputs, "_KEPT_SECONDS", -1)
+    assert places.open(TWO, None, untouched=()).before == {}
+    assert not one.exists()
+
+
 def test_an_argument_may_begin_with_the_directory_or_have_it_after_its_equals_sign() -> None:
     given = ["{output_dir}/a.csv", "--out={output_dir}", "{output_dir}", "print(f'{output_dir}')", "a{output_dir}"]
     assert with_directory(given, "/o") == ["/o/a.csv", "--out=/o", "/o", *given[3:]]

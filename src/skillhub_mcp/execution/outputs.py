@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import itertools
 import os
-import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,6 +111,8 @@ class Outputs:
 
     def _remove_old(self) -> None:
         """Remove private directories that were not used for a week, and of many the ones used longest ago."""
+        from skillhub_mcp.execution.sandbox.confine import remove  # not on Windows, where no command runs
+
         used = []
         with os.scandir(self.directory) as entries:
             for entry in entries:
@@ -120,7 +121,8 @@ class Outputs:
         oldest = time.time() - _KEPT_SECONDS
         for number, (at, path) in enumerate(sorted(used, reverse=True), start=1):
             if at < oldest or number >= _MAX_KEPT:
-                shutil.rmtree(path, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    remove(path)
 
 
 def is_place(named: str) -> bool:
@@ -169,7 +171,13 @@ def _stamps(directory: str) -> dict[str, _Stamp]:
 
 
 def _files(directory: str) -> Iterator[str]:
-    for place, directories, files in os.walk(directory):
-        directories.sort()
-        for name in sorted(files):
-            yield os.path.join(place, name)
+    rest = [directory]
+    # A command may nest its directories deeper than any recursion, and than a path can be.
+    while rest:
+        try:
+            with os.scandir(rest.pop()) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        yield from (entry.path for entry in entries)
+        rest += (entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False))

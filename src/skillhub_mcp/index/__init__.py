@@ -18,7 +18,7 @@ rows          what is written for a skill, and read back to see what changed
 skill_index   what a search asks of an index, in memory or in LanceDB
 state         `index_state.json`: the published version, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F
-stored_arrays arrays in a file beside the table, read at no more cost than its size
+stored_arrays  arrays in a file beside the table, read at no more cost than its size
 sync          one check of the files, and the view that results
 versions      which versions of the table nobody reads any more
 watcher       the operating system's notices of changes

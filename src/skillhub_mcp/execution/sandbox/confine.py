@@ -60,8 +60,6 @@ _CANNOT_CONFINE = 126
 _LOOK_AGAIN = 20  # milliseconds
 # inode(7): the kind of a file in its mode.
 _FORMAT, _DIRECTORY = 0o170000, 0o040000
-# No command gave a name with half a character.
-_MOVED = "\udcff moved "
 
 
 def main() -> int:
@@ -256,7 +254,7 @@ def remove(directory: str) -> None:
     No command may be left that could change it meanwhile. Raises OSError.
     """
     top = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    moved = 0
+    moved, unknown = 0, os.urandom(8).hex()  # names that no command could have taken
     try:
         while names := os.listdir(top):
             for name in names:
@@ -267,7 +265,7 @@ def remove(directory: str) -> None:
                     for below in os.listdir(inner):
                         if not _unlinked(below, inner):
                             moved += 1
-                            os.rename(below, f"{_MOVED}{moved}", src_dir_fd=inner, dst_dir_fd=top)
+                            os.rename(below, f"{unknown}{moved}", src_dir_fd=inner, dst_dir_fd=top)
                 finally:
                     os.close(inner)
                 os.rmdir(name, dir_fd=top)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import marshal
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from skillhub_mcp.execution.sandbox import bubblewrap, landlock, seccomp
 from skillhub_mcp.execution.sandbox.model import Confinement, Launch, ResourceLimits, Sandbox, Tier
 from skillhub_mcp.execution.sandbox.places import own_interpreter, readable_places, uv_pythons
+
+log = logging.getLogger(__name__)
 
 CONFINE = str(Path(__file__).with_name("confine.py"))
 
@@ -129,8 +132,12 @@ def launched(
 def _remove(private: str) -> None:
     from skillhub_mcp.execution.sandbox.confine import remove  # not on Windows
 
-    with suppress(FileNotFoundError):
+    try:
         remove(private)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.warning("What a command left in %s cannot be removed: %s", private, error)
 
 
 def _pipe(stack: ExitStack) -> tuple[int, int]:
