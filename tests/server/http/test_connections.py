@@ -288,6 +288,23 @@ def test_a_bearers_body_has_a_deadline(impatient: str) -> None:
         assert b"REQUEST_TOO_SLOW: The request's body did not arrive within 0.2 seconds." in body
 
 
+@pytest.mark.parametrize("token", [TOKEN, "wrong"])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_body_that_is_no_http_ends_its_request_without_an_error_of_the_server(
+    impatient: str, caplog: pytest.LogCaptureFixture, token: str, at_once: bool
+) -> None:
+    asked, garbage = head(f"Authorization: Bearer {token}", "Transfer-Encoding: chunked"), b"5\r\n{    no chunk\r\n"
+    with connected(impatient) as connection:
+        if at_once:
+            connection.sendall(asked + garbage)
+        else:
+            connection.sendall(asked + garbage[:5])
+            connection.sendall(garbage[5:])
+        assert to_the_end(connection)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 401")
+    assert httpx2.get(impatient.replace("/mcp", "/healthz")).status_code == 200
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 def test_silent_clients_in_every_place_keep_nobody_out(impatient: str) -> None:
     with ExitStack() as silent:
         for _ in range(10):

@@ -265,6 +265,16 @@ class HttpConnection(H11Protocol):
         super().data_received(data)
         self._follow()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, and end the request in flight: its application must not answer any more."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def on_response_complete(self) -> None:
         """Go on to the next request."""
         super().on_response_complete()
