@@ -57,9 +57,18 @@ def most_connections(wanted: int) -> int:
 
 
 class Acceptor:
-    """Accepts the connections of one listener, in the running loop, until it is closed."""
+    """Accepts the connections of one listener, in the running loop, until it is closed.
 
-    def __init__(self, listener: socket.socket, connections: HttpConnections, make: MakeConnection) -> None:
+    If that fails unexpectedly, `on_failure` is called: a server that nobody reaches should end, to be started again.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        connections: HttpConnections,
+        make: MakeConnection,
+        on_failure: Callable[[], None],
+    ) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._connections = connections
@@ -67,7 +76,9 @@ class Acceptor:
         self._reserve = [os.open(os.devnull, os.O_RDONLY) for _ in range(SPARE_CONNECTIONS)]
         self._warning = OncePerMinute()
         self._loop = asyncio.get_running_loop()
+        self._on_failure = on_failure
         self._accepting = self._loop.create_task(self._accept())
+        self._accepting.add_done_callback(self._when_done)
 
     async def close(self) -> None:
         """Accept no more, and give the reserve back."""
@@ -75,6 +86,11 @@ class Acceptor:
         await asyncio.wait((self._accepting,))
         while self._reserve:
             os.close(self._reserve.pop())
+
+    def _when_done(self, accepting: asyncio.Task[None]) -> None:
+        if not accepting.cancelled():
+            log.error("Accepting connections failed; the server ends", exc_info=accepting.exception())
+            self._on_failure()
 
     async def _accept(self) -> None:
         while True:
@@ -139,6 +155,9 @@ class Acceptor:
         except OSError as error:
             accepted.close()
             log.debug("A client went away when it was accepted: %s", error)
+        except BaseException:
+            accepted.close()
+            raise
 
     def _refill(self) -> None:
         """Fill up the reserve, as far as there are descriptors."""

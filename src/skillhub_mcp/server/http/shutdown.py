@@ -85,7 +85,10 @@ class GracefulServer(uvicorn.Server):
         await super().startup(sockets=[])
         connections = HttpConnections(replace(self._limits, total=most_connections(self._limits.total)))
         make = partial(HttpConnection, self.config, self.server_state, self.lifespan.state, connections=connections)
-        self._acceptors = [Acceptor(listener, connections, make) for listener in sockets or ()]
+        self._acceptors = [Acceptor(listener, connections, make, self._end) for listener in sockets or ()]
+
+    def _end(self) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop. Calls in flight have the configured grace period."""
