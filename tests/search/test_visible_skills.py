@@ -10,6 +10,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.search.visible_skills import VisibleSkills
+from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.visibility import Visibility
 
 
@@ -44,6 +45,14 @@ def test_the_set_of_skills_is_made_once_for_each_caller_and_few_are_kept(
     snapshot = hub.refresh().snapshot
     assert findable("walrus") == walrus
     assert len(visible._by_policy) == 1
+
+
+def test_the_set_of_one_source_is_made_once_too(hub: SkillHub) -> None:
+    snapshot, policy, visible = hub.refresh().snapshot, hub.access.now(), VisibleSkills()
+    of_hub = visible.directories(snapshot, policy, Source.HUB)
+    assert len(of_hub) == 2
+    assert visible.directories(snapshot, policy, Source.HUB) is of_hub
+    assert visible.directories(snapshot, policy, Source.USER) == frozenset()
 
 
 def test_what_no_model_may_choose_is_in_no_search(hub: SkillHub, write_skill: SkillWriter) -> None:
