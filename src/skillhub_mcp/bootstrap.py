@@ -266,8 +266,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
         # One that cannot be looked at is told of where it is used.
         with suppress(OSError):
             if found := changeable_by_others(path):
-                about = path if found.path == os.path.realpath(path) else f"{path}, in {found.path}"
-                changeable.append(Problem(about, f"is not used: {found.reason}", found.mend))
+                changeable.append(Problem(path, f"is not used: {found.reason}", found.mend))
             elif found := readable_by_others(path):
                 readable.append(Problem(path, found.reason, found.mend))
     return tuple(changeable), tuple(readable)
