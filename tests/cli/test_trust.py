@@ -206,3 +206,12 @@ def test_a_skill_that_is_switched_off_leaves_its_name_to_nobody_that_awaits_trus
     assert "The project's." in skillhub("show", "commit@project", *here(repo)).out
     skillhub("trust", "--yes", *here(repo))
     assert "The project's." in skillhub("show", "commit", *here(repo)).out
+
+
+def test_the_list_of_places_says_that_what_awaits_trust_comes_last(skillhub: Skillhub, repo: Path) -> None:
+    note = "./.agents/skills  (awaits trust, so it comes last: `skillhub trust`)\n"
+    assert note in skillhub("roots", *here(repo)).out
+    first = skillhub("roots", "--json", *here(repo)).json["places"][0]
+    assert (first["source"], first["trust"]) == ("project", "awaited")
+    skillhub("trust", "--yes", *here(repo))
+    assert "awaits trust" not in skillhub("roots", *here(repo)).out

@@ -35,16 +35,17 @@ def kept() -> Any:
 def projects(
     hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The environments of servers in two projects: one has rules that allow beta, and the other none."""
-    for name in ("alpha", "beta", "gamma"):
-        write_skill(name)
+    """The environments of servers in two projects with the same skills: one has rules that allow beta."""
     places = [tmp_path.resolve() / name for name in ("ruled", "free")]
     for place in places:
         (place / ".git").mkdir(parents=True)
+        for name in ("alpha", "beta", "gamma"):
+            write_skill(name, root=place / ".agents" / "skills")
     (places[0] / ".skillhub").mkdir()
     lists = {"allow": [{"tool": "skill_load", "skill_name": "beta"}]}
     (places[0] / ".skillhub" / "permissions.json").write_text(json.dumps({"permissions": lists}), encoding="utf-8")
-    ruled, free = ({**hub_environment, "SKILLHUB_CWD": str(place)} for place in places)
+    of_project = {"SKILLHUB_ROOTS": "project", "SKILLHUB_TRUST": "all"}
+    ruled, free = ({**hub_environment, **of_project, "SKILLHUB_CWD": str(place)} for place in places)
     return ruled, free
 
 

@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import surroundings_of
-from skillhub_mcp.chosen_roots import project_of, recorded_roots, recorded_roots_problem, roots_of, roots_path
+from skillhub_mcp.chosen_roots import (
+    project_of,
+    project_trust,
+    recorded_roots,
+    recorded_roots_problem,
+    roots_of,
+    roots_path,
+)
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
@@ -67,7 +74,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     problem = recorded_roots_problem()
     words = () if problem is not None else recorded_roots().places
-    roots, surroundings = roots_of(settings), surroundings_of(settings)
+    roots, surroundings = project_trust(settings).judged(roots_of(settings)), surroundings_of(settings)
     counts, others = surroundings.survey(roots)
     if args.json:
         problems = [] if problem is None else [problem.sentence()]
@@ -100,7 +107,12 @@ def _listing(
         shown = surroundings.shown(root.path)
         reason = _reason(root, surroundings, words)
         added = f"  (added; `{reason.command}` ends it)" if reason.command else ""
-        yield f"  {root.source.value:<8} {state:>{width}}  {in_line(shown + added)}"
+        last = (
+            "  (awaits trust, so it comes last: `skillhub trust`)"
+            if counts[root.path] and root.trust.is_awaited
+            else ""
+        )
+        yield f"  {root.source.value:<8} {state:>{width}}  {in_line(shown + added + last)}"
     yield f"{_INDENT}{_chosen_by(surroundings)}"
     for heading, some in (
         ("Not searched:", [one for one in others if one.skills]),
@@ -138,6 +150,7 @@ def _root_json(root: SkillRoot, count: int, surroundings: Surroundings, words: S
         "searched": True,
         "skills": count,
         "exists": os.path.isdir(root.path),
+        "trust": root.trust.value,
         "why": reason.why,
         "command": reason.command or None,
         "setting": reason.setting or None,
