@@ -71,7 +71,6 @@ def environment(
     return {
         **hub_environment,
         "SKILLHUB_ROOTS": "project",
-        "SKILLHUB_TRUST": "all",
         "SKILLHUB_CWD": str(project),
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": "all",
