@@ -72,7 +72,14 @@ def _find_bubblewrap() -> tuple[Sandbox | None, str]:
     if path is None:
         return None, "bwrap is not installed"
     try:
-        shown = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=_TRIED_SECONDS, check=False)
+        shown = subprocess.run(
+            [path, "--help"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_TRIED_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, f"{path} cannot be run: {error}"
     told = shown.stdout + shown.stderr
