@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.execution.sandbox.choice import ChosenSandbox
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.policy.reviews import Reviews
     from skillhub_mcp.server.app import ServerOptions
@@ -767,9 +768,18 @@ def run_limits(settings: Settings) -> RunLimits:
 
 def chosen_sandbox(settings: Settings) -> Callable[[], Sandbox]:
     """Return a function for the sandbox of commands, which is chosen once. It raises SandboxUnavailable."""
-    from skillhub_mcp.execution.sandbox.choice import ChosenSandbox
+    kept = cache(_chosen_sandbox)
 
-    return ChosenSandbox(settings.execution.sandbox)
+    def sandbox() -> Sandbox:
+        return kept(settings.execution.sandbox)()
+
+    return sandbox
+
+
+def _chosen_sandbox(setting: str) -> ChosenSandbox:
+    from skillhub_mcp.execution.sandbox.choice import ChosenSandbox  # only servers that run commands pay for it
+
+    return ChosenSandbox(setting)
 
 
 def _audit_behind(auditor: Auditor, live: LiveIndex) -> None:

@@ -610,6 +610,7 @@ def test_memory_of_many_processes_is_bounded_together(run: Runs) -> None:
     assert "more than 268,435,456 bytes of memory (EXEC_MAX_MEMORY_BYTES)" in result.stderr
 
 
+@pytest.mark.parametrize("sandbox", [WITHOUT_NAMESPACES], indirect=True)  # a second each, and one piece of code
 def test_processor_time_is_bounded(run: Runs) -> None:
     assert LIMITS.resources is not None
     few = replace(LIMITS, resources=replace(LIMITS.resources, cpu_seconds=1))
