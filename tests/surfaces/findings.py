@@ -20,7 +20,7 @@ def hidden(text: str, *, lines: bool = False) -> list[str]:
     """The characters of `text` that cannot be seen or that move or reorder; line feeds and tabs with `lines`."""
     for kept in (*_KEPT, "\U0001f600\ufe0f", "\u2764\ufe0f"):
         text = text.replace(kept, "")
-    return [ascii(char) for char in text if _is_hidden(char) and not (lines and char in "\n\t")]
+    return sorted(ascii(char) for char in set(text) if _is_hidden(char) and not (lines and char in "\n\t"))
 
 
 def _is_hidden(char: str) -> bool:
@@ -37,7 +37,7 @@ def _is_hidden(char: str) -> bool:
 def flooded(text: str) -> bool:
     """Whether a letter of `text` has more than a handful of accents."""
     run = 0
-    for char in text:
+    for char in "" if text.isascii() else text:
         run = run + 1 if unicodedata.combining(char) or char == "\u0e47" else 0
         if run > 8:
             return True
@@ -73,5 +73,6 @@ def values(value: object, *, but: frozenset[str] = frozenset()) -> Iterator[str]
 
 def tags_named(text: str, name: str) -> int:
     """How many tags of that name a reader sees in `text`, in whatever letters and with whatever in between."""
-    seen = "".join(char for char in unicodedata.normalize("NFKC", text) if not _is_hidden(char) and not char.isspace())
+    normal = unicodedata.normalize("NFKC", text)
+    seen = normal.translate({ord(char): None for char in set(normal) if _is_hidden(char) or char.isspace()})
     return len(re.findall(rf"</?{re.sub('[-_]', '[-_]', name)}", seen, re.IGNORECASE))

@@ -312,8 +312,8 @@ ONCE = frozenset(
     )
 )
 
-# What they show is shown for every payload by another: names of files by `Skill`, fields by `skills_list`.
-SELDOM = frozenset(("read_skill_file", "run_skill_command", "skill_search"))
+# What they show is shown for every payload by another: files and bodies by `Skill`, fields by `skills_list`.
+SELDOM = frozenset(("read_skill_file", "run_skill_command", "skill_search", "prompts/get"))
 
 
 def test_every_tool_and_method_of_the_server_is_in_the_table(hostile: dict[str, str]) -> None:
