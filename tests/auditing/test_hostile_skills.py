@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from bench.hostile_skills import HostileSkill, read_table
+from bench.hostile_skills import RESULTS, HostileSkill, by_pattern, read_table
 
 from skillhub_mcp.auditing.audit import SkillAudit, audit_skill
 from skillhub_mcp.auditing.names import NamedSkill, look_alikes
@@ -33,6 +34,18 @@ def test_of_the_skills_that_were_held_out_nearly_all_are_found_and_half_are_crit
     assert len(ranks) >= 120
     assert sum(rank <= Risk.HIGH.rank for rank in ranks) >= 0.95 * len(ranks)
     assert sum(rank == Risk.CRITICAL.rank for rank in ranks) >= 0.45 * len(ranks)
+
+
+def test_the_guides_figures_are_those_of_today(tmp_path: Path) -> None:
+    figures = json.loads(RESULTS.read_text(encoding="utf-8"))
+    for table in ("held-out", "tuned"):
+        for pattern, own in by_pattern(read_table(table)).items():
+            ranks = [worst(one, tmp_path / table) for one in own]
+            assert figures[table][pattern]["skillhub"] == {
+                "skills": len(ranks),
+                "warned": sum(rank <= Risk.HIGH.rank for rank in ranks),
+                "critical": sum(rank == Risk.CRITICAL.rank for rank in ranks),
+            }, pattern
 
 
 @pytest.fixture(scope="module")

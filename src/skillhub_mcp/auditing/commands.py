@@ -115,7 +115,7 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
         "credential-access",
         (".ssh", "id_rsa", "id_ed25519", ".aws/cred", "gcloud", ".netrc", ".git-credentials", ".npmrc", ".kube", "shadow",
          "login data", "key4.db", "logins.json", ".pypirc", "cookies.sqlite"),
-        r"\b(?:cat|tar|cp|zip|base64|scp|less|head|tail|grep|type|get-content|readfile\w{0,4}\(|read_text|open\(|read|include|print|upload|copy\w{0,1}\(|copy|collect)\b[^\n]{0,60}"
+        r"\b(?:cat|tar|cp|zip|base64|scp|less|head|tail|grep|type|get-content|readfile\w{0,4}|read_text|open|read|include|print|upload|copy\w?|collect)\b[^\n]{0,60}"
         r"(?:\.ssh/(?:id_\w{2,8}|\*|config)|\bid_(?:rsa|ed25519|ecdsa)\b(?!\.pub)|\.aws/credentials|\.config/gcloud|\.netrc|\.git-credentials|/etc/shadow|login data|key4\.db|logins\.json|cookies\.sqlite)",
         _HIGH,
         quotable=True,
@@ -391,6 +391,13 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "supply-chain",
+        ("pip install", "pip3 install", "pipx install"),
+        r"\b(?:pip3?|uv pip|pipx) install (?:[^\n]{0,40} )?[\"']?(?:git\+)?https://(?!(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org|files\.pythonhosted\.org|download\.pytorch\.org)/)[\w.-]{3,80}/",
+        quotable=True,
+        unless=r"--(?:extra-)?index-url|--find-links",
+    ),
+    Pattern(
+        "supply-chain",
         ("allow-unauthenticated", "--nogpgcheck", "apt-key add", "--allow-insecure", "--no-verify-ssl"),
         r"apt(?:-get)? install [^\n]{0,40}--allow-unauthenticated|(?:yum|dnf|rpm) [^\n]{0,60}--nogpgcheck|curl [^\n]{0,30}(?:-\w{0,3}k\w{0,3}|--insecure) [^\n]{0,120}\| ?(?:sudo )?(?:apt-key|bash|sh)\b",
         quotable=True,
@@ -418,6 +425,14 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
 
 # Only where a file is code: in prose they are common and honest.
 CODE_COMMANDS: tuple[Pattern, ...] = (
+    Pattern(
+        "credential-access",
+        ("os.environ.items", "process.env)", "object.entries(process.env"),
+        r"\bin os\.environ\.items\(\)|object\.entries\(process\.env\)|json\.stringify\(process\.env\)",
+        also=r"\bprint\(|console\.log|\.write\(|logging\.",
+        within=120,
+        severity=_HIGH,
+    ),
     Pattern(
         "download-run",
         ("exec(", "eval("),
