@@ -150,6 +150,20 @@ def test_a_confined_command_is_run_beside_hidden_skills_and_does_not_see_them(
         assert "The body of two." not in hub.run_command("one", "cat", ["../two/SKILL.md"]).stdout
 
 
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+def test_a_skills_directory_is_listed_in_each_tier(
+    environment: dict[str, str], write_skill: SkillWriter, tier: str
+) -> None:
+    (write_skill("one") / ".git").mkdir()
+    try:
+        choose_sandbox(tier)
+    except SandboxUnavailable as error:
+        pytest.skip(error.message)
+    with hub_of({**environment, "SKILLHUB_SANDBOX": tier}) as hub:
+        listed = hub.run_command("one", "ls")
+        assert (listed.stdout, listed.stderr) == ("SKILL.md\n", "")
+
+
 @pytest.mark.usefixtures("confined")
 def test_gits_own_directory_which_no_approval_covers_is_not_there(
     environment: dict[str, str], write_skill: SkillWriter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.execution.command_policy import CommandPolicy, absolute_path_entries
 from skillhub_mcp.execution.outputs import ARGUMENT, VARIABLE, Outputs, with_directory
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
-from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
+from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox, Tier
 from skillhub_mcp.execution.script_environments import ScriptEnvironments
 from skillhub_mcp.execution.script_packages import ScriptNeeds, read_needs
 
@@ -101,12 +100,17 @@ class SkillCommand:
             confinement=Confinement(
                 readable=(*confinement.readable, *([] if python is None else [str(Path(python).parents[1])])),
                 writable=(*confinement.writable, output.path),
-                # It is no part of what was approved.
-                hidden=(*hidden, os.path.join(directory, _GIT)),
+                hidden=(*hidden, *self._unapproved(sandbox)),
                 network=network,
             ),
         )
         return replace(result, output_dir=output.path, files=output.written())
+
+    def _unapproved(self, sandbox: Sandbox) -> tuple[str, ...]:
+        """Return what in the skill is no part of what was approved, where it can be hidden from the command."""
+        git = self._cwd / _GIT
+        # Landlock can hide a part of a directory only by not letting the directory be listed.
+        return (str(git),) if sandbox.tier is Tier.BUBBLEWRAP and git.is_dir() else ()
 
     def _build(self, arguments: Sequence[str]) -> tuple[str, ...]:
         search_path = self._environment.get("PATH", "")
