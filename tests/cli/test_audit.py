@@ -128,7 +128,7 @@ def test_the_rules_are_listed_with_what_they_find_and_where_it_was_published(ski
 
 
 def test_a_list_doctor_and_show_tell_what_is_critical(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("bad", body=HOSTILE)
+    bad_directory = write_skill("bad", body=HOSTILE)
     write_skill("good", body="Text")
     (bad, good) = (line for line in skillhub("list").out.splitlines() if line)
     assert (bad.endswith("(audit: critical)"), "audit" in good) == (True, False)
@@ -138,5 +138,9 @@ def test_a_list_doctor_and_show_tell_what_is_critical(skillhub: Skillhub, write_
     doctor = json.loads(skillhub("doctor", "--json").out)
     assert doctor["audit"] == {"critical": 1, "high": 0, "not_audited": 0}
     assert any("override-instructions" in one["what"] for one in doctor["warnings"])
+    assert any(f"skillhub audit {bad_directory}" in one["mend"] for one in doctor["warnings"])
+    why = skillhub("why", "bad", SKILLHUB_AUDIT="block").out
+    assert "withheld by the audit" in why
+    assert f"skillhub audit {bad_directory}" in why
     withheld = skillhub("list", "--all", SKILLHUB_AUDIT="block").out
     assert "withheld by the audit" in withheld

@@ -39,6 +39,7 @@ class Verdict(str, Enum):
     UNTRUSTED = "left out until it is trusted"
     UNDECIDED = "under rules that cannot be read"
     DENIED = "denied by a rule"
+    WITHHELD = "withheld by the audit"
     SHADOWED = "shadowed"
     FOR_PEOPLE = "for people only"
     SERVED = "served"
@@ -202,6 +203,10 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
         mend = "remove that rule; `skillhub permissions show` lists all"
         yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, mend)
+    found = policy.audit.withholds(skill) if policy.audit and availability is Availability.WITHHELD else None
+    if found is not None:
+        what = f"SKILLHUB_AUDIT=block, and the audit found something critical: {found.rule} ({found.place})"
+        yield Verdict.WITHHELD, Cause(what, mend=f"read it with `skillhub audit {quote(skill.directory)}`")
     names = Names(snapshot, policy)
     lost = names.shadowing(skill)
     if lost is not None:

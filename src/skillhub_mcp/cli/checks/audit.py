@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
@@ -24,7 +26,7 @@ def check_audit(installation: Installation) -> CheckResult:
             skill.directory,
             f"has a critical finding of the audit: {one.rule} ({one.place})"
             + (", and is withheld" if auditor.blocks else ""),
-            "read it with `skillhub audit PATH`, then remove the skill, or accept it with --accept",
+            f"read it with `skillhub audit {shlex.quote(skill.directory)}`; remove it, or accept it with --accept",
         )
         for skill, one in found
         if one.severity.value == "critical"
