@@ -38,7 +38,10 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "agents resolve": [["FOLDER…"], ["FOLDER…", "--json"]],
     "agents resume-diff": [["--state", "missing"]],
     "validate": [["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]],
-    "audit": [["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]],
+    "audit": [
+        *(["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]),
+        *(["PLACE", "--accept"], ["PLACE", "--revoke"]),
+    ],
     "overlaps": [["--least", "0.1"], ["--json"]],
     "inspect": [["PLACE…"], ["PLACE…", "--json"]],
     "disable": [["PLACE…"], ["PLACE…", "--json"]],

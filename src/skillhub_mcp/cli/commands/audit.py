@@ -19,6 +19,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, pr
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
 
 # What is not a terminal gets as much as a large one.
@@ -212,18 +213,18 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
     digest = skill_digest(directory)
     if args.revoke:
         change_reviews(reviews_path(), lambda reviews: reviews.without([digest], [directory]))
-        print_text(f"nothing is accepted any more for {directory}")
+        print_text(f"nothing is accepted any more for {in_line(directory)}")
         return EXIT_OK
     audit = audit_skill(directory)
     accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
     if not accepted:
-        print_text(f"{audit.name}: nothing was found that could be accepted")
+        print_text(f"{in_line(audit.name)}: nothing was found that could be accepted")
         return EXIT_OK
     if args.reason and not args.reason.isprintable():
         raise InvalidArgument("--reason", "must be one line of printable text")
     review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), args.reason)  # noqa: DTZ011
     change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review))
-    print_text(f"accepted for {audit.name}, until one of its files changes: {', '.join(accepted)}")
+    print_text(f"accepted for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")
     return EXIT_OK
 
 
