@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import zipfile
 from dataclasses import replace
@@ -182,13 +183,10 @@ def test_the_network_is_there_only_where_the_person_allowed_it_for_these_files(
     environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     skill = write_skill("one")
-    interfaces = "import os, socket; print([name for _, name in socket.if_nameindex() if name != 'lo'])"
     connects = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5); print('in')"
-    import socket
-
     with hub_of(environment) as hub, socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        assert "in\n" not in python(hub, connects, port), interfaces
+        assert "in\n" not in python(hub, connects, port)
         rule = PermissionRule("run_skill_command", "one", skill_digest(str(skill)), network=True)
         put(rule, "allow")
         assert python(hub, connects, port) == "in\n"
