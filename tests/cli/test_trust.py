@@ -215,3 +215,11 @@ def test_the_list_of_places_says_that_what_awaits_trust_comes_last(skillhub: Ski
     assert (first["source"], first["trust"]) == ("project", "awaited")
     skillhub("trust", "--yes", *here(repo))
     assert "awaits trust" not in skillhub("roots", *here(repo)).out
+
+
+def test_a_mention_of_a_name_means_the_persons_skill_until_the_project_is_trusted(
+    skillhub: Skillhub, repo: Path, skills_dir: Path
+) -> None:
+    resolved = skillhub("resolve", "use $commit", "--json", *here(repo)).json
+    assert str(skills_dir.resolve() / "commit") in json.dumps(resolved)
+    assert str(repo) not in json.dumps(resolved)

@@ -82,11 +82,14 @@ def catalogue_entries(listed: Iterable[ListedSkill], *, agreed_only: bool = Fals
 
 
 def mentionable_skills(snapshot: Snapshot, policy: Policy) -> list[Mentionable]:
-    """Return what a text may mention: every listed skill but copies, which are the same skill under another path."""
+    """Return what a text may mention: every listed skill but copies, which are the same skill under another path.
+
+    One that awaits trust does not make a name of another ambiguous: where it lost its name, it has its handle alone.
+    """
     names = Names(snapshot, policy)
     return [
         Mentionable(
-            one.skill.name,
+            one.handle if one.skill.awaits_trust and one.handle != one.skill.name else one.skill.name,
             one.skill.directory,
             one.handle,
             enabled=one.served,
