@@ -212,7 +212,7 @@ class Attack:
 def attacks_on(pattern: re.Pattern[Any]) -> list[Attack]:
     """Return attacks that are samples of a pattern's parts, repeated behind samples of what stands before them."""
     tree = CountedPattern(pattern).tree
-    return list(dict.fromkeys(islice((one for one in _attacks(tree) if one.pump), 120)))
+    return list(dict.fromkeys(islice((one for one in _attacks(tree) if one.pump), 80)))
 
 
 def is_endless(pattern: re.Pattern[Any], *, search: bool) -> bool:

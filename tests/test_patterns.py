@@ -111,7 +111,7 @@ def _source(written: ast.expr) -> str | bytes | None:
 def out_of_proportion(used: Used) -> str | None:
     """Return an attack that takes more than its share, or None."""
     counted = CountedPattern(used.pattern)
-    times = max(16, 2 * largest_bound(used.pattern))
+    times = max(12, 2 * largest_bound(used.pattern))
     attacks = attacks_on(used.pattern)
     for tried in dict.fromkeys(Attack("", one.pump) for one in attacks) if used.search else attacks:
         once, twice = (counted.steps_of(tried.text(many), search=used.search) for many in (times, 2 * times))
@@ -167,8 +167,8 @@ LOOPS: list[tuple[str, Callable[[str], object], list[str]]] = [
     (
         "advice",
         _advice,
-        ["[x](", "[x](a.md) ", '](a "', "``` ", "```\n[x](a.md)\n```\n", "references/", "x/references/a.md ",
-         "./references/", "own/", "own/%d.md", "references/%d.md ", "[x](%d/y.md)", "like references/%d.md\t"],
+        ["[x](", '](a "', "``` ", "```\n[x](a.md)\n```\n", "references/", "x/references/a.md ",
+         "./references/", "own/%d.md", "references/%d.md ", "[x](%d/y.md)", "like references/%d.md\t"],
     ),
     ("mentions", lambda text: list(mentions._mentions(text)), ["[$a", "[$a](", "[$a](b)", "$a:", "a/", "~/SKILL.md"]),
     ("reminders", lambda text: reminders.trim_output(text, 10), ["<system-reminder </system-reminder>", "\n", "\n<"]),
@@ -213,7 +213,7 @@ def test_a_text_twice_as_long_takes_twice_the_work(
         return work.done
 
     for text in texts:
-        once, twice = (repeated(text, many) for many in (24, 48))
+        once, twice = (repeated(text, many) for many in (16, 32))
         assert counted(twice) <= IN_PROPORTION * counted(once) + 200, text
 
 
