@@ -54,7 +54,8 @@ def screen_lines(commands: Sequence[CommandLine], paint: Painter) -> Iterator[st
                 start = f"{title}  {paint(f'{one.name:{names}}', Colour.CYAN)}  "
                 yield start + textwrap.shorten(one.summary, max(width - titles - names - 4, 1), placeholder="…")
                 title = " " * titles
-    rest = ", ".join(one.name for one in commands if not one.everyday)
+    # The last line names `help`.
+    rest = ", ".join(one.name for one in commands if not one.everyday and one.name != "help")
     yield ""
     yield from textwrap.wrap(f"also: {rest}", width, subsequent_indent="      ", break_on_hyphens=False)
     yield "`skillhub help COMMAND` explains one; `skillhub help --all` lists everything."

@@ -27,12 +27,20 @@ def serve_stdio(serve: Callable[[], object]) -> signal.Signals | None:
 
     A second signal, and a first one where ending takes too long, ends the process at once with 128 and its number.
     """
-    if os.name != "posix" or sys.stdin is None or threading.current_thread() is not threading.main_thread():
+    if os.name != "posix" or not _stdin_has_a_descriptor() or threading.current_thread() is not threading.main_thread():
         serve()
         return None
     with _stdin_that_ends() as end, _on_signals(end) as received:
         serve()
         return received[0] if received else None
+
+
+def _stdin_has_a_descriptor() -> bool:
+    try:
+        sys.stdin.fileno()
+    except (AttributeError, io.UnsupportedOperation):  # a process without one, a program that has replaced it
+        return False
+    return True
 
 
 @contextmanager

@@ -20,7 +20,6 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "config",
         group=Group.CONTROL,
-        everyday=True,
         help="list every setting with its value and origin",
         description="List every setting, by group, with its value, its origin, its default and its meaning.",
     )

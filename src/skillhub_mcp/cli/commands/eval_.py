@@ -40,7 +40,6 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "eval",
         group=Group.MEASURE,
-        everyday=True,
         help="measure search quality",
         description="Measure search quality on queries with known relevant skills, or make queries from a usage log.",
     )
