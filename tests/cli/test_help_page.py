@@ -31,7 +31,7 @@ def test_the_screen_has_a_line_for_an_everyday_command_and_the_names_of_the_othe
         "Find     find     finds",
         "Measure  measure  measures",
         "",
-        "also: rare, help",
+        "also: rare",
     ]
 
 
