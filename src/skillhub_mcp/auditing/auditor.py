@@ -123,6 +123,8 @@ class Auditor:
         self._save()
 
     def _run(self) -> None:
+        # Read here, so that the first search need not.
+        self._all()
         rest = 0.0 if self.blocks else _FIRST_REST_SECONDS
         while True:
             with self._wakened:
