@@ -17,6 +17,8 @@ import httpx2
 import pytest
 import uvicorn
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
 from tests.server.bearers import ACCEPT, INITIALIZE, bearing, knock
 from tests.server.connections import listening
 from tests.server.processes import serving
@@ -161,6 +163,12 @@ class Unread(asyncio.Transport):
     def close(self) -> None:
         """What was not read stays in the way."""
 
+    def write(self, _: bytes | bytearray | memoryview) -> None:
+        """It is not read."""
+
+    def resume_reading(self) -> None:
+        """It never paused."""
+
 
 @pytest.mark.parametrize(("reads_again", "at_the_end"), [(False, False), (True, False), (False, True)])
 def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
@@ -187,6 +195,40 @@ def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
 
     assert asyncio.run(go()) is not reads_again
     assert len(places) == 0
+
+
+def test_every_wait_for_a_client_has_an_end(places: HttpConnections) -> None:
+    """Whatever a connection is at, but answering: it has a deadline."""
+
+    async def refuse(_: Scope, __: Receive, send: Send) -> None:
+        await PlainTextResponse("No.", status_code=401)({"type": "http"}, _never, send)
+
+    async def go() -> list[bool]:
+        config = uvicorn.Config(refuse, log_config=None, lifespan="off")
+        state = ServerState()
+        connection = HttpConnection(config, state, {}, connections=places)
+        connection.connection_made(Unread())
+        has_end = [connection._deadline is not None]
+        connection.data_received(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Le")
+        has_end.append(connection._deadline is not None)
+        connection.data_received(b"ngth: 5\r\n\r\n")
+        assert connection._deadline is None
+        await asyncio.gather(*state.tasks)
+        # The rest of the body, then the next request, then the end.
+        has_end.append(connection._deadline is not None)
+        connection.data_received(b"12345")
+        has_end.append(connection._deadline is not None)
+        connection.shutdown()
+        connection._end()
+        has_end.append(connection._deadline is not None)
+        connection.connection_lost(ConnectionResetError())
+        return has_end
+
+    assert asyncio.run(go()) == [True] * 5
+
+
+async def _never() -> Message:
+    raise AssertionError
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")

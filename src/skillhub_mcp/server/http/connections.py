@@ -280,7 +280,8 @@ class HttpConnection(H11Protocol):
         super().on_response_complete()
         if self._spare:
             self._end()
-        self._follow()
+        else:
+            self._follow()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -331,6 +332,11 @@ class HttpConnection(H11Protocol):
         elif phase is _Phase.HEADERS:
             seconds = self._all.limits.header_seconds
             self._set_deadline(min(seconds, _SPARE_SECONDS) if self._spare else seconds)
+        elif phase is _Phase.IDLE:
+            # uvicorn's own deadline for this is gone where the rest of a body came after the answer.
+            self._set_deadline(self.timeout_keep_alive)
+        elif phase is _Phase.OVER:
+            self._set_deadline(_STALLED_SECONDS)
         else:
             self._set_deadline(None)
 
@@ -350,15 +356,19 @@ class HttpConnection(H11Protocol):
         self._deadline = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
 
     def _too_slow(self) -> None:
+        if self._phase is _Phase.OVER:
+            self.drop()
+            return
         received, _ = self.conn.trailing_data
         if self._phase is _Phase.HEADERS and received:
             self.transport.write(_TOO_SLOW)
         self._end()
 
     def _end(self) -> None:
-        """Close the connection when what was written is sent."""
+        """Close the connection when what was written is sent, for which its client has a minute."""
         self._all.forget(self)
         self.transport.close()
+        self._follow()
 
 
 def _only_health(app: ASGIApp) -> Any:
