@@ -115,11 +115,14 @@ def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change
     assert repo.trust(judge) is Trust.CHANGED
 
 
-def test_files_beside_the_skills_and_links_in_the_project_change_nothing(repo: Repo) -> None:
+def test_files_beside_the_skills_bytecode_and_links_in_the_project_change_nothing(repo: Repo) -> None:
     kept = repo.add("linked", root=repo.path / "kept")
     (repo.skills / "linked").symlink_to(kept)
     repo.agree()
     (repo.path / "README.md").write_text("# Repo", encoding="utf-8")
+    bytecode = repo.skills / "commit" / "scripts" / "__pycache__"
+    bytecode.mkdir()
+    (bytecode / "run.cpython-312.pyc").write_bytes(b"\0")
     assert repo.trust(repo.judge()) is Trust.AGREED
     # What a link leads to in the project is brought too.
     (kept / "SKILL.md").write_text("---\nname: linked\ndescription: Other.\n---\n", encoding="utf-8")

@@ -107,10 +107,13 @@ class ProjectTrust:
 def brought_digest(root: SkillRoot) -> str:
     """Return `sha256:` and 64 hexadecimal digits over what the project brings with this root.
 
-    That is all files of its skills, where each lies in the project, and the project's rules. Raises SkillUnverifiable
+    That is all files of its skills but Python's bytecode, where each lies in the project, and the project's rules. Raises SkillUnverifiable
     for a skill that cannot be compared, and OSError.
     """
-    skills = {os.path.relpath(directory, root.within): skill_digest(directory) for directory in _directories(root)}
+    skills = {
+        os.path.relpath(directory, root.within): skill_digest(directory, bytecode=False)
+        for directory in _directories(root)
+    }
     content = json.dumps([sorted(skills.items()), _rules_digest(root.within)], ensure_ascii=True)
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
@@ -135,7 +138,7 @@ def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
     parts: list[str] = []
     latest = 0
     for directory in _directories(root):
-        stamp, changed = skill_stamp(directory)
+        stamp, changed = skill_stamp(directory, bytecode=False)
         parts += (directory, stamp)
         latest = max(latest, changed)
     try:

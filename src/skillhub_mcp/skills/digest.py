@@ -1,7 +1,8 @@
 """The digest of a skill: one value that changes when any of its files does, so that an approval can be bound to it.
 
 All that a command of the skill could execute or read counts: hidden files, `__pycache__`, executables, and the targets
-that links name. Git's own directory is left out: it changes with every fetch, while a checkout changes the files.
+that links name. Git's own directory is left out: it changes with every fetch, while a checkout changes the files. Where
+no command is in question `__pycache__` may be left out too, since Python writes it wherever a script is run.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ MAX_ENTRIES = 20_000
 # Of files beyond these, in the order of their paths, size and times count instead of the bytes.
 MAX_BYTES = 64 * 1024 * 1024
 
-_GIT = ".git"
+_GIT = frozenset({".git"})
+_GIT_AND_BYTECODE = frozenset({".git", "__pycache__"})
 _CHUNK_BYTES = 1024 * 1024
 _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def skill_digest(directory: str) -> str:
+def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     """Return `sha256:` and 64 hexadecimal digits over the names, executable bits and bytes of all files below.
+
+    Without `bytecode`, what lies in directories called `__pycache__` does not count.
 
     The skill's own name, owner and times do not count, so that a copy has the same digest; for the files beyond
     `MAX_BYTES` times count too. Raises SkillUnverifiable for more than `MAX_ENTRIES` files and directories, and where
@@ -33,7 +37,7 @@ def skill_digest(directory: str) -> str:
     whole = hashlib.sha256()
     room = MAX_BYTES
     try:
-        for path in sorted(_paths(top), key=os.fsencode):
+        for path in sorted(_paths(top, bytecode=bytecode), key=os.fsencode):
             there = os.path.join(top, path)
             status = os.lstat(there)
             fields = [path.replace(os.sep, "/"), _kind(status)]
@@ -54,14 +58,14 @@ def skill_digest(directory: str) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def skill_stamp(directory: str) -> tuple[str, int]:
+def skill_stamp(directory: str, *, bytecode: bool = True) -> tuple[str, int]:
     """Return a text that changes whenever `skill_digest` may, and the latest change in ns since 1970. Opens no file.
 
     A file that is changed twice within a tick of the clock may have one stamp. Raises OSError and SkillUnverifiable.
     """
     top = os.path.realpath(directory)
     whole, latest = hashlib.sha256(), 0
-    for path in sorted(_paths(top), key=os.fsencode):
+    for path in sorted(_paths(top, bytecode=bytecode), key=os.fsencode):
         status = os.lstat(os.path.join(top, path))
         if not stat.S_ISDIR(status.st_mode):
             latest = max(latest, status.st_mtime_ns, status.st_ctime_ns)
@@ -71,11 +75,14 @@ def skill_stamp(directory: str) -> tuple[str, int]:
     return whole.hexdigest(), latest
 
 
-def _paths(top: str) -> Iterator[str]:
+def _paths(top: str, *, bytecode: bool) -> Iterator[str]:
     """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
+    ignored = _GIT if bytecode else _GIT_AND_BYTECODE
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
-        directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
+        directories[:] = [
+            name for name in directories if name not in ignored or os.path.islink(os.path.join(place, name))
+        ]
         for name in (*directories, *files):
             seen += 1
             if seen > MAX_ENTRIES:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _SHOWN_PLACES = 3
-# A list does not wait for the audit of a large library; a server and `skillhub audit` look at all of it.
-_AUDITED_AT_ONCE = 50
+# A list waits for the audit of a few new skills, not of a library: a server and `skillhub audit` look at all of it.
+_FEW_NEW_SKILLS = 25
 _STANDINGS = {
     Availability.OFF: "off",
     Availability.DENIED: "denied by a rule",
@@ -71,8 +71,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skills by name, or why there are none. That is a failure where something is to be corrected."""
     with open_hub(options) as hub:
         listed = hub.listed()
-        if hub.auditor is not None:
-            hub.auditor.audit_all((one.skill for one in listed), most=_AUDITED_AT_ONCE)
+        _audit_few(hub, [one.skill for one in listed])
         risks = {one.skill.directory: _risk(hub, one.skill) for one in listed}
         chosen = [one for one in listed if _matches(one, args)]
         absence = None if chosen else _absence(hub, args)
@@ -98,6 +97,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if awaiting:
         print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
     return code
+
+
+def _audit_few(hub: SkillHub, skills: Sequence[Skill]) -> None:
+    auditor = hub.auditor
+    new = [skill for skill in skills if auditor.known(skill) is None] if auditor is not None else []
+    if auditor is not None and len(new) <= _FEW_NEW_SKILLS:
+        auditor.audit_all(new, most=len(new))
 
 
 def _risk(hub: SkillHub, skill: Skill) -> str:
