@@ -107,8 +107,8 @@ class ProjectTrust:
 def brought_digest(root: SkillRoot) -> str:
     """Return `sha256:` and 64 hexadecimal digits over what the project brings with this root.
 
-    That is all files of its skills but Python's bytecode, where each lies in the project, and the project's rules. Raises SkillUnverifiable
-    for a skill that cannot be compared, and OSError.
+    That is all files of its skills but Python's bytecode, where each lies in the project, and the project's rules.
+    Raises SkillUnverifiable for a skill that cannot be compared, and OSError.
     """
     skills = {
         os.path.relpath(directory, root.within): skill_digest(directory, bytecode=False)
