@@ -589,6 +589,8 @@ def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
             "descriptors": "[open('/dev/null') for _ in range(200)] and 'many'",
             "core": "__import__('resource').getrlimit(4)",
             "more": "__import__('resource').setrlimit(7, (4096, 4096))",
+            "memory that nobody counts": "os.memfd_create('unseen')",
+            "a lease": "__import__('fcntl').fcntl(os.open('SKILL.md', os.O_RDONLY), 1024, 1)",
         }
     )
     assert told["memory"] == "MemoryError"
@@ -596,6 +598,7 @@ def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
     assert told["descriptors"] == "OSError"
     assert told["core"] == "(0, 0)"
     assert told["more"] in {"ValueError", *REFUSED}
+    assert {told["memory that nobody counts"], told["a lease"]} <= REFUSED, told
 
 
 def test_memory_of_many_processes_is_bounded_together(run: Runs) -> None:

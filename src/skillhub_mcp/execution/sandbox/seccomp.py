@@ -22,17 +22,20 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "chmod": (90, None), "chown": (92, None),
     "chroot": (161, 51), "clone": (56, 220), "clone3": (435, 435), "delete_module": (176, 106),
     "fanotify_init": (300, 262), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
-    "fchown": (93, 55), "fchownat": (260, 54), "fcntl": (72, 25), "finit_module": (313, 273),
+    "fchown": (93, 55), "fchownat": (260, 54), "fcntl": (72, 25), "file_setattr": (469, 469),
+    "finit_module": (313, 273),
     "fremovexattr": (199, 16), "fsconfig": (431, 431), "fsetxattr": (190, 7), "fsmount": (432, 432),
     "fsopen": (430, 430), "fspick": (433, 433), "futimesat": (261, None), "init_module": (175, 105),
     "inotify_add_watch": (254, 27), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425), "ioctl": (16, 29), "ioperm": (173, None), "iopl": (172, None),
     "ioprio_set": (251, 30), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
     "keyctl": (250, 219), "kill": (62, 129), "lchown": (94, None), "lremovexattr": (198, 15), "lsetxattr": (189, 6),
-    "migrate_pages": (256, 238), "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "migrate_pages": (256, 238),
+    "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
     "move_pages": (279, 239), "mq_open": (240, 180), "msgctl": (71, 187), "msgget": (68, 186), "msgrcv": (70, 188),
     "msgsnd": (69, 189), "name_to_handle_at": (303, 264), "nfsservctl": (180, 42), "open": (2, None),
-    "open_by_handle_at": (304, 265), "open_tree": (428, 428), "openat": (257, 56), "openat2": (437, 437),
+    "open_by_handle_at": (304, 265), "open_tree": (428, 428), "open_tree_attr": (467, 467),
+    "openat": (257, 56), "openat2": (437, 437),
     "perf_event_open": (298, 241), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
     "pivot_root": (155, 41), "prlimit64": (302, 261), "process_madvise": (440, 440), "process_mrelease": (448, 448),
     "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60),
@@ -59,11 +62,16 @@ _REFUSED = (
     *("fanotify_init", "name_to_handle_at", "open_by_handle_at"),
     # Mounts, namespaces, and the machine itself.
     *("chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount", "open_tree"),
-    *("pivot_root", "setns", "umount2", "unshare"),
+    *("open_tree_attr", "pivot_root", "setns", "umount2", "unshare"),
     *("acct", "delete_module", "finit_module", "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load"),
     *("migrate_pages", "move_pages", "nfsservctl", "quotactl", "quotactl_fd", "reboot", "swapoff", "swapon", "sysfs"),
     *("syslog", "uselib", "vhangup"),
+    # Memory that no limit counts: System V's and queues', which also lead to other programs by their numbers alone.
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open"),
 )
+# Memory that no limit counts, for which programs have another way.
+_UNKNOWN = ("memfd_create", "memfd_secret")
 
 # clone(2)'s CLONE_NEW*: another way to unshare.
 _NAMESPACE_FLAGS = 0x7E02_0000
@@ -84,16 +92,14 @@ _CHANGING_ATTRIBUTES = (
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
 )
-# What one program made another can use by its number alone, so not only the calls that look one up by its key.
-_SHARED_BETWEEN_PROGRAMS = (
-    *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"),
-    *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open"),
-)
-
 _SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 _SIGNALLING = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 # fcntl(2)'s F_SETOWN and F_SETOWN_EX, ioctl(2)'s FIOSETOWN and SIOCSPGRP: who gets a descriptor's signals.
 _OWNERS_BY_FCNTL, _OWNERS_BY_IOCTL = (8, 15), (0x8901, 0x8902)
+# fcntl(2)'s F_SETLEASE: whoever opens such a file, also one that may only be read here, waits most of a minute.
+_LEASING = (1024,)
+# A file's flags, version, project, seal and key (ioctl_iflags(2), fs-verity), by a descriptor that may only read.
+_CHANGING_FLAGS = (0x4008_6602, 0x4004_6602, 0x4008_7602, 0x4004_7602, 0x401C_5820, 0x4080_6685, 0x800C_6613)
 
 _RET_ALLOW, _RET_KILL, _RET_ERRNO = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
@@ -107,9 +113,9 @@ class Calls:
 
     `families` are the kinds of sockets that may be made. Without namespaces of its own a program shares the kernel's
     tables with the user's other programs: `shared_files` has changes of modes, owners and times do nothing, because
-    Landlock does not cover them, and `shared_kernel` refuses what reaches other programs: signals, limits, priorities,
-    shared memory. `shared_signals` is the part of it that a Landlock covers that scopes signals, and `truncation` what
-    an older one lets be done to a file that may be read only.
+    Landlock does not cover them, and `shared_kernel` refuses what sets other programs' priorities. `shared_signals`
+    refuses signals to them, which newer Landlocks cover, and `truncation` what an older one lets be done to a file that
+    may be read only.
     """
 
     families: tuple[int, ...]
@@ -140,10 +146,11 @@ def program(machine: str, calls: Calls) -> bytes:
     # The C library then uses clone, whose flags a filter can read.
     code.if_equal_return(number("clone3"), _error(errno.ENOSYS))
     code.refuse(map(number, _REFUSED), errno.EPERM)
+    code.refuse(map(number, _UNKNOWN), errno.ENOSYS)
     if calls.shared_files:
         # Success without effect: a refusal would end `shutil.copy` and `tar`, for no gain.
         code.refuse(map(number, _CHANGING_MODES), 0)
-        code.refuse(map(number, _CHANGING_ATTRIBUTES), errno.ENOTSUP)
+        code.refuse(map(number, (*_CHANGING_ATTRIBUTES, "file_setattr")), errno.ENOTSUP)
         code.refuse([number("inotify_add_watch")], errno.EPERM)
     if calls.truncation:
         code.refuse([number("truncate")], errno.EPERM)
@@ -151,7 +158,6 @@ def program(machine: str, calls: Calls) -> bytes:
         code.refuse_argument(number("open"), 1, errno.EPERM, only=_OPENED_RIGHTLY, mask=_OPENING)
         code.refuse_argument(number("openat"), 2, errno.EPERM, only=_OPENED_RIGHTLY, mask=_OPENING)
     if calls.shared_kernel:
-        code.refuse(map(number, _SHARED_BETWEEN_PROGRAMS), errno.EPERM)
         for name in _SCHEDULING:
             code.refuse_argument(number(name), 0, errno.EPERM, only=(0,))
         for name in ("setpriority", "ioprio_set"):
@@ -160,13 +166,14 @@ def program(machine: str, calls: Calls) -> bytes:
         code.refuse(map(number, _SIGNALLING), errno.EPERM)
         # One's own group is one's own session's; every other number could be anybody's.
         code.refuse_argument(number("kill"), 0, errno.EPERM, only=(0,))
-        code.refuse_argument(number("fcntl"), 1, errno.EPERM, none_of=_OWNERS_BY_FCNTL)
     code.refuse_argument(number("prlimit64"), 0, errno.EPERM, only=(0,))
     code.refuse_argument(number("socket"), 0, errno.EAFNOSUPPORT, only=calls.families)
     if AF_UNIX not in calls.families:
         code.refuse_argument(number("socketpair"), 1, errno.EPERM, only=_FIXED_PAIRS, mask=_SOCKET_TYPE)
-    typing = (*_TYPING, *_OWNERS_BY_IOCTL) if calls.shared_signals else _TYPING
-    code.refuse_argument(number("ioctl"), 1, errno.EPERM, none_of=typing)
+    owners_by_fcntl, owners_by_ioctl = (_OWNERS_BY_FCNTL, _OWNERS_BY_IOCTL) if calls.shared_signals else ((), ())
+    code.refuse_argument(number("fcntl"), 1, errno.EPERM, none_of=(*_LEASING, *owners_by_fcntl))
+    changing = _CHANGING_FLAGS if calls.shared_files else ()
+    code.refuse_argument(number("ioctl"), 1, errno.EPERM, none_of=(*_TYPING, *owners_by_ioctl, *changing))
     code.refuse_flags(number("clone"), _NAMESPACE_FLAGS, errno.EPERM)
     code.end(_RET_ALLOW)
     return code.bytes()
