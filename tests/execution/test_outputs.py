@@ -21,6 +21,7 @@ def allowed(tmp_path: Path) -> Path:
     place = tmp_path.resolve() / "work"
     (place / "hub" / "skills").mkdir(parents=True)
     (place / "repository" / ".git").mkdir(parents=True)
+    (place / "more" / "deep" / ".git").mkdir(parents=True)
     return place
 
 
@@ -65,10 +66,22 @@ def test_a_link_that_a_command_left_leads_nowhere(places: Outputs, tmp_path: Pat
         with pytest.raises(InvalidArgument, match=told):
             opened(places, named)
     assert list(outside.iterdir()) == []
+    # Nor where the person allows a place in another one, which a command may have exchanged for a link.
+    both = Outputs(places.directory, (str(allowed), str(allowed / "link")))
+    with pytest.raises(InvalidArgument, match="is in no allowed place"):
+        opened(both, str(allowed / "link" / "deep"))
+    # Nor what has been put in its place while a command ran.
+    found = places.open(ONE, "reports", untouched=())
+    Path(found.path).rename(tmp_path / "moved")
+    Path(found.path).symlink_to(outside)
+    (outside / "name").touch()
+    assert found.written() == ()
 
 
 def test_a_named_directory_is_below_one_that_the_person_allows(places: Outputs, allowed: Path, tmp_path: Path) -> None:
     assert opened(places, str(allowed / "new" / "deep")) == allowed / "new" / "deep"
+    not_there_yet = tmp_path.resolve() / "not" / "there"
+    assert opened(Outputs(places.directory, (str(not_there_yet),)), str(not_there_yet)) == not_there_yet
     hub = str(allowed / "hub")
     refused = {
         str(tmp_path): "is in no allowed place",
@@ -83,6 +96,7 @@ def test_a_named_directory_is_below_one_that_the_person_allows(places: Outputs, 
         str(allowed): "holds or lies in what the hub keeps",
         # What is written to a repository's .git is run by the person's next command.
         str(allowed / "repository"): "is a repository",
+        str(allowed / "more"): "or holds one",
         str(allowed / "repository" / ".git" / "hooks"): "is hidden",
     }
     for named, told in refused.items():

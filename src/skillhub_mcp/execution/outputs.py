@@ -26,20 +26,36 @@ _MAX_KEPT = 200
 _KEPT_SECONDS = 7 * 24 * 3_600
 _MAX_LISTED = 100
 _MAX_SEEN = 10_000
+# A command may nest its directories deeper than any recursion, and than a path can be.
+_MAX_DEPTH = 32
+_GIT = ".git"
+# Windows has neither, and runs no command.
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 _Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDirectory:
-    """One directory that exists, by its real path, and the stamps of its files before the command is run."""
+    """One directory that exists: its real path, its device and number, and the stamps of its files before the run."""
 
     path: str
+    identity: tuple[int, int]
     before: Mapping[str, _Stamp] = field(repr=False)
 
     def written(self) -> tuple[str, ...]:
-        """Return the files that are new or have changed, sorted, relative to the directory; at most a hundred."""
-        now = _stamps(self.path)
+        """Return the files that are new or have changed, sorted, relative to the directory; at most a hundred.
+
+        They are none where another directory or a link has taken its place.
+        """
+        try:
+            descriptor = os.open(self.path, _DIRECTORY)
+        except OSError:
+            return ()
+        try:
+            now = _stamps(descriptor) if _identity(descriptor) == self.identity else {}
+        finally:
+            os.close(descriptor)
         return tuple(sorted(name for name, found in now.items() if self.before.get(name) != found)[:_MAX_LISTED])
 
 
@@ -61,12 +77,10 @@ class Outputs:
         Raises InvalidArgument, and OSError where it cannot be made.
         """
         if named is not None and is_place(named):
-            path = self._allowed(os.path.expanduser(named), untouched)
-        else:
-            path = self._in_private(session, named)
-        return OutputDirectory(path, _stamps(path))
+            return self._allowed(os.path.expanduser(named), untouched)
+        return self._in_private(session, named)
 
-    def _in_private(self, session: Sequence[str], named: str | None) -> str:
+    def _in_private(self, session: Sequence[str], named: str | None) -> OutputDirectory:
         private = self._private(session)
         if not os.path.isdir(private):
             os.makedirs(self.directory, mode=0o700, exist_ok=True)
@@ -75,15 +89,15 @@ class Outputs:
         os.utime(private)
         private = os.path.realpath(private)
         if named is None:
-            return private
+            return _made(private, private, "")
         parts = named.split("/")
         if any(part in ("", ".", "..") or part.startswith(".") or "\\" in part for part in parts):
             raise InvalidArgument(ARGUMENT, f"{named!r} is not a plain relative path", hint="such as 'reports'")
         return _made(private, os.path.join(private, *parts), named)
 
-    def _allowed(self, named: str, untouched: Sequence[str]) -> str:
+    def _allowed(self, named: str, untouched: Sequence[str]) -> OutputDirectory:
         path = os.path.realpath(named)
-        around = [place for place in map(os.path.realpath, self.allowed) if _is_in(path, place)]
+        around = [place for place in map(os.path.realpath, self._outermost()) if _is_in(path, place)]
         if not around:
             allowed = ", ".join(self.allowed)
             hint = f"allowed are directories below {allowed}" if allowed else f"{_SETTING} allows directories"
@@ -98,12 +112,14 @@ class Outputs:
                 raise InvalidArgument(
                     ARGUMENT, f"{named!r} holds or lies in what the hub keeps or serves", hint="name another directory"
                 )
-        made = _made(around[0], path, named)
-        if os.path.lexists(os.path.join(made, ".git")):
-            raise InvalidArgument(
-                ARGUMENT, f"{named!r} is a repository", hint="name a directory in it, such as its 'output'"
-            )
-        return made
+        return _made(around[0], path, named, with_repository=False)
+
+    def _outermost(self) -> Iterator[str]:
+        """Yield the places that lie in no other: one that does could be a link that a command has made there."""
+        places = [os.path.abspath(os.path.expanduser(place)) for place in self.allowed]
+        for place in places:
+            if not any(place != other and _is_in(place, other) for other in places):
+                yield place
 
     def _private(self, session: Sequence[str]) -> str:
         name = hashlib.sha256("\0".join(session).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -141,43 +157,83 @@ def _with_directory(argument: str, directory: str) -> str:
     return argument.replace(f"={PLACEHOLDER}", f"={directory}", 1)
 
 
-def _made(around: str, path: str, named: str) -> str:
-    """Make a directory in another one and return its real path, unless a link leads out of that one."""
-    # A link that an earlier command left there must not let this one make directories elsewhere.
+def _made(around: str, path: str, named: str, *, with_repository: bool = True) -> OutputDirectory:
+    """Make a directory in another one, unless a link leads out of that one.
+
+    Commands that are running may put links in the place of directories meanwhile: each is opened by its descriptor.
+    """
     real = os.path.realpath(path)
     if not _is_in(real, around):
         raise InvalidArgument(ARGUMENT, f"{named!r} leads out of its place through a link")
+    with contextlib.suppress(FileExistsError):
+        os.makedirs(around, mode=0o700)
+    descriptor = os.open(around, _DIRECTORY)
     try:
-        os.makedirs(real, mode=0o700, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
+        for part in os.path.relpath(real, around).split(os.sep):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, mode=0o700, dir_fd=descriptor)
+            inner = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        if not with_repository and _has_repository(descriptor):
+            raise InvalidArgument(
+                ARGUMENT,
+                f"{named!r} is a repository, or holds one",
+                hint="name another directory, such as its 'output'",
+            )
+        return OutputDirectory(real, _identity(descriptor), _stamps(descriptor))
+    except NotADirectoryError as error:  # or a link
         raise InvalidArgument(ARGUMENT, f"{named!r} is not a directory") from error
-    return real
+    finally:
+        os.close(descriptor)
 
 
 def _is_in(path: str, place: str) -> bool:
     return path == place or path.startswith(place.rstrip(os.sep) + os.sep)
 
 
-def _stamps(directory: str) -> dict[str, _Stamp]:
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def _has_repository(descriptor: int) -> bool:
+    """Whether git would take a directory, or one of those in it as far as a bounded look goes, for a repository."""
+    return any(path.rpartition("/")[2] == _GIT for path, _ in itertools.islice(_entries(descriptor), _MAX_SEEN))
+
+
+def _stamps(descriptor: int) -> dict[str, _Stamp]:
     """Return the stamps of the regular files below a directory, as far as a bounded look goes. Follows no link."""
-    found: dict[str, _Stamp] = {}
-    for path in itertools.islice(_files(directory), _MAX_SEEN):
-        with contextlib.suppress(OSError):
-            status = os.lstat(path)
-            if stat.S_ISREG(status.st_mode):
-                name = os.path.relpath(path, directory)
-                found[name] = (status.st_mtime_ns, status.st_size, status.st_ino)
-    return found
+    return {
+        path: (status.st_mtime_ns, status.st_size, status.st_ino)
+        for path, status in itertools.islice(_entries(descriptor), _MAX_SEEN)
+        if stat.S_ISREG(status.st_mode)
+    }
 
 
-def _files(directory: str) -> Iterator[str]:
-    rest = [directory]
-    # A command may nest its directories deeper than any recursion, and than a path can be.
-    while rest:
+def _entries(descriptor: int, above: str = "", depth: int = 1) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what is below a directory with its status, the files of each directory before what is in its directories.
+
+    By descriptors, so that no link that takes a directory's place meanwhile is followed.
+    """
+    directories = []
+    try:
+        with os.scandir(descriptor) as found:
+            # However many there are, no more than these are held.
+            for entry in sorted(itertools.islice(found, _MAX_SEEN), key=lambda entry: entry.name):
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield above + entry.name, status
+                    if stat.S_ISDIR(status.st_mode) and depth < _MAX_DEPTH:
+                        directories.append(entry.name)
+    except OSError:
+        return
+    for name in directories:
         try:
-            with os.scandir(rest.pop()) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            inner = os.open(name, _DIRECTORY, dir_fd=descriptor)
         except OSError:
             continue
-        yield from (entry.path for entry in entries)
-        rest += (entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False))
+        try:
+            yield from _entries(inner, f"{above}{name}/", depth + 1)
+        finally:
+            os.close(inner)

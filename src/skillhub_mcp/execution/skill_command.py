@@ -102,6 +102,7 @@ class SkillCommand:
                 writable=(*confinement.writable, output.path),
                 hidden=(*hidden, *self._unapproved(sandbox)),
                 network=network,
+                identities={output.path: output.identity},
             ),
         )
         return replace(result, output_dir=output.path, files=output.written())

@@ -318,6 +318,20 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
     assert (output / "result.txt").read_text(encoding="utf-8") == "done"
     assert told["skill"] in REFUSED
     assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "skills"]
+    # Another command of the session, which may write there too, exchanges the directory while this one begins.
+    was = output.stat()
+    exchanged = replace(confinement, identities={str(output): (was.st_dev, was.st_ino)})
+    elsewhere = output.rename(tmp_path / "elsewhere")
+    output.symlink_to(elsewhere.parent)
+    with pytest.raises(SandboxUnavailable, match=r"cannot be confined|bind"):
+        run("open('/dev/null')", confinement=exchanged)
+    output.unlink()
+    output.mkdir()
+    with pytest.raises(SandboxUnavailable, match="has been exchanged"):
+        run("open('/dev/null')", confinement=exchanged)
+    output.rmdir()
+    elsewhere.rename(output)
+    assert run("", confinement=exchanged).exit_code == 0
     assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
 
 

@@ -91,12 +91,12 @@ def mounts(confinement: Confinement, system: Sequence[str]) -> tuple[Mount, ...]
     wanted = [(path, Kind.READABLE) for path in (*system, *confinement.readable)]
     wanted += [(path, Kind.WRITABLE) for path in confinement.writable]
     for path, kind in wanted:
-        real = os.path.realpath(path)
+        real = confinement.real(path)
         if os.path.exists(real):
             shown[real] = Mount(real, real, kind)
     # Where a path leads through links, it is there by that path too: programs are told it.
     for path, kind in wanted:
-        named, real = os.path.abspath(path), os.path.realpath(path)
+        named, real = os.path.abspath(path), confinement.real(path)
         if real in shown and not any(is_below(named, target) for target in shown):
             shown[named] = Mount(named, real, kind)
     masked: dict[str, Mount] = {}

@@ -153,11 +153,14 @@ def _become(plan: dict[str, Any], command: list[str], others: int) -> None:
         for number in (_SIGPIPE, _SIGXFSZ):  # Python ignores them, and a command inherits that
             _libc().signal(number, None)
         _limit(plan["limits"], others)
+        if plan["landlock"] is None:  # in its new root, where nothing changes any more
+            for path, identity in plan["identities"].items():
+                _check(os.stat(path, follow_symlinks=False), identity)
         if plan["filter"]:
             _drop_capabilities()
             _prctl(_PR_SET_NO_NEW_PRIVS, 1)
             if plan["landlock"]:
-                _allow_only(**plan["landlock"])
+                _allow_only(**plan["landlock"], identities=plan["identities"])
             _filter_calls(plan["filter"])
         code = _CANNOT_START
         os.execv(command[0], command)  # noqa: S606 - without a shell on purpose
@@ -341,7 +344,9 @@ def _filter_calls(instructions: bytes) -> None:
 # Files
 
 
-def _allow_only(abi: int, read: list[str], write: list[str], network: bool) -> None:
+def _allow_only(
+    abi: int, read: list[str], write: list[str], network: bool, identities: dict[str, tuple[int, int]]
+) -> None:
     """Allow no files but those, and no way to other programs, as far as this version of Landlock knows how."""
     handled = (1 << _LAST_RIGHT.get(abi, _NEWEST_RIGHT) + 1) - 1
     net = 0 if network or abi < _NETWORK_SINCE else _NET_RIGHTS
@@ -354,23 +359,32 @@ def _allow_only(abi: int, read: list[str], write: list[str], network: bool) -> N
     for path in read:
         _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
     for path in write:
-        _allow(ruleset, path, handled & ~_MAKE_DEVICES)
+        _allow(ruleset, path, handled & ~_MAKE_DEVICES, identities.get(path))
     _syscall(_LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _allow(ruleset: int, path: str, rights: int, identity: tuple[int, int] | None = None) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:  # what is not there is not needed either
         return
     try:
-        if not os.path.isdir(path):
+        status = os.fstat(descriptor)
+        if identity is not None:
+            _check(status, identity)
+        if status.st_mode & _FORMAT != _DIRECTORY:
             rights &= _ON_FILES
         rule = struct.pack("=Qi", rights, descriptor)
         _syscall(_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, ctypes.c_char_p(rule), 0)
     finally:
         os.close(descriptor)
+
+
+def _check(status: os.stat_result, identity: tuple[int, int]) -> None:
+    """Refuse what is no longer what it was when the server looked: another command may have put it there."""
+    if (status.st_dev, status.st_ino) != tuple(identity):
+        raise OSError(0, "the directory to write to has been exchanged meanwhile")
 
 
 def _enter_namespaces(plan: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ def calls(sandbox: Sandbox, confinement: Confinement) -> seccomp.Calls:
 
 
 def _without_hidden(paths: Sequence[str], confinement: Confinement) -> Iterable[str]:
-    shown = {os.path.realpath(path) for path in paths}
+    shown = {confinement.real(path) for path in paths}
     hidden = {os.path.realpath(path) for path in confinement.hidden} - shown
     for path in sorted(shown):
         yield from _parts(path, hidden)

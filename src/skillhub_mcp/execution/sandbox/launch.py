@@ -80,6 +80,7 @@ def launched(
         limits = {} if resources is None else _rlimits(resources, sandbox.tier)
         plan: dict[str, Any] = {"status": writing, "control": None, "private": "", "namespaces": False}
         plan |= {"limits": limits, "count_processes": False, "filter": b"", "landlock": None}
+        plan["identities"] = {} if sandbox.tier is Tier.OFF else dict(confinement.identities)
         if sandbox.bubblewrap is not None:
             system = (*readable_places(argv[0], environment, network=confinement.network), CONFINE)
             wrapper = bubblewrap.arguments(

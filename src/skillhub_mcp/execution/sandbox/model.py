@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -36,12 +37,20 @@ class Confinement:
 
     Of two paths, one in the other, the inner one decides: a readable skill in a hidden root is read, and a hidden
     directory in a readable one is not. `hidden` matters only in what is readable otherwise.
+
+    `identities` are the devices and numbers of the directories that have to be at those paths of `writable` when the
+    command begins, which have no link in them: another command may be putting one there.
     """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
+    identities: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def real(self, path: str) -> str:
+        """Return where the links of a path lead. Of one in `identities` none is followed."""
+        return path if path in self.identities else os.path.realpath(path)
 
 
 @dataclass(frozen=True, slots=True)
