@@ -241,7 +241,8 @@ def brought_in(settings: Settings) -> Brought:
             try:
                 digests[root.path] = brought_digest(root)
             except (SkillUnverifiable, OSError) as error:
-                problems[root.path] = error.message if isinstance(error, SkillUnverifiable) else str(error)
+                unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
+                problems[root.path] = unread or str(error)
     return brought_by(project.root, Registry(judged, admission=LENIENT).snapshot, digests, problems)
 
 

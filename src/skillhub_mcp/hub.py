@@ -102,6 +102,10 @@ class SkillHub:
         refuse_nul(only=only)
         return self._live.sync_now(depth, only=only, waiting=waiting)
 
+    def look_again(self) -> None:
+        """Have the files and the agreements looked at now; wait for it, but not for a large library."""
+        self._live.look_again()
+
     def check_index(self) -> str | None:
         """Return what is damaged in the published index, reading all of it; None for nothing. Repairs nothing."""
         return self._live.check_index()

@@ -102,6 +102,16 @@ def test_as_json_it_has_what_is_shown_and_asks_nothing(skillhub: Skillhub, repo:
     assert skillhub("trust", "--yes", "--json", *here(repo)).json["recorded"] is True
 
 
+def test_what_cannot_be_read_whole_is_not_recorded_and_the_command_says_so(
+    skillhub: Skillhub, repo: Path, record: Path
+) -> None:
+    (repo / ".skillhub" / "permissions.json").mkdir(parents=True)
+    done = skillhub("trust", "--yes", *here(repo))
+    assert "not to be trusted: '.skillhub/permissions.json' cannot be read: Is a directory\n" in done.out
+    assert (done.code, done.err) == (1, "Nothing was recorded: what cannot be read whole cannot be agreed to\n")
+    assert not record.exists()
+
+
 def test_a_project_without_skills_has_nothing_to_trust(skillhub: Skillhub, tmp_path: Path) -> None:
     (tmp_path / "bare" / ".git").mkdir(parents=True)
     done = skillhub("trust", tmp_path / "bare", "--roots", "project,hub")

@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, reached
 
@@ -104,6 +105,65 @@ def test_no_list_that_a_model_reads_unasked_has_what_awaits_trust(environment: E
             told = hub.client.instructions or ""
             assert "Commits as I do." in told
             assert "Hostile" not in told
+            # Nor does it make a name of the person's ambiguous.
+            tool, argument = ("skill_load", "name") if "context" in sets else ("Skill", "skill")
+            assert "Mine." in (await hub.call(tool, **{argument: "commit"})).text
+
+    asyncio.run(journey())
+
+
+def test_no_prompt_of_the_person_is_taken_by_a_name_that_looks_like_it(
+    environment: Environment, write_skill: SkillWriter
+) -> None:
+    repo, home = Path(environment["SKILLHUB_CWD"]), Path(environment["HOME"])
+    write_skill("Deploy App", "Deploys as I do.", body="Mine.\n", root=home / ".agents" / "skills")
+    for name in ("deploy-app", "commit@user"):
+        write_skill(name, "Hostile.", body=f"Theirs: {name}.\n", root=repo / ".agents" / "skills")
+
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": "skill"}) as hub:
+            prompts = {one.name: one.description for one in (await hub.client.list_prompts()).prompts}
+            assert prompts["deploy-app"] == "Deploys as I do."
+            assert "Mine." in await hub.prompt("deploy-app")
+            # What a prompt says that it is, it gives.
+            assert prompts["commit-user"] == "Hostile."
+            assert "Theirs: commit@user." in await hub.prompt("commit-user")
+
+    asyncio.run(journey())
+
+
+def test_a_branch_that_turns_a_skill_into_a_link_out_is_not_read_through_it(
+    environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    obey = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "obey"
+    private = write_skill("obey", "Private.", body="Private.\n", root=tmp_path / "private", files={"key": "Private."})
+
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": "core,context"}) as hub:
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+            obey.rename(tmp_path / "gone")
+            obey.symlink_to(private)
+            # At once: no watcher has told of it, and no scan is due.
+            with pytest.raises(MCPError, match="not served"):
+                await hub.client.read_resource("skill://project/obey/SKILL.md")
+            read = await hub.call("read_skill_file", skill_name="obey", file_path="key")
+            loads = [await hub.call("load_skill", skill_name="obey"), await hub.call("skill_load", name="obey")]
+            assert [said.code for said in (read, *loads)] == ["SKILL_NOT_FOUND"] * 3
+
+    asyncio.run(journey())
+
+
+def test_what_was_agreed_to_keeps_its_name_not_for_a_moment_after_its_text_has_changed(
+    environment: Environment,
+) -> None:
+    agree(environment)
+    theirs = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "commit" / "SKILL.md"
+
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), environment) as hub:
+            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
+            theirs.write_text(theirs.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
+            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
 
     asyncio.run(journey())
 
@@ -238,9 +298,9 @@ def test_with_ask_each_skill_is_asked_about_and_never_remembered_by_its_name(
     environment: Environment, mode: str
 ) -> None:
     person = Person("not now", "once")
+    asking = {**environment, "SKILLHUB_TRUST": "ask"}
 
     async def journey() -> None:
-        asking = {**environment, "SKILLHUB_TRUST": "ask"}
         async with reached(("stdio", mode), asking, elicitation_callback=person) as hub:
             assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
             assert len(person.questions) == 2
@@ -250,6 +310,16 @@ def test_with_ask_each_skill_is_asked_about_and_never_remembered_by_its_name(
             assert (await hub.call("load_skill", skill_name="commit@project")).code == "PERMISSION_DENIED"
 
     asyncio.run(journey())
+    # Who trusts the project is not asked about the skill for which they were asked that.
+    person.answers["Trust it?"], person.questions = "trust", []
+
+    async def trusting() -> None:
+        async with reached(("stdio", mode), asking, elicitation_callback=person) as hub:
+            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+            assert len(person.questions) == 1
+            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
+
+    asyncio.run(trusting())
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -132,17 +132,20 @@ def test_what_is_recorded_for_a_project_from_elsewhere_is_the_persons(
     write_skill: SkillWriter, repo: Path, skills_dir: Path, tmp_path: Path
 ) -> None:
     inside, outside = repo / ".cursor" / "skills", tmp_path / "team"
+    (tmp_path / "link").symlink_to(repo)
+    by_link = tmp_path / "link" / "skills"
     roots = choose_roots(
         ("project", "hub"),
         project=find_project(str(repo)),
         home="",
         hub=[str(skills_dir)],
         builtin="",
-        recorded_in_project=[str(inside), str(outside)],
+        recorded_in_project=[str(inside), str(outside), str(by_link)],
     )
     assert {root.path: root.trust for root in roots if root.recorded} == {
         str(inside): Trust.AWAITED,
         str(outside): Trust.OWN,
+        str(by_link): Trust.AWAITED,
     }
     write_skill("commit", root=outside)
     write_skill("commit")

@@ -19,11 +19,11 @@ from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import sentences
-from skillhub_mcp.skills.roots import SOURCES, Source
+from skillhub_mcp.skills.roots import SOURCES, Source, leads_out
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
 
@@ -109,12 +109,14 @@ class SkillLookup:
             and not policy.hides(elsewhere.skill)
         ):
             return elsewhere
-        if skill is None:
+        if skill is None or _was_replaced(skill, policy.project):
+            if skill is not None:
+                self._live.look_again()
             # It may have been written since the last scan.
             snapshot = self._live.snapshot_without_index(fresh=True)
             names = Names(snapshot, policy)
             skill = names.find(name) or names.find(skill_name)
-        if skill is None:
+        if skill is None or leads_out(skill, policy.project):
             # A sync shows its snapshot before it has ended.
             self._former.note(snapshot)
             former = self._former.find(name, snapshot)
@@ -125,6 +127,19 @@ class SkillLookup:
         view = self._live.peek()
         if view is not None:
             self._former.note(view.snapshot)
+
+
+def _was_replaced(skill: Skill, project: str) -> bool:
+    """Whether a skill that the project brings is not as the last scan found it, by which its trust was judged."""
+    if skill.trust is not Trust.AGREED:
+        return leads_out(skill, project)
+    try:
+        status = os.stat(os.path.join(skill.directory, SKILL_FILE))
+    except OSError:
+        return False
+    stamp = skill.stamp
+    written = (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
+    return written != (stamp.mtime_ns, stamp.size, stamp.ctime_ns) or leads_out(skill, project)
 
 
 def _nowhere(_: str) -> None:

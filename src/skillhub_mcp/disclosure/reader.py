@@ -24,7 +24,7 @@ from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
-from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.roots import Source, leads_out
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
 
@@ -144,6 +144,8 @@ class SkillReader:
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)
+            if leads_out(skill, policy.project):
+                raise SkillNotFound(skill.name)
             # A file in any case, whatever it counts as.
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
             with _told_if_away(skill, snapshot.unavailable_root(skill)):

@@ -131,6 +131,8 @@ def _rules_digest(project: str) -> str:
             return hashlib.sha256(file.read(_MAX_RULES_BYTES)).hexdigest()
     except (FileNotFoundError, NotADirectoryError):
         return ""
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, RULES_FILE) from error
 
 
 def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Literal
 
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.model import Trust
+from skillhub_mcp.skills.model import Skill, Trust
 
 MAX_PROJECT_DIRECTORIES = 2_000
 
@@ -104,9 +104,11 @@ def distinct_roots(
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
         optional = source is not Source.HUB or not hub_given
         root = SkillRoot(absolute(given), given, source, len(roots) + 1, bound, optional)
-        if project is not None and source is Source.PROJECT and is_at_or_below(root.path, project.root):
-            root = replace(root, within=project.root, trust=Trust.AWAITED)
         root = located(root)
+        # Whichever way leads into the project: what lies there is the repository's.
+        ways = (root.path, root.real)
+        if project is not None and source is Source.PROJECT and any(is_at_or_below(way, project.root) for way in ways):
+            root = replace(root, within=project.root, trust=Trust.AWAITED)
         # A link out of the project must not make a directory of the person's one of the project's.
         roots.setdefault(root.path if root.leads_out(root.real) else root.real, root)
     return tuple(roots.values())
@@ -165,6 +167,12 @@ def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]
     """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
     own = [(Source.PROJECT, path) for path in in_each_directory(project, _AGENTS_SKILLS, home)]
     return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))], project=project)
+
+
+def leads_out(skill: Skill, project: str) -> bool:
+    """Whether a skill that the project brings lies out of it by now: a link has taken a directory's place."""
+    brought = skill.trust is not Trust.OWN and bool(project)
+    return brought and not is_at_or_below(os.path.realpath(skill.directory), project)
 
 
 def is_at_or_below(path: str, directory: str) -> bool:

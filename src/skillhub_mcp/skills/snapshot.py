@@ -48,7 +48,7 @@ class ShadowReason(str, Enum):
     """Why one of two skills with the same name won."""
 
     COPY = "the same file word for word"
-    TRUST = "it awaits trust"
+    TRUST = "what awaits trust takes no name"
     ROOT = "the winner's root comes first"
     LATER = "the winner was modified later"
     ORDER = "both were modified at once; the winner's path comes first"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tests.conftest import SkillWriter
 from skillhub_mcp.disclosure.context import catalogue
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 from skillhub_mcp.project import find_project
+from skillhub_mcp.skills.model import Trust
+from skillhub_mcp.skills.roots import SkillRoot
 
 Add = Callable[..., Path]
 
@@ -45,9 +48,14 @@ def add(write_skill: SkillWriter) -> Add:
     return add
 
 
+def agreed(roots: tuple[SkillRoot, ...]) -> tuple[SkillRoot, ...]:
+    """The roots of somebody who trusts the project."""
+    return tuple(replace(root, trust=Trust.AGREED) if root.within else root for root in roots)
+
+
 @pytest.fixture
 def catalogues(project: Path, home: Path) -> Catalogues:
     def project_of(cwd: str) -> Any:
         return find_project(cwd or str(project), home=str(home))
 
-    return Catalogues(project_of, home=str(home), limits=CatalogueLimits(200, 32_768))
+    return Catalogues(project_of, home=str(home), limits=CatalogueLimits(200, 32_768), judge=agreed)

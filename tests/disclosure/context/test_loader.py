@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.disclosure.context.conftest import Add
+from tests.disclosure.context.conftest import Add, agreed
 
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, skill_id
 from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
@@ -247,6 +247,7 @@ def test_a_namesake_that_is_switched_off_leaves_the_name_to_the_other(project: P
             home=str(home),
             limits=CatalogueLimits(9, 999),
             enabled_in=lambda _: is_enabled,
+            judge=agreed,
         )
 
     listing = catalogues_without(off).listing()

@@ -66,7 +66,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _revoke(args, options)
     settings = _settings(args, options)
     brought = brought_in(settings)
-    asks = brought.trust.is_awaited and bool(brought.digests) and not args.show
+    wanted = brought.trust.is_awaited and not args.show
+    asks = wanted and bool(brought.digests)
     if not args.json:
         print_text("\n".join(map(in_line, _lines(brought, settings))))
     recorded = asks and (args.yes or (not args.json and _confirm())) and _record(brought, settings)
@@ -76,9 +77,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text(f"Trusted, until a file of it changes: recorded in {from_home(trust_path())}")
     elif asks:
         print_note("Nothing was recorded; --yes records it without a question")
+    elif wanted:
+        print_note("Nothing was recorded: what cannot be read whole cannot be agreed to")
     if settings.policy.trust == TrustMode.ALL.value:
         print_note("SKILLHUB_TRUST=all: every project is trusted, whatever is recorded")
-    return EXIT_FAILED if asks and not recorded else EXIT_OK
+    return EXIT_FAILED if wanted and not recorded else EXIT_OK
 
 
 def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
@@ -139,7 +142,7 @@ def _lines(brought: Brought, settings: Settings) -> Iterator[str]:
             yield f"      {one_line(one.skill.description)}"
             yield from (f"      → {note}" for note in _notes(one))
         if place.refused:
-            yield f"    {plural(len(place.refused), 'SKILL.md')} refused: `skillhub validate` says why"
+            yield f"    {plural(len(place.refused), 'SKILL.md file')} refused: `skillhub validate` says why"
     yield from _rules_lines(brought, settings)
     if any(one.takes_from or one.skill.always_apply for place in brought.places for one in place.skills):
         yield "What is marked → comes into force when you trust the project."

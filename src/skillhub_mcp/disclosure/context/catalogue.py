@@ -20,7 +20,7 @@ from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots
+from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
 from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
@@ -163,7 +163,7 @@ class Catalogues:
         listing = self.listing()
         with contextlib.suppress(SkillNotFound):
             skill = select(listing)
-            if os.path.lexists(skill.path):
+            if os.path.lexists(skill.path) and not leads_out(listing.by_path[skill.path], listing.root):
                 return listing, skill
         listing = self.listing(force_reload=True)
         return listing, select(listing)

@@ -40,8 +40,9 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
 
     A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
     accepted as well, and without a name, a name too. Only skills of the catalogue are selected; one that is switched
-    off, if no other has the name. Raises InvalidArgument where neither is given, SkillNotFound, and AmbiguousSkill with
-    the candidates' paths, or without `with_paths` with their ids.
+    off, if no other has the name; one that awaits trust, if each that has the name does. Raises InvalidArgument where
+    neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their
+    ids.
     """
     refuse_nul(name=name, path=path)
     if path:
@@ -56,6 +57,7 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint="find one with skill_search")
     named = [skill for skill in listing.skills if skill.name == wanted]
+    named = [skill for skill in named if not listing.by_path[skill.path].awaits_trust] or named
     matches = [skill for skill in named if skill.path not in listing.disabled] or named[:1]
     if len(matches) > 1:
         raise AmbiguousSkill(

@@ -124,6 +124,8 @@ class TrustQuestionMiddleware(Middleware):
         accepted = isinstance(reply, mcp_types.ElicitResult) and reply.action == "accept"
         if accepted and (reply.content or {}).get("answer") == _TRUST:
             await asyncio.to_thread(self._asking.agree, brought)
+            # The call that asked is the first that the agreement is for.
+            await asyncio.to_thread(self._hub.look_again)
 
 
 def _message(brought: Brought) -> str:

@@ -83,8 +83,9 @@ class SkillPromptProvider(Provider):
             log.warning("No skill is offered as a prompt: %s", error.message)
             return {}
         skills = [skill for skill in served if skill.user_invocable and skill.alias]
-        # Of two skills with one alias, the one that has it as its name wins.
-        by_alias = {skill.alias: skill for skill in sorted(skills, key=lambda skill: skill.name == skill.alias)}
+        # Of two skills with one alias, the one that has it as its name wins, unless that alone awaits trust.
+        order = sorted(skills, key=lambda skill: (not skill.awaits_trust, skill.name == skill.alias))
+        by_alias = {skill.alias: skill for skill in order}
         return dict(sorted(by_alias.items()))
 
     def _prompt(self, name: str, skill: Skill) -> Prompt:
@@ -95,7 +96,9 @@ class SkillPromptProvider(Provider):
             required=False,
         )
         prompt = _SkillPrompt(name=name, title=f"/{shown_name(skill.name)}", description=description, arguments=[hint])
-        return prompt.bind(self, skill.name)
+        # The name of one that awaits trust may be what another answers to.
+        handle = self._hub.handle_of(skill.directory) if skill.awaits_trust else skill.name
+        return prompt.bind(self, handle or skill.directory)
 
     def _by_name(self) -> Prompt:
         arguments = [
