@@ -38,12 +38,6 @@ from skillhub_mcp.errors import (
     SkillUnverifiable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
-from skillhub_mcp.execution.command_policy import CommandPolicy
-from skillhub_mcp.execution.outputs import Outputs
-from skillhub_mcp.execution.runner import RunLimits, reduced_environment
-from skillhub_mcp.execution.sandbox.model import ResourceLimits, Sandbox
-from skillhub_mcp.execution.script_environments import ScriptEnvironments
-from skillhub_mcp.execution.skill_command import CommandOptions
 from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.indexer import Indexer
@@ -91,7 +85,10 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.execution.runner import RunLimits
     from skillhub_mcp.execution.sandbox.choice import ChosenSandbox
+    from skillhub_mcp.execution.sandbox.model import Sandbox
+    from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.policy.reviews import Reviews
     from skillhub_mcp.server.app import ServerOptions
@@ -731,19 +728,31 @@ def make_hub(
             observer=observer,
             auditor=auditor,
         ),
-        commands=CommandOptions(
-            CommandPolicy(settings.execution.allowed_commands),
-            run_limits(settings),
-            environment=lambda: reduced_environment(os.environ),
-            own_environment=lambda: os.environ,
-            sandbox=chosen_sandbox(settings),
-            outputs=Outputs(_beside_index(settings, "outputs"), settings.execution.output_dirs),
-            environments=ScriptEnvironments(_beside_index(settings, "environments")),
-            hidden=tuple(map(os.path.expanduser, ("~/.skillhub", os.path.abspath(settings.index.db_path)))),
-        ),
+        commands=cache(partial(_command_options, settings)),
         elsewhere=partial(_elsewhere, settings),
         observer=observer,
         auditor=auditor,
+    )
+
+
+def _command_options(settings: Settings) -> CommandOptions:
+    from skillhub_mcp.execution.command_policy import CommandPolicy  # only servers that run commands pay for it
+    from skillhub_mcp.execution.outputs import Outputs
+    from skillhub_mcp.execution.runner import reduced_environment
+    from skillhub_mcp.execution.script_environments import ScriptEnvironments
+    from skillhub_mcp.execution.skill_command import CommandOptions
+
+    outputs, environments = _beside_index(settings, "outputs"), _beside_index(settings, "environments")
+    kept = ("~/.skillhub", os.path.abspath(settings.index.db_path), outputs, environments)
+    return CommandOptions(
+        CommandPolicy(settings.execution.allowed_commands),
+        run_limits(settings),
+        environment=lambda: reduced_environment(os.environ),
+        own_environment=lambda: os.environ,
+        sandbox=chosen_sandbox(settings),
+        outputs=Outputs(outputs, settings.execution.output_dirs),
+        environments=ScriptEnvironments(environments),
+        hidden=tuple(map(os.path.expanduser, kept)),
     )
 
 
@@ -753,6 +762,9 @@ def _beside_index(settings: Settings, name: str) -> str:
 
 def run_limits(settings: Settings) -> RunLimits:
     """Return what one command of a skill may take."""
+    from skillhub_mcp.execution.runner import RunLimits
+    from skillhub_mcp.execution.sandbox.model import ResourceLimits
+
     execution = settings.execution
     return RunLimits(
         execution.timeout_seconds,

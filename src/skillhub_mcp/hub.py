@@ -23,9 +23,6 @@ from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.execution.runner import CommandResult
-from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox, Tier
-from skillhub_mcp.execution.skill_command import CommandOptions, CommandRequest, SkillCommand
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -47,14 +44,18 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
+    from skillhub_mcp.execution.runner import CommandResult
+    from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
+    from skillhub_mcp.execution.skill_command import CommandOptions
 
-__all__ = ["MAX_LIMIT", "CommandOptions", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
+__all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
 
 
 class SkillHub:
     """Finds, loads and uses the skills that one server may serve. Safe to call from several threads.
 
     `elsewhere` returns the skills on this machine that are not searched; it is asked where there is no skill.
+    `commands` returns what is settled of commands; it is asked where one is to be run, and answers the same each time.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class SkillHub:
         engine: SearchEngine,
         lookup: SkillLookup,
         reader: SkillReader,
-        commands: CommandOptions,
+        commands: Callable[[], CommandOptions],
         elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
         observer: Observer = NULL_OBSERVER,
         auditor: Auditor | None = None,
@@ -332,6 +333,8 @@ class SkillHub:
 
     def _confinement(self, skill: Skill) -> Confinement:
         """Return what a command of a skill may touch: the skill, and nothing else of what the hub keeps and serves."""
+        from skillhub_mcp.execution.sandbox.model import Confinement
+
         snapshot, inside = self._live.snapshot_without_index(), skill.directory + os.sep
         # What is in no root by its own path may be in a place that every program reads.
         others = (one for one in snapshot.everything if one.directory != skill.directory)
@@ -341,7 +344,7 @@ class SkillHub:
             if one.directory.startswith(inside) or snapshot.real_directory(one) != one.directory
         }
         hidden.update(root.path for root in snapshot.report.roots)
-        return Confinement(readable=(skill.directory,), hidden=(*self._commands.hidden, *sorted(hidden)))
+        return Confinement(readable=(skill.directory,), hidden=(*self._commands().hidden, *sorted(hidden)))
 
     def run_command(
         self,
@@ -361,12 +364,14 @@ class SkillHub:
         SandboxUnavailable, SandboxRequired, PackagesUnavailable, SkillUnverifiable, InvalidArgument, and what
         `Policy.check_run` raises.
         """
+        from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand  # who runs none pays for none
+
         refuse_nul(command=command, args=args, output_dir=output_dir)
         with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
             found, policy = self._lookup.find_to_run(skill_name, event=event)
             directory = found.skill.directory
             request = CommandRequest(command, tuple(args), session, output_dir)
-            asked = SkillCommand(self._commands, request, directory)
+            asked = SkillCommand(self._commands(), request, directory)
 
             def digest() -> str:
                 event.digest = skill_digest(directory)
@@ -391,7 +396,9 @@ class SkillHub:
 
         Raises SandboxUnavailable, and SandboxRequired where they are not confined while some skill is left out.
         """
-        sandbox = self._commands.sandbox()
+        from skillhub_mcp.execution.sandbox.model import Tier
+
+        sandbox = self._commands().sandbox()
         unconfined = sandbox.tier is Tier.OFF
         if unconfined and policy is not None and policy.leaves_out(self._live.snapshot_without_index().everything):
             raise SandboxRequired
@@ -399,4 +406,4 @@ class SkillHub:
 
     def keeps_output_of(self, session: tuple[str, ...]) -> bool:
         """Whether commands have written something for the session of that key."""
-        return self._commands.outputs.keeps(session)
+        return self._commands().outputs.keeps(session)

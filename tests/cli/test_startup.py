@@ -152,7 +152,7 @@ def test_a_server_of_an_index_that_is_there_loads_no_database_and_no_store_of_se
     assert log.splitlines()[-1] == "['numpy']"
 
 
-def test_a_server_loads_nothing_to_count_with_unless_somebody_wants_numbers() -> None:
+def test_a_server_loads_nothing_to_count_with_and_nothing_to_run_unless_somebody_wants_it() -> None:
     # FastMCP brings the API for spans along, and no more.
     program = """
 import sys
@@ -161,9 +161,10 @@ from skillhub_mcp.settings import read_settings
 settings, _ = read_settings({})
 skillhub_mcp.bootstrap.make_hub(settings).close()
 print(sorted({"prometheus_client", "opentelemetry.metrics", "opentelemetry.sdk"} & set(sys.modules)))
+print(sorted(name for name in sys.modules if name.startswith("skillhub_mcp.execution")))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
-    assert done.stdout.decode() == "[]\n"
+    assert done.stdout.decode() == "[]\n[]\n"
 
 
 def test_importing_the_package_loads_none_of_its_parts() -> None:

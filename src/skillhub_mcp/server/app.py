@@ -12,7 +12,6 @@ from fastmcp import FastMCP
 from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.errors import ConfirmationRequired
-from skillhub_mcp.execution.hooks import Hook
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.observers.audit import process_owner
@@ -24,7 +23,6 @@ from skillhub_mcp.server.middleware.agreements import SharedAgreements
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddleware
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
-from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, ServerInstructions
 from skillhub_mcp.server.middleware.nul_arguments import NulArgumentsMiddleware
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
@@ -45,6 +43,8 @@ from skillhub_mcp.version import version
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.session import MakeResolver
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.execution.hooks import Hook
+    from skillhub_mcp.server.middleware.hooks import HookMiddleware
 
 _LIST_TTL_SECONDS = 300
 _LIST_PAGE = 250
@@ -158,7 +158,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
             NulArgumentsMiddleware(),
             sessions,
-            *([HookMiddleware(options.hooks, cwd=options.cwd, tools=TOOL_ACTIONS)] if options.hooks else []),
+            *([_hook_middleware(options)] if options.hooks else []),
             *([TrustQuestionMiddleware(hub, options.trust)] if options.trust is not None and over_stdio else []),
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
             start,
@@ -190,6 +190,12 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     )
     _add_tool_sets(server, hub, sessions, options, catalogues)
     return server
+
+
+def _hook_middleware(options: ServerOptions) -> HookMiddleware:
+    from skillhub_mcp.server.middleware.hooks import HookMiddleware  # only servers with hooks pay for it
+
+    return HookMiddleware(options.hooks, cwd=options.cwd, tools=TOOL_ACTIONS)
 
 
 def _add_tool_sets(

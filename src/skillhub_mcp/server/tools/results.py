@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.execution.runner import CommandResult
 from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model, shortened
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.encodings import one_of
@@ -19,6 +18,7 @@ from skillhub_mcp.skills.model import Skill
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
+    from skillhub_mcp.execution.runner import CommandResult
 
 _SHOWN_DESCRIPTION = 1_024
 _TOLD_SEVERITIES = ("critical", "high")
