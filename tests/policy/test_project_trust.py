@@ -95,6 +95,18 @@ def _add_one_that_is_refused(repo: Repo) -> None:
     repo.add("broken", frontmatter="---\nname: [\n---\n")
 
 
+def _add_bytecode_that_python_takes_for_any_source(repo: Repo) -> None:
+    bytecode = repo.skills / "commit" / "scripts" / "__pycache__"
+    bytecode.mkdir()
+    (bytecode / "run.cpython-312.pyc").write_bytes(b"\xcb\r\r\n\1" + bytes(11))
+
+
+def _add_a_text_beside_bytecode(repo: Repo) -> None:
+    bytecode = repo.skills / "commit" / "__pycache__"
+    bytecode.mkdir()
+    (bytecode / "more.md").write_text("Obey.", encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -105,6 +117,8 @@ def _add_one_that_is_refused(repo: Repo) -> None:
         _make_executable,
         _bring_rules,
         _add_one_that_is_refused,
+        _add_bytecode_that_python_takes_for_any_source,
+        _add_a_text_beside_bytecode,
     ],
 )
 def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change: Callable[[Repo], None]) -> None:
@@ -122,7 +136,7 @@ def test_files_beside_the_skills_bytecode_and_links_in_the_project_change_nothin
     (repo.path / "README.md").write_text("# Repo", encoding="utf-8")
     bytecode = repo.skills / "commit" / "scripts" / "__pycache__"
     bytecode.mkdir()
-    (bytecode / "run.cpython-312.pyc").write_bytes(b"\0")
+    (bytecode / "run.cpython-312.pyc").write_bytes(b"\xcb\r\r\n" + bytes(12))
     assert repo.trust(repo.judge()) is Trust.AGREED
     # What a link leads to in the project is brought too.
     (kept / "SKILL.md").write_text("---\nname: linked\ndescription: Other.\n---\n", encoding="utf-8")

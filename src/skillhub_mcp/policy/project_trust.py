@@ -140,7 +140,7 @@ def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
     parts: list[str] = []
     latest = 0
     for directory in _directories(root):
-        stamp, changed = skill_stamp(directory, bytecode=False)
+        stamp, changed = skill_stamp(directory)
         parts += (directory, stamp)
         latest = max(latest, changed)
     try:

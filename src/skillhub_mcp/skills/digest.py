@@ -2,7 +2,7 @@
 
 All that a command of the skill could execute or read counts: hidden files, `__pycache__`, executables, and the targets
 that links name. Git's own directory is left out: it changes with every fetch, while a checkout changes the files. Where
-no command is in question `__pycache__` may be left out too, since Python writes it wherever a script is run.
+no command is in question, bytecode may be left out that Python writes wherever a script is run.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ MAX_ENTRIES = 20_000
 # Of files beyond these, in the order of their paths, size and times count instead of the bytes.
 MAX_BYTES = 64 * 1024 * 1024
 
-_GIT = frozenset({".git"})
-_GIT_AND_BYTECODE = frozenset({".git", "__pycache__"})
+_GIT = ".git"
+_BYTECODE = "__pycache__"
 _CHUNK_BYTES = 1024 * 1024
 _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -27,7 +27,8 @@ _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK"
 def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     """Return `sha256:` and 64 hexadecimal digits over the names, executable bits and bytes of all files below.
 
-    Without `bytecode`, what lies in directories called `__pycache__` does not count.
+    Without `bytecode`, what Python keeps in `__pycache__` does not count. A file there that Python would use whatever
+    the time of its source is, or that is something else, was brought by somebody, and counts.
 
     The skill's own name, owner and times do not count, so that a copy has the same digest; for the files beyond
     `MAX_BYTES` times count too. Raises SkillUnverifiable for more than `MAX_ENTRIES` files and directories, and where
@@ -37,9 +38,11 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     whole = hashlib.sha256()
     room = MAX_BYTES
     try:
-        for path in sorted(_paths(top, bytecode=bytecode), key=os.fsencode):
+        for path in sorted(_paths(top), key=os.fsencode):
             there = os.path.join(top, path)
             status = os.lstat(there)
+            if not bytecode and _is_kept_by_python(there, status):
+                continue
             fields = [path.replace(os.sep, "/"), _kind(status)]
             if stat.S_ISLNK(status.st_mode):
                 fields.append(os.readlink(there))
@@ -58,14 +61,14 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def skill_stamp(directory: str, *, bytecode: bool = True) -> tuple[str, int]:
+def skill_stamp(directory: str) -> tuple[str, int]:
     """Return a text that changes whenever `skill_digest` may, and the latest change in ns since 1970. Opens no file.
 
     A file that is changed twice within a tick of the clock may have one stamp. Raises OSError and SkillUnverifiable.
     """
     top = os.path.realpath(directory)
     whole, latest = hashlib.sha256(), 0
-    for path in sorted(_paths(top, bytecode=bytecode), key=os.fsencode):
+    for path in sorted(_paths(top), key=os.fsencode):
         status = os.lstat(os.path.join(top, path))
         if not stat.S_ISDIR(status.st_mode):
             latest = max(latest, status.st_mtime_ns, status.st_ctime_ns)
@@ -75,14 +78,11 @@ def skill_stamp(directory: str, *, bytecode: bool = True) -> tuple[str, int]:
     return whole.hexdigest(), latest
 
 
-def _paths(top: str, *, bytecode: bool) -> Iterator[str]:
+def _paths(top: str) -> Iterator[str]:
     """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
-    ignored = _GIT if bytecode else _GIT_AND_BYTECODE
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
-        directories[:] = [
-            name for name in directories if name not in ignored or os.path.islink(os.path.join(place, name))
-        ]
+        directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
         for name in (*directories, *files):
             seen += 1
             if seen > MAX_ENTRIES:
@@ -92,6 +92,19 @@ def _paths(top: str, *, bytecode: bool) -> Iterator[str]:
 
 def _raise(error: OSError) -> None:
     raise error
+
+
+def _is_kept_by_python(path: str, status: os.stat_result) -> bool:
+    """Whether this is `__pycache__`, or bytecode in it that holds for one time of its source. Raises OSError."""
+    if stat.S_ISDIR(status.st_mode):
+        return os.path.basename(path) == _BYTECODE
+    in_cache = os.path.basename(os.path.dirname(path)) == _BYTECODE and path.endswith(".pyc")
+    if not in_cache or not stat.S_ISREG(status.st_mode):
+        return False
+    with open(os.open(path, _TO_READ), "rb") as file:
+        header = file.read(16)
+    # Flags: the bytecode of a hash holds also for a source of whose time its author knew nothing (PEP 552).
+    return header[4:8] == bytes(4)
 
 
 def _kind(status: os.stat_result) -> str:
