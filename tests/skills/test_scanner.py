@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -384,6 +385,28 @@ def test_the_skills_of_a_root_that_is_missing_or_empty_stay_where_that_is_asked_
     write_skill("c")
     back = scan(roots, memory=first.memory, keep_absent=True)
     assert (names(back), back.snapshot.report.unavailable) == (["c", "other"], ())
+
+
+def test_the_skills_of_a_root_stay_where_no_descriptor_is_left_to_look(
+    monkeypatch: pytest.MonkeyPatch, write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    for name in ("a", "b"):
+        write_skill(name)
+    roots = make_roots([str(skills_dir)])
+    memory = scan(roots, memory={}).memory
+    looked: list[str] = []
+    scandir = os.scandir
+
+    def with_none_left_at_first(path: str) -> object:
+        looked.append(path)
+        if len(looked) == 1:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", with_none_left_at_first)
+    seen = scan(roots, memory=memory, keep_absent=True)
+    assert (names(seen), seen.changed) == (["a", "b"], False)
+    assert [root.reason for root in seen.snapshot.report.unavailable] == ["cannot be read (Too many open files)"]
 
 
 def test_the_last_skill_of_a_root_may_be_removed(write_skill: SkillWriter, skills_dir: Path) -> None:

@@ -8,6 +8,7 @@ it reports is below a root as configured, so that a root keeps its skills when a
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import Counter
@@ -51,7 +52,7 @@ class WalkProblem:
 
 @dataclass(frozen=True, slots=True)
 class AbsentRoot:
-    """A hub root where nothing is, and what is the matter. `is_empty` where the directory is there."""
+    """A root where nothing is, or could be seen, and what is the matter. `is_empty` where the directory is there."""
 
     path: str
     reason: str
@@ -199,6 +200,7 @@ class _Walker:
         self._paths: dict[SkipReason, list[str]] = {}
         self._left: int | None = None
         self._cut: set[str] = set()
+        self._starved: dict[str, AbsentRoot] = {}
         self._too_deep = 0
 
     def walk(self, root: SkillRoot, directory: str, name: str, depth: int, *, at: str = "") -> None:
@@ -225,7 +227,9 @@ class _Walker:
             ignored=Ignored(dict(self._counts), {reason: tuple(paths) for reason, paths in self._paths.items()}),
             roots=self.roots,
             # After the walk, so that a root that went away during it is among them.
-            absent=tuple(absent for root in self.roots if (absent := _absent(root)) is not None),
+            absent=tuple(
+                absent for root in self.roots if (absent := self._starved.get(root.path) or _absent(root)) is not None
+            ),
             cut=frozenset(self._cut),
             covered=covered,
         )
@@ -272,6 +276,9 @@ class _Walker:
                     self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
             self._report(directory, error)
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                # This process has no descriptor left, which says nothing of the skills that are there.
+                self._starved[self._root.path] = AbsentRoot(self._root.path, _reason(error))
             return None, []
         for reason, path in skipped:
             self._skip(reason, path)

@@ -22,8 +22,9 @@ from skillhub_mcp.server.http.connections import SPARE_CONNECTIONS, HttpConnecti
 
 log = logging.getLogger(__name__)
 
-# What an index, a search or a command opens beside the connections: a share of the limit.
+# What an index, a search or a command opens beside the connections: a share of the limit, and what they need at least.
 _OTHER_DESCRIPTORS = 8
+_FEWEST_OTHER_DESCRIPTORS = 32
 _FEWEST_CONNECTIONS = 4
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BACK_OFF_SECONDS = 0.05
@@ -48,7 +49,7 @@ def most_connections(wanted: int) -> int:
     limit = _descriptor_limit()
     if limit is None:
         return wanted
-    left = limit - _open_descriptors() - SPARE_CONNECTIONS - max(limit // _OTHER_DESCRIPTORS, 2 * _OTHER_DESCRIPTORS)
+    left = limit - _open_descriptors() - SPARE_CONNECTIONS - max(limit // _OTHER_DESCRIPTORS, _FEWEST_OTHER_DESCRIPTORS)
     if left >= wanted:
         return wanted
     most = max(left, _FEWEST_CONNECTIONS)
