@@ -153,15 +153,22 @@ class Unread(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.aborted = asyncio.Event()
+        self.left = [100_000]
+        self.closing = False
+
+    def get_write_buffer_size(self) -> int:
+        """What is left after what was read in between; the last number stays."""
+        return self.left.pop(0) if len(self.left) > 1 else self.left[0]
 
     def is_closing(self) -> bool:
-        return self.aborted.is_set()
+        return self.closing or self.aborted.is_set()
 
     def abort(self) -> None:
         self.aborted.set()
 
     def close(self) -> None:
         """What was not read stays in the way."""
+        self.closing = True
 
     def write(self, _: bytes | bytearray | memoryview) -> None:
         """It is not read."""
@@ -170,22 +177,39 @@ class Unread(asyncio.Transport):
         """It never paused."""
 
 
-@pytest.mark.parametrize(("reads_again", "at_the_end"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("reads_again", "ends", "left", "stays"),
+    [
+        (False, None, (100_000, 99_999), False),
+        (True, None, (100_000,), True),
+        (False, HttpConnection.shutdown, (100_000,), False),
+        (True, HttpConnection._end, (100_000, 99_999), False),
+        # A slow link: the buffer is never empty enough to go on writing, and less each time.
+        (False, None, (100_000, 80_000, 80_000), True),
+        (True, HttpConnection._end, (100_000, 100_000, 80_000, 80_000), True),
+    ],
+)
 def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
-    monkeypatch: pytest.MonkeyPatch, places: HttpConnections, reads_again: bool, at_the_end: bool
+    monkeypatch: pytest.MonkeyPatch,
+    places: HttpConnections,
+    reads_again: bool,
+    ends: Callable[[HttpConnection], None] | None,
+    left: tuple[int, ...],
+    stays: bool,
 ) -> None:
     async def go() -> bool:
-        limit = "_STALLED_SECONDS_AT_THE_END" if at_the_end else "_STALLED_SECONDS"
+        limit = "_STALLED_SECONDS_AT_THE_END" if ends is HttpConnection.shutdown else "_STALLED_SECONDS"
         monkeypatch.setattr(f"skillhub_mcp.server.http.connections.{limit}", 0.0)
         config = uvicorn.Config(Starlette(), log_config=None, lifespan="off")
         connection = HttpConnection(config, ServerState(), {}, connections=places)
         transport = Unread()
+        transport.left = [*left]
         connection.connection_made(transport)
         connection.pause_writing()
         if reads_again:
             connection.resume_writing()
-        if at_the_end:
-            connection.shutdown()
+        if ends is not None:
+            ends(connection)
         # Deadlines that were over before come first.
         passed = asyncio.Event()
         asyncio.get_running_loop().call_later(0, passed.set)
@@ -193,7 +217,7 @@ def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
         connection.connection_lost(ConnectionResetError())
         return transport.aborted.is_set()
 
-    assert asyncio.run(go()) is not reads_again
+    assert asyncio.run(go()) is not stays
     assert len(places) == 0
 
 
@@ -220,11 +244,36 @@ def test_every_wait_for_a_client_has_an_end(places: HttpConnections) -> None:
         has_end.append(connection._deadline is not None)
         connection.shutdown()
         connection._end()
-        has_end.append(connection._deadline is not None)
+        has_end.append(connection._stalled is not None)
         connection.connection_lost(ConnectionResetError())
+        assert connection._stalled is None
         return has_end
 
     assert asyncio.run(go()) == [True] * 5
+
+
+def test_a_request_that_has_not_arrived_does_not_keep_a_server_that_stops(places: HttpConnections) -> None:
+    bodies: list[Message] = []
+
+    async def read(_: Scope, receive: Receive, __: Send) -> None:
+        bodies.append(await receive())
+        bodies.append(await receive())
+
+    async def go() -> bool:
+        state = ServerState()
+        config = uvicorn.Config(read, log_config=None, lifespan="off")
+        connection = HttpConnection(config, state, {}, connections=places)
+        transport = Unread()
+        connection.connection_made(transport)
+        connection.data_received(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n123")
+        tasks = [*state.tasks]
+        connection.shutdown()
+        connection.connection_lost(None)
+        await asyncio.gather(*tasks)
+        return transport.aborted.is_set()
+
+    assert asyncio.run(go())
+    assert bodies[-1]["type"] == "http.disconnect"
 
 
 async def _never() -> Message:
@@ -241,6 +290,10 @@ def test_connections_leave_descriptors_for_the_rest(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (600, 600))
     assert 300 < most_connections(512) < 512
     assert "the limit of descriptors (ulimit -n) is 600" in caplog.text
+    # The index, the watcher and reading skills take their own when the server has started.
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
+    monkeypatch.setattr("skillhub_mcp.server.http.acceptor._open_descriptors", lambda: 20)
+    assert most_connections(512) == 40
     monkeypatch.setattr(resource, "getrlimit", lambda _: (8, 8))
     assert most_connections(512) == 4
 

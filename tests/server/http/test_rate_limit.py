@@ -76,6 +76,8 @@ def test_only_wrong_tokens_count_and_what_record_accepted_is_looked_at_until_it_
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
         ("a.sock", "a.sock"),
+        # Ten thousand of what a trusted proxy reports are remembered.
+        ("x" * 60_000, "x" * 64),
     ],
 )
 def test_a_client_is_its_address_and_of_ipv6_the_part_that_others_have_not(host: str, counts_as: str) -> None:

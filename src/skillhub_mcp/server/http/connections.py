@@ -11,8 +11,10 @@ one on h11, which is always installed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import logging
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -40,6 +42,11 @@ _YOUNG_SECONDS = 0.05
 # For what a refused client still sends, so that it reads why instead of finding the connection broken.
 _REST_SECONDS = 5.0
 _STALLED_SECONDS = 60.0
+# Who reads this much of a long answer in that time is slow, and not gone.
+_SLOWEST_READ_BYTES = 16_384
+# What the system takes of an answer that its client has no room for yet. With more, the system would fill in steps that
+# take longer than a minute on a slow link, and each connection could hold megabytes there.
+_UNSENT_BYTES = 65_536
 _STALLED_SECONDS_AT_THE_END = 1.0
 _SECONDS_BETWEEN_LINES = 60.0
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -245,6 +252,7 @@ class HttpConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin: with a place, or as a spare connection."""
         super().connection_made(transport)
+        _limit_unsent(transport)
         self.host = "" if self.client is None else self.client[0]
         self.address = address_of({"client": self.client})
         if self._spare:
@@ -288,6 +296,7 @@ class HttpConnection(H11Protocol):
         self._phase = _Phase.OVER
         self._set_deadline(None)
         self.resume_writing()
+        self._stop_waiting_for_reader()
         self._all.forget(self)
         super().connection_lost(exc)
         self._on_end()
@@ -300,25 +309,41 @@ class HttpConnection(H11Protocol):
     def resume_writing(self) -> None:
         """Go on with a client that reads again."""
         super().resume_writing()
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+        # The rest of a last answer has to be read, too.
+        if self._phase is not _Phase.OVER:
+            self._stop_waiting_for_reader()
 
     def shutdown(self) -> None:
-        """End after the request in flight, of which a client that does not read its answer does not keep the server."""
+        """End after the request in flight. A client that does not read its answer does not keep the server, and one
+        that has not sent its whole request is not waited for: it may send that again.
+        """
         super().shutdown()
+        if self._current_phase() is _Phase.BUSY and self.conn.their_state is h11.SEND_BODY:
+            self.drop()
         if self._stalled is not None:
             self._wait_for_reader(_STALLED_SECONDS_AT_THE_END)
 
     def _wait_for_reader(self, seconds: float) -> None:
+        """End the connection if its client reads too little of what is left within some seconds, again and again."""
+        self._stop_waiting_for_reader()
+        left = self.transport.get_write_buffer_size()
+        self._stalled = self.loop.call_later(seconds, self._look_at_reader, seconds, left)
+
+    def _stop_waiting_for_reader(self) -> None:
         if self._stalled is not None:
             self._stalled.cancel()
-        self._stalled = self.loop.call_later(seconds, self.drop)
+            self._stalled = None
+
+    def _look_at_reader(self, seconds: float, left: int) -> None:
+        if left - self.transport.get_write_buffer_size() < _SLOWEST_READ_BYTES:
+            self.drop()
+        else:
+            self._wait_for_reader(seconds)
 
     def _follow(self) -> None:
         """Set the deadline for what the connection is at, if that has changed."""
         phase = self._current_phase()
-        if phase is self._phase and self._deadline is not None:
+        if phase is self._phase and (self._deadline is not None or phase is _Phase.OVER):
             return
         self._phase = phase
         if phase is _Phase.BUSY:
@@ -336,7 +361,8 @@ class HttpConnection(H11Protocol):
             # uvicorn's own deadline for this is gone where the rest of a body came after the answer.
             self._set_deadline(self.timeout_keep_alive)
         elif phase is _Phase.OVER:
-            self._set_deadline(_STALLED_SECONDS)
+            self._set_deadline(None)
+            self._wait_for_reader(_STALLED_SECONDS)
         else:
             self._set_deadline(None)
 
@@ -356,9 +382,6 @@ class HttpConnection(H11Protocol):
         self._deadline = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
 
     def _too_slow(self) -> None:
-        if self._phase is _Phase.OVER:
-            self.drop()
-            return
         received, _ = self.conn.trailing_data
         if self._phase is _Phase.HEADERS and received:
             self.transport.write(_TOO_SLOW)
@@ -369,6 +392,15 @@ class HttpConnection(H11Protocol):
         self._all.forget(self)
         self.transport.close()
         self._follow()
+
+
+def _limit_unsent(transport: asyncio.Transport) -> None:
+    # Not every system has it.
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
+    connected = transport.get_extra_info("socket")
+    if option is not None and connected is not None:
+        with contextlib.suppress(OSError):
+            connected.setsockopt(socket.IPPROTO_TCP, option, _UNSENT_BYTES)
 
 
 def _only_health(app: ASGIApp) -> Any:

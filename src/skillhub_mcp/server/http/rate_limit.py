@@ -24,6 +24,7 @@ WRONG_TOKENS_A_MINUTE = 60
 
 _MAX_CLIENTS = 10_000
 _MAX_TOKENS = 10_000
+_MAX_ADDRESS = 64
 _SECONDS = 60.0
 
 
@@ -120,7 +121,8 @@ def address_of(scope: Scope) -> str:
     try:
         address = ipaddress.IPv6Address(host.partition("%")[0])
     except ValueError:
-        return host
+        # IPv4, or whatever a trusted proxy reports.
+        return host[:_MAX_ADDRESS]
     mapped = address.ipv4_mapped
     return str(ipaddress.ip_network((address, 64), strict=False) if mapped is None else mapped)
 
