@@ -89,10 +89,22 @@ def measure(table: str, scanner: str) -> dict[str, object]:
         }
 
 
+def worst_of(table: str, scanner: str) -> dict[str, object]:
+    """Return how many skills of one table each tool gives which severity at worst."""
+    with tempfile.TemporaryDirectory() as scratch:
+        directories = {f"{one.pattern}/{one.case}": one.write(Path(scratch)) for one in read_table(table)}
+        return counted(Path(scratch), directories, scanner)
+
+
 def false_alarms(corpus: Path, scanner: str) -> dict[str, object]:
     """Return how many real skills each tool gives which severity at worst."""
     directories = {str(file.parent): file.parent for file in sorted(corpus.rglob("SKILL.md"))}
-    tools = {"skillhub": ours(directories)} | ({"other": theirs(scanner, corpus, directories)} if scanner else {})
+    return counted(corpus, directories, scanner)
+
+
+def counted(below: Path, directories: Mapping[str, Path], scanner: str) -> dict[str, object]:
+    """Return how many of the skills in `directories`, all of them `below` one, each tool gives which severity."""
+    tools = {"skillhub": ours(directories)} | ({"other": theirs(scanner, below, directories)} if scanner else {})
     counts = {name: Counter(worst.values()) for name, worst in tools.items()}
     return {
         name: {"skills": len(directories), **{severity: own[severity] for severity in SEVERITIES}}
@@ -117,6 +129,10 @@ def main() -> None:
         "other": f"cisco-ai-skill-scanner {version_of(chosen.other).split()[-1]}" if chosen.other else "",
         "held-out": measure("held-out", chosen.other),
         "tuned": measure("tuned", chosen.other),
+        "another-hand": measure("another-hand", chosen.other),
+        "another-hand-benign": worst_of("another-hand-benign", chosen.other),
+        # Measured once, before any rule was changed for it: it can only be kept.
+        "blind": json.loads(RESULTS.read_text(encoding="utf-8"))["blind"],
     }
     if chosen.corpus.is_dir():
         figures["real"] = false_alarms(chosen.corpus, chosen.other)

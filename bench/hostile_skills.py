@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ RESULTS = _TABLES / "results.json"
 _HEAD = re.compile(r"=== ([\w-]+)/([\w-]+)")
 _CHARACTER = re.compile(r"\{U\+([0-9A-F]{4,6})\}")
 _TAGS = re.compile(r"\{tags:([^}]*)\}")
+_BASE64 = re.compile(r"\{base64:([^}]*)\}")
+_BYTES = re.compile(r"\{bytes:([0-9a-f]+)\}")
+_LINES = re.compile(r"\{lines:([0-9]+)\}")
 _ELF = b"\x7fELF\x02\x01\x01\x00" + b"\x00" * 24
 _PE = b"MZ\x90\x00\x03\x00\x00\x00" + b"\x00" * 24
 
@@ -40,11 +44,11 @@ class HostileSkill:
         } | self.header
         lines = [f"{key}: {_value(key, value)}" for key, value in header.items()]
         text = "\n".join(("---", *lines, "---", "", *self.body))
-        (own / "SKILL.md").write_text(_expanded(text) + "\n", encoding="utf-8")
+        (own / "SKILL.md").write_bytes(_expanded(text))
         for path, content in self.files.items():
             file = own / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(_expanded("\n".join(content)) + "\n", encoding="utf-8")
+            file.write_bytes(_expanded("\n".join(content)))
             if path in self.executable:
                 file.chmod(0o755)
         for kind, path, target in self.entries:
@@ -100,9 +104,13 @@ def by_pattern(skills: Sequence[HostileSkill]) -> dict[str, list[HostileSkill]]:
     return patterns
 
 
-def _expanded(text: str) -> str:
+def _expanded(text: str) -> bytes:
     text = _TAGS.sub(lambda tags: "".join(chr(0xE0000 + ord(character)) for character in tags[1]), text)
-    return _CHARACTER.sub(lambda written: chr(int(written[1], 16)), text)
+    text = _BASE64.sub(lambda plain: base64.b64encode(plain[1].encode()).decode(), text)
+    text = _LINES.sub(lambda count: "\n" * int(count[1]), text)
+    text = _BYTES.sub(lambda digits: bytes.fromhex(digits[1]).decode("ascii", "surrogateescape"), text)
+    text = _CHARACTER.sub(lambda written: chr(int(written[1], 16)), text)
+    return (text + "\n").encode("utf-8", "surrogateescape")
 
 
 def _value(key: str, value: str) -> str:

@@ -332,6 +332,7 @@ def audit_figures() -> str:
     )
     head = ("pattern", "SkillHub", "critical", "the other", "critical")
     shown = [sentence, table(head, rows)]
+    shown += _another_hand(figures)
     if "real" in figures:
         names = {"skillhub": "SkillHub", "other": "the other"}
         real = [
@@ -345,6 +346,35 @@ def audit_figures() -> str:
         )
         shown += [sentence, table(("", "critical", "high", "medium", "low", "none"), real)]
     return "\n\n".join(shown) + "\n"
+
+
+def _another_hand(figures: Mapping[str, Any]) -> list[str]:
+    """Return the table of the skills that somebody else wrote, blind, and as the rules are since."""
+    blind, now = figures["blind"], figures["another-hand"]
+    columns = [(blind["another-hand"], "skillhub"), (blind["another-hand"], "other"), (now, "skillhub")]
+    rows = [
+        (pattern, *(share for figures_of, tool in columns for share in _shares(figures_of[pattern][tool])))
+        for pattern in blind["another-hand"]
+    ]
+    totals = [
+        _shares({key: sum(one[tool][key] for one in own.values()) for key in ("skills", "warned", "critical")})
+        for own, tool in columns
+    ]
+    rows.append(("**all**", *(share for total in totals for share in total)))
+    honest, since = blind["another-hand-benign"], figures["another-hand-benign"]
+    alarms = [_alarms(honest["skillhub"]), _alarms(honest["other"]), _alarms(since["skillhub"])]
+    rows.append(("honest skills, alarmed", *(share for total in alarms for share in total)))
+    sentence = (
+        "Skills of another hand, who had read neither the rules nor the other tables: measured once on "
+        f"{blind['date']}, before anything was changed for them. The last two columns are of the rules as they have "
+        "been changed since, with these skills in sight, and are no measure of what is found blind."
+    )
+    head = ("pattern", "SkillHub, blind", "critical", "the other, blind", "critical", "SkillHub since", "critical")
+    return [sentence, table(head, rows)]
+
+
+def _alarms(counts: Mapping[str, int]) -> tuple[str, str]:
+    return f"{counts['critical'] + counts['high']} of {counts['skills']}", str(counts["critical"])
 
 
 def _shares(counts: Mapping[str, int]) -> tuple[str, str]:
