@@ -27,7 +27,8 @@ DOCUMENTS = sorted(
 PARSER = make_parser()
 SETTINGS = {name for group in GROUPS for setting in group.settings for name in (setting.name, *setting.aliases)}
 # Of the tests, and of shells.
-_NOT_SETTINGS = {"SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}
+# What tests, and commands of skills, find in their environment.
+_NOT_SETTINGS = {"SKILLHUB_OUTPUT_DIR", "SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}
 
 _FENCE = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(skillhub(?:-mcp)? [^`\n]+)`")

@@ -14,7 +14,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skillhub_mcp.auditing.auditor import Auditor
 from skillhub_mcp.chosen_roots import (
     RootsFollower,
     project_of,
@@ -83,6 +82,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
+    from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
     from skillhub_mcp.execution.runner import RunLimits
@@ -297,6 +297,8 @@ def make_auditor(settings: Settings) -> Auditor | None:
     """Return the audit of a hub's skills, or None if it is off. Reads no files yet."""
     if settings.policy.audit == "off":
         return None
+    from skillhub_mcp.auditing.auditor import Auditor
+
     reviews = reviews_file(reviews_path())
 
     def acceptance() -> Reviews | None:

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.auditing.auditor import Auditor
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
@@ -43,6 +42,7 @@ from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.execution.runner import CommandResult
     from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox

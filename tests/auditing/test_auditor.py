@@ -161,7 +161,9 @@ def test_what_a_person_accepted_is_served_and_not_told_until_a_file_changes(
         )
         assert hub.load("one").warnings == ()
         assert [skill.name for skill in hub.skills()] == ["one"]
-        (directory / "notes.md").write_text("more")
+        # Not read by the audit, but run by whoever is told to.
+        (directory / "node_modules").mkdir()
+        (directory / "node_modules" / "x.js").write_text("more")
         with pytest.raises(SkillWithheld):
             hub.load("one")
 

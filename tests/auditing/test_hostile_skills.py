@@ -38,7 +38,7 @@ def test_of_the_skills_that_were_held_out_nearly_all_are_found_and_half_are_crit
 
 def test_the_guides_figures_are_those_of_today(tmp_path: Path) -> None:
     figures = json.loads(RESULTS.read_text(encoding="utf-8"))
-    for table in ("held-out", "tuned"):
+    for table in ("held-out", "tuned", "another-hand"):
         for pattern, own in by_pattern(read_table(table)).items():
             ranks = [worst(one, tmp_path / table) for one in own]
             assert figures[table][pattern]["skillhub"] == {
@@ -46,6 +46,12 @@ def test_the_guides_figures_are_those_of_today(tmp_path: Path) -> None:
                 "warned": sum(rank <= Risk.HIGH.rank for rank in ranks),
                 "critical": sum(rank == Risk.CRITICAL.rank for rank in ranks),
             }, pattern
+
+
+def test_of_honest_skills_that_look_hostile_none_is_critical_and_few_are_warned_of(tmp_path: Path) -> None:
+    ranks = [worst(one, tmp_path) for one in read_table("another-hand-benign")]
+    assert min(ranks) >= Risk.HIGH.rank
+    assert sum(rank == Risk.HIGH.rank for rank in ranks) <= 0.25 * len(ranks)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from skillhub_mcp.auditing.hidden import MOST as MOST_HIDDEN
 from skillhub_mcp.auditing.hidden import addresses_an_agent, hidden_texts
 from skillhub_mcp.auditing.matching import matches
 from skillhub_mcp.auditing.phrases import PHRASES
-from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files
+from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files, weight
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.auditing.text import AuditText
 from skillhub_mcp.skills.frontmatter import decode, parse
@@ -63,7 +63,8 @@ def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
 
 
 def _unread(path: str, reason: str) -> AuditFinding:
-    return found("not-read", reason, path=path, severity=None if path == SKILL_FILE else Risk.LOW)
+    severity = None if path == SKILL_FILE else (Risk.LOW, Risk.MEDIUM, Risk.HIGH)[weight(path)]
+    return found("not-read", reason, path=path, severity=severity)
 
 
 def ordered(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:

@@ -1,4 +1,4 @@
-"""Encoded texts: long runs of base64 or hexadecimal digits, and what they say once decoded. Pure; runs nothing."""
+"""Encoded texts: long runs of base64, digits or character codes, and what they say once decoded. Pure; runs nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}")
+_CODES = re.compile(r"(?<![\d.,])(?:[0-9]{2,3}, ?){11,2048}[0-9]{2,3}(?![\d.])")
+_OCTAL = re.compile(r"(?:\\[01]?[0-7]{2}){8,2048}")
 # Beyond so many runs of a kind, the rest is not decoded; `audit` says so.
 MOST = 200
 _READABLE = 0.92
@@ -33,10 +35,14 @@ def blobs(text: str) -> Iterator[Blob]:
         if run[0].isalpha() and (run[0].islower() or run[0].isupper()):
             continue  # a long word or identifier
         yield Blob(run.start(), len(run[0]), _readable(_base64(run[0])))
-    for number, run in enumerate(_HEX.finditer(text)):
-        if number == MOST + 1:
-            break
-        yield Blob(run.start(), len(run[0]), _readable(_hex(run[0])))
+    for pattern, decode in ((_HEX, _hex), (_CODES, _codes), (_OCTAL, _octal)):
+        for number, run in enumerate(pattern.finditer(text)):
+            if number == MOST + 1:
+                break
+            said = _readable(decode(run[0]))
+            # Numbers are common: those that say nothing are no encoded text.
+            if said or pattern is _HEX:
+                yield Blob(run.start(), len(run[0]), said)
 
 
 def _base64(run: str) -> bytes:
@@ -52,6 +58,17 @@ def _hex(run: str) -> bytes:
         return bytes.fromhex(run.replace("\\x", ""))
     except ValueError:
         return b""
+
+
+def _codes(run: str) -> bytes:
+    try:
+        return bytes(int(code) for code in run.split(","))
+    except ValueError:
+        return b""
+
+
+def _octal(run: str) -> bytes:
+    return bytes(int(code, 8) for code in run.split("\\")[1:])
 
 
 def _readable(content: bytes) -> str:

@@ -10,6 +10,11 @@ _HIGH, _MEDIUM = Risk.HIGH, Risk.MEDIUM
 _REST = r"[^\n]{0,160}"
 _SHELLS = r"(?:sudo (?:-\w{1,3} )?)?(?:/bin/|/usr/bin/(?:env )?)?(?:ba|z|da|k|fi)?sh\b|(?:sudo )?(?:python3?|perl|ruby|node|php|osascript)\b(?! -[a-z])"
 _GETS = r"(?:curl|wget|fetch|aria2c|http)\b"
+# A file that a download is written to, and that is then run or made executable.
+_SAVED_AND_RUN = (
+    r"[^\n|]{0,120}(?:-o|--output(?:-document)?|>)[ =]?[\"']?(?P<saved>[\w./~$-]{3,60})(?![\w./~$-])[^|]{0,120}?"
+    r"[;&\n`] ?(?:sudo )?(?:chmod (?:\+x|[0-7]{3,4})|(?:ba|z|da)?sh|python3?|perl|node|source) [\"']?(?:\./)?(?P=saved)"
+)
 _IP = r"https?://(?:\d{1,3}\.){3}\d{1,3}"
 # An address that says nothing of who answers: a number, a paste site, a shortened link, no encryption, a tunnel.
 _UNVOUCHED = (
@@ -84,6 +89,19 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "download-run",
+        ("curl", "wget"),
+        rf"\b(?:curl|wget)\b(?=[^\n]{{0,200}}(?:{_UNVOUCHED}|(?:/tmp|/dev/shm)/\.)){_SAVED_AND_RUN}",
+        quotable=True,
+    ),
+    Pattern("download-run", ("curl", "wget"), rf"\b(?:curl|wget)\b{_SAVED_AND_RUN}", _HIGH, quotable=True),
+    Pattern(
+        "download-run",
+        ("exec(", "eval(", "(eval"),
+        r"\b(?:exec|eval)\([^\n]{0,40}(?:urlopen|requests\.get|httpx\.get|await fetch)\(|\bfetch\([^\n]{0,200}\.then\(\(?(?:eval|new function)\b",
+        quotable=True,
+    ),
+    Pattern(
+        "download-run",
         ("mshta", "certutil", "bitsadmin", "regsvr32", "rundll32"),
         r"\bmshta(?:\.exe)? https?:|\bcertutil(?:\.exe)?[^\n]{0,30}-urlcache|\bbitsadmin[^\n]{0,40}/transfer|\bregsvr32[^\n]{0,40}https?:|\brundll32[^\n]{0,60}https?:",
         quotable=True,
@@ -151,14 +169,39 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "exfiltration",
+        ("env |", "printenv", "export -p", "token", "secret", "find-generic-password", "op read", "pass show", "cat "),
+        rf"(?:(?:^|[\s;&(`])(?:env|printenv|export -p)(?= ?\|)|\bgh auth token\b|\bkubectl get secrets?\b|\bsecurity find-\w{{7,8}}-password\b|\bop read\b|\bpass show\b|"
+        rf"tojson\(secrets\)|\bcat (?:{_KEYS}|[^\n|]{{0,40}}(?:\.env\b|\.pem\b|/\.\w{{3,16}}rc\b)))[^\n]{{0,120}}\| ?(?:xargs )?[^\n|]{{0,40}}\b(?:curl|wget|nc|ncat|netcat)\b",
+        quotable=True,
+        unless=r"localhost|127\.0\.0\.1",
+    ),
+    Pattern("exfiltration", ("tojson(secrets)",), r"tojson\(secrets\)", _HIGH, quotable=True),
+    Pattern(
+        "exfiltration",
+        ("tar ", "zip ", "git archive", "git bundle"),
+        r"\b(?:tar|zip|git archive|git bundle) [^\n|]{0,100}\| ?(?:[^\n|]{0,60}\| ?)?(?:curl|nc|ncat|netcat)\b",
+        _HIGH,
+        quotable=True,
+    ),
+    Pattern(
+        "exfiltration",
+        ("push --mirror",),
+        r"\bgit push --mirror\b",
+        _HIGH,
+        also=r"\b(?:quietly|silently|each|every)\b",
+        within=160,
+        quotable=True,
+    ),
+    Pattern(
+        "exfiltration",
         ("webhook.site", "requestbin", "pipedream", "beeceptor", "requestcatcher", "hookbin", "interact.sh", "oast.",
          "burpcollaborator", "canarytokens", "dnslog", "ptsv", "transfer.sh", "file.io", "0x0.st", "bashupload",
          "ngrok", "trycloudflare", "serveo", "loca.lt", "api/webhooks", "api.telegram.org"),
         rf"{_CATCHERS}",
-        also=r"(?:~/|\$home|\.env\b|environ|process\.env|\bcat\b|<\s?~|@[\"']?[\w./~$]{2,40}|conversation|password|secret|credential|whole file)",
+        also=r"(?:~/|\$home|\.env\b|\benviron\b|file contents?|process\.env|\bcat\b|<\s?~|@[\"']?[\w./~$]{2,40}|conversation|password|secret|credential|whole file)",
         within=160,
         quotable=True,
-        unless=r"localhost:\d|webhook_url|your[_-]",
+        unless=r"localhost:\d|webhook_url|your[_-]|\.org/bot(?:\$|\{|<|%|\[|token)",
     ),
     Pattern(
         "exfiltration",
@@ -332,7 +375,29 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
         r"(?:>>|>|tee -a|cp [^\n]{1,60}) ?[\"']?(?:~|\$home|\$\{home\})/[\w./-]{0,40}(?:claude|soul|memory|agents|gemini)\.md",
         quotable=True,
     ),
+    Pattern(
+        "agent-tampering",
+        ("settings.json", "settings.local.json"),
+        r"settings(?:\.local)?\.json",
+        also=r"[\"']?defaultmode[\"']? ?: ?[\"']bypasspermissions|[\"']allow[\"'] ?: ?\[[^\]\n]{0,120}[\"']bash(?:\((?:\*|:\*)\))?[\"']",
+        within=200,
+        quotable=True,
+    ),
+    Pattern(
+        "agent-tampering",
+        ("anthropic_base_url", "openai_base_url"),
+        r"(?:anthropic|openai)_base_url[\"']? ?[:=] ?[\"']?https?://(?!localhost|127\.|\[::1|api\.(?:anthropic|openai)\.com)",
+        also=r"settings(?:\.local)?\.json|>> ?[\"']?(?:~|\$home)/\.|\bsetx\b",
+        within=160,
+        quotable=True,
+    ),
     # Protection that is turned off, destruction, packages
+    Pattern(
+        "safety-off",
+        ("history",),
+        r"\bhistory -c\b|\bunset histfile\b|\bhistfile=/dev/null|\b(?:rm|shred|truncate) [^\n]{0,30}\.(?:bash|zsh)_history\b",
+        quotable=True,
+    ),
     Pattern(
         "safety-off",
         ("nopasswd",),
@@ -381,6 +446,12 @@ SHELL_COMMANDS: tuple[Pattern, ...] = (
         "supply-chain",
         ("index-url", "registry", "extra-index"),
         r"(?:--(?:extra-)?index-url|--registry|--trusted-host|-i)[ =][\"']?(?:http://(?!localhost|127\.)|https?://(?:\d{1,3}\.){3}\d{1,3})",
+        quotable=True,
+    ),
+    Pattern(
+        "supply-chain",
+        ("registry=", "registry =", "set registry", "index-url ="),
+        r"(?:^|[\s:])(?:registry|index-url|extra-index-url)(?: ?= ?| )[\"']?http://(?!localhost|127\.|0\.0\.0\.0|\[::1)",
         quotable=True,
     ),
     Pattern(
@@ -452,8 +523,14 @@ CODE_COMMANDS: tuple[Pattern, ...] = (
         "download-run",
         ("urlopen", "requests.get", "urlretrieve"),
         r"(?:urlretrieve|urlopen|requests\.get)\([^\n]{0,160}",
-        also=r"\bexec\(|os\.startfile|os\.system\([^\n]{0,60}(?:/tmp|path|file)|subprocess\.(?:popen|run|call)\(\[?(?:path|out|dest|target|file|tmp|[\"']/tmp)",
+        also=r"\bexec\(|os\.startfile|os\.(?:spawn|exec)[lv]\w{0,2}\(|os\.system\([^\n]{0,60}(?:/tmp|path|file)|subprocess\.(?:popen|run|call)\(\[?(?:path|out|dest|target|file|tmp|[\"']/tmp)",
         within=600,
         severity=_HIGH,
+    ),
+    Pattern(
+        "encoded-run",
+        ("| $", "|$"),
+        r"\| ?\$\{?\w{1,16}\}?\$\{?\w{1,16}\}?(?: |\n|$)",
+        _HIGH,
     ),
 )

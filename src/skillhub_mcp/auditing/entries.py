@@ -47,10 +47,17 @@ _PROGRAMS = (
 _ADMITTED = frozenset(
     ("", ".exe", ".dll", ".so", ".dylib", ".bin", ".node", ".pyd", ".class", ".o", ".a", ".com", ".sys", ".elf", ".scr")
 )
-_SCRIPTS = frozenset(
-    (".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".cmd")
+SCRIPTS = frozenset(
+    (".sh", ".bash", ".zsh", ".fish", ".php", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".cmd")
 )
 _WINDOWS_SCRIPTS = frozenset((".scr", ".vbs", ".hta", ".lnk", ".jse", ".wsf"))
+_BYTECODE = frozenset((".pyc", ".pyo"))
+_FLAGS = 4
+# Nobody runs a file that is called so.
+_NO_SCRIPTS = frozenset(
+    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3",
+     ".mp4", ".wav", ".zip", ".gz", ".docx", ".xlsx", ".pptx", ".csv", ".json", ".css")
+)  # fmt: skip
 _INSTALLS = ("preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare")
 _REACHES_OUT = re.compile(
     r"(?i)\b(?:curl|wget|nc|iwr|base64|bash -c|sh -c|eval|powershell|node -e|python3? -c)\b|https?://"
@@ -75,11 +82,24 @@ def entry_findings(entry: SkillEntry) -> Iterator[AuditFinding]:
         yield found("file-binary", program, path=entry.path, severity=severity)
     elif ending in _WINDOWS_SCRIPTS:
         yield found("file-binary", f"a file that Windows runs ({ending})", path=entry.path, severity=Risk.HIGH)
+    elif ending in _BYTECODE:
+        yield from _bytecode(entry)
+    elif entry.start.startswith(b"#!") and ending in _NO_SCRIPTS:
+        yield found("file-binary", f"a script that is called {ending}", path=entry.path)
     hidden = any(part.startswith(".") for part in entry.path.split("/"))
-    script = ending in _SCRIPTS or entry.start.startswith(b"#!")
+    script = ending in SCRIPTS or entry.start.startswith(b"#!")
     if hidden and script and ".github/" not in entry.path:
         severity = Risk.HIGH if entry.executable else None
         yield found("file-hidden", "a script with a hidden name", path=entry.path, severity=severity)
+
+
+def _bytecode(entry: SkillEntry) -> Iterator[AuditFinding]:
+    if "__pycache__" not in entry.path.split("/")[:-1]:
+        yield found("file-binary", "compiled Python in the place of a source", path=entry.path, severity=Risk.HIGH)
+    # PEP 552: Python writes the source's time and size there, unless somebody asks for a hash.
+    elif len(entry.start) > _FLAGS and entry.start[_FLAGS] & 1:
+        message = "compiled Python that runs whatever its source says"
+        yield found("file-binary", message, path=entry.path, severity=Risk.HIGH)
 
 
 def leaves(path: str, target: str) -> bool:

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from skillhub_mcp.auditing.characters import LOOK_ALIKES
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.skills.model import Skill
 
+_LATIN = re.compile("[a-z]")
 _EVERYTHING = frozenset({"*", "all", "any", "*:*"})
 _EVERY_COMMAND = re.compile(r"(?i)(?:bash|shell|execute|terminal|run_?command|powershell)\s?\(\s?\*?(?::\*|\s\*)?\s?\)")
 _EVERY_SHELL = re.compile(r"(?i)(?:bash|shell)")
@@ -31,6 +33,8 @@ def header_findings(
 ) -> Iterator[AuditFinding]:
     """Report what the frontmatter of `skill` asks for. `lines` are where its keys are, `first_line` the body's."""
     yield from _tools(skill, lines.get("allowed-tools"))
+    if _LATIN.search(skill.name) and any(ord(letter) in LOOK_ALIKES for letter in skill.name):
+        yield found("name-look-alike", f"{skill.name!a} mixes letters of two scripts", line=lines.get("name"))
     hooks = values.get("hooks")
     if hooks:
         severity = Risk.CRITICAL if _NETWORK.search(json.dumps(hooks, default=str)[:20_000]) else None

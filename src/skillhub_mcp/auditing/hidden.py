@@ -13,6 +13,7 @@ _ADDRESSES = re.compile(
     r"upload|append|add|call|before|you)\b"
     r"|\b(?:hidden|secret)[ -](?:instructions?|directives?|commands?|tasks?)\b"
     r"|\b(?:before|when|while|after) (?:you )?(?:answering|responding|reading|review\w{0,3}|read)\b.{0,60}\b(?:silently|secretly|execute|run|send|upload|fetch)\b"
+    r"|\b(?:add|send|include|append|attach|forward|upload|post) (?:the )?user'?s\b"
     r"|\byou (?:must|have to|shall) (?:ignore|send|execute|run|upload|never|read|include)\b"
 )
 _STYLE = re.compile(

@@ -85,11 +85,13 @@ def _is_near(pattern: Pattern, content: str, start: int, end: int) -> bool:
     return compiled(pattern.also).search(content, max(0, start - pattern.within), end + pattern.within) is not None
 
 
+# Whole words: the name of a host, or a `task`, cites nothing.
 _CITING = (
-    r"(?:e\.g\.|such as|like|for example|examples?|attempts?|attacks?|injection|malicious|adversar\w{0,8}|payloads?|"
-    r"phrases?|patterns?|detect\w{0,4}|refus\w{0,4}|reject\w{0,4}|red flags?|suspicious|contain\w{0,4}|claim\w{0,4}|"
-    r"says?|saying|asks?|asking|tells?|telling|instruct(?:s|ed|ing)|tries|trying|untrusted|treat)[^.!?]{0,80}$"
-    r"|\b(?:do not|don't|never|must not|cannot|can't|avoid|no attempt to|should not) (?:\w{1,14} ){0,3}$"
+    r"\b(?:e\.g\.|such as|like|for example|(?<![@./-])examples?(?![-.]\w)|attempts?|attacks?|injection|malicious|"
+    r"adversar\w{0,8}|payloads?|phrases?|patterns?|detect\w{0,4}|refus\w{0,4}|reject\w{0,4}|red flags?|suspicious|"
+    r"contain\w{0,4}|claim\w{0,4}|says?|saying|asks?|asking|tells?|telling|instruct(?:s|ed|ing)|tries|trying|untrusted|"
+    r"treat)[^.!?]{0,80}$"
+    r"|\b(?:do not|don't|never|must not|cannot|can't|avoid|no attempt to|should not) (?:\w{1,14} ){0,3}[`\"'(]{0,2}$"
 )
 _BEFORE = 110
 

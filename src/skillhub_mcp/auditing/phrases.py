@@ -235,6 +235,15 @@ def _english() -> tuple[Pattern, ...]:
             quotable=True,
         ),
         Pattern(
+            "override-safety",
+            ("not apply", "pre-approved", "preapproved", "pre-authori", "need no"),
+            r"\b(?:safety|security) (?:checks?|rules?|polic(?:y|ies)|guidelines?|filters?|reviews?|warnings?) (?:do|does) not apply\b"
+            r"|\b(?:skill|document|file|command|script)s? (?:is|are|has been|have been) pre-?(?:approved|authori[sz]ed)\b"
+            r"|\byou need no (?:confirmation|permission|approval|consent)\b",
+            _HIGH,
+            quotable=True,
+        ),
+        Pattern(
             secrecy,
             ("tell", "mention", "inform", "reveal", "disclose", "notify", "alert", "bring"),
             rf"\b(?:do not|don't|never|must not|should not|shouldn't|avoid|without) (?:ever |explicitly |directly )?"
@@ -267,6 +276,13 @@ def _english() -> tuple[Pattern, ...]:
         ),
         Pattern(
             secrecy,
+            ("nobody", "no one", "no-one"),
+            r"\bno(?:body|[ -]one)(?: else)? (?:needs? to|has to|must|should|may) (?:ever )?(?:know|notice|see|find out|hear)\b",
+            _HIGH,
+            quotable=True,
+        ),
+        Pattern(
+            secrecy,
             ("hide", "conceal", "secret", "trace", "silently", "quietly", "covert", "stealth"),
             r"\b(?:hide|conceal|keep) (?:this|it|that|these|all of this|the (?:upload|request|command|action|step|fact|call)s?)"
             rf"(?: (?:\w{{1,12}})){{0,3}} (?:secret |hidden )?from (?:the )?{_USER}\b"
@@ -290,9 +306,20 @@ def _english() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "exfiltration",
-            ("conversation", "chat", "transcript", "system prompt", "context", "summary", "secret", "api key"),
-            r"!? ?\[[^\]\n]{0,40}\] ?\(https?://[^)\s]{1,120}[?&][\w-]{1,20}=[^)\n]{0,80}\).{0,80}"
-            r"\b(?:replace|where|with|fill|encode|insert|substitut|set)\w{0,4}\b.{0,60}\b(?:conversation|chat|summary|transcript|secret|prompt|key|contents?)",
+            (
+                "conversation",
+                "chat",
+                "transcript",
+                "system prompt",
+                "context",
+                "summary",
+                "secret",
+                "api key",
+                "message",
+            ),
+            r"!? ?\[[^\]\n]{0,40}\] ?\(https?://[^)\s]{1,120}[?&][\w-]{1,20}=[^)\n]{0,80}\)",
+            also=r"\b(?:replac|where|with|fill|encod|insert|substitut|set)\w{0,5}\b.{0,60}\b(?:conversation|chat|summary|transcript|secret|prompt|key|contents?|messages?)\b",
+            within=160,
         ),
         Pattern(
             "exfiltration",
@@ -318,6 +345,27 @@ def _english() -> tuple[Pattern, ...]:
             (".env", "secret", "credential", "token", "api key"),
             r"\b(?:append|include|add|embed|insert|put|attach)\b.{0,30}(?:contents? of |values? of |all )?(?:\.env\b|the (?:repository'?s )?secrets|environment variables|credentials|api keys?|tokens)"
             r".{0,30}\b(?:to|in|into) (?:every|each|the|your|all) (?:commit|message|answer|response|request|output|url|comment|diagram)",
+            _HIGH,
+            quotable=True,
+        ),
+        Pattern(
+            "exfiltration",
+            (".env", ".pem", ".kube", ".ssh", ".aws", "credentials", ".netrc", "private key", ".npmrc", "tokens"),
+            r"\b(?:collect|gather|harvest|find|grab|copy|zip|archive)\w{0,3}\b.{0,60}(?:\.env\b|\.pem\b|\.kube/|\.ssh\b|\.aws\b|\bcredentials\b|\.netrc|\bprivate keys?\b|\.npmrc|\btokens\b)"
+            r".{0,120}\b(?:send|upload|post|transmit|forward|submit)\b.{0,60}https?://(?!localhost|127\.)",
+            quotable=True,
+        ),
+        Pattern(
+            "exfiltration",
+            ("bcc", "blind copy"),
+            r"\b(?:every|each|all|any) (?:\w{1,12} ){0,2}(?:(?:e-?)?mails?|messages?)\b.{0,60}\b(?:bcc|blind copy)\b",
+            _HIGH,
+            quotable=True,
+        ),
+        Pattern(
+            "credential-access",
+            ("in the chat", "into the chat", "in this chat", "into this chat"),
+            r"\b(?:tell|ask|have|instruct) (?:the )?users? to (?:paste|enter|type|share|send|give)\b.{0,40}\b(?:keys?|passwords?|tokens?|secrets?|credentials)\b.{0,12}\b(?:in|into) (?:the|this) chat\b",
             _HIGH,
             quotable=True,
         ),
@@ -348,6 +396,12 @@ def _english() -> tuple[Pattern, ...]:
             r"\b(?:fetch|download|load|get|read|retrieve|pull|open|visit|curl)\b.{0,40}https?://[^\s)]{4,160}.{0,60}"
             r"\b(?:follow|obey|execute|do what|carry out|comply|perform|apply|treat (?:them|it) as)\b.{0,40}"
             r"\b(?:instructions?|says|steps|commands?|contains?|rules|part of this|directives)\b",
+            quotable=True,
+        ),
+        Pattern(
+            "remote-instructions",
+            ("as if", "as though"),
+            r"\btreat (?:its|the|their|that|any) (?:output|contents?|answer|response|text|reply|result)s?\b.{0,40}\bas (?:if|though) (?:the user|the operator|the system|i|they|it)\b",
             quotable=True,
         ),
         Pattern(
@@ -383,7 +437,7 @@ def _english() -> tuple[Pattern, ...]:
                 "authorised every",
                 "authorized every",
             ),
-            r"\bauto-?approve\b.{0,20}\b(?:all|every|any)\b|\b(?:accept|approve) all (?:prompts|tool calls|commands|permissions|requests)\b"
+            r"\bauto-?approve\b.{0,20}\b(?:all|every|any)\b|\b(?:accept|approve) all (?:of )?(?:(?:its|their|the|these) )?(?:prompts|tools|tool calls|commands|permissions|requests)\b"
             r"|\bhas (?:already )?(?:authori[sz]ed|approved|permitted) (?:every|all|any)\b.{0,20}(?:commands?|actions?|tools?|requests?)",
             quotable=True,
         ),

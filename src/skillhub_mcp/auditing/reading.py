@@ -1,7 +1,8 @@
 """Reading what the audit looks at: a skill's entries and texts, confined to the skill, within bounds.
 
 Nothing is executed, no link is followed out of the skill, and no more than `MAX_ENTRIES` entries are listed,
-`MAX_FILES` read, and `MAX_BYTES` taken from all of them together.
+`MAX_FILES` read, and `MAX_BYTES` taken from all of them together: first of what an agent runs or follows, so that a
+crowd of other files does not hide it. What is a text is decided by the bytes, not by the name.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import stat
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
 
-from skillhub_mcp.auditing.entries import EntryKind, SkillEntry
-from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.auditing.entries import SCRIPTS, EntryKind, SkillEntry
+from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
+from skillhub_mcp.skills.digest import skill_stamp
 from skillhub_mcp.skills.files import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -23,12 +27,18 @@ MAX_FILES = 200
 MAX_FILE_BYTES = 512 * 1024
 MAX_BYTES = 4 * 1024 * 1024
 _START = 16
-# Directories of other people's code, which no skill is read for.
-_LEFT_OUT = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+_GIT = ".git"
+# Directories of installed packages, which hold too much to read.
+_PACKAGES = frozenset({"node_modules", ".venv"})
 _MEDIA = frozenset(
     (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3", ".mp4",
      ".wav", ".zip", ".gz", ".tgz", ".xz", ".7z", ".rar", ".docx", ".xlsx", ".pptx", ".parquet", ".pyc")
 )  # fmt: skip
+# Starts of media that can be mistaken for a text.
+_MEDIA_STARTS = (b"%PDF", b"GIF8", b"RIFF", b"wOF", b"OTTO", b"PK", b"PAR1", b"ID3", b"7z", b"Rar!")
+_PRINTED = bytes(range(32, 127)) + b"\t\r\n"
+# What an agent follows; what it runs is `SCRIPTS`, and a name without an ending may be a script.
+_FOLLOWED = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".yml", ".yaml", ".toml", ".json", ".html"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +55,9 @@ class SkillFiles:
 class _Budget:
     """What may still be read."""
 
-    files: int = MAX_FILES
-    whole: int = MAX_BYTES
+    files: int = field(default_factory=lambda: MAX_FILES)
+    whole: int = field(default_factory=lambda: MAX_BYTES)
+    full: bool = False
     unread: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -56,7 +67,8 @@ def read_skill_files(directory: str) -> SkillFiles:
     document = _read(directory, SKILL_FILE, budget)
     entries: list[SkillEntry] = []
     texts: list[tuple[str, str]] = []
-    for path, status, target in _walk(directory, budget):
+    for walked in sorted(_walk(directory, budget), key=lambda one: -weight(one.path)):
+        path, status, target = walked
         if target is not None:
             entries.append(SkillEntry(path, EntryKind.LINK, target=target))
             continue
@@ -64,40 +76,51 @@ def read_skill_files(directory: str) -> SkillFiles:
             entries.append(SkillEntry(path, EntryKind.OTHER))
             continue
         content = b"" if path == SKILL_FILE else _read(directory, path, budget)
-        entries.append(
-            SkillEntry(
-                path,
-                names=status.st_nlink,
-                executable=bool(status.st_mode & 0o111),
-                start=(content or b"")[:_START],
-            )
-        )
-        if content and b"\0" not in content[:8_192]:
-            texts.append((path, content.decode("utf-8", "replace")))
-        elif content and content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            texts.append((path, content.decode("utf-16", "replace")))
+        start = (content or b"")[:_START]
+        entries.append(SkillEntry(path, names=status.st_nlink, executable=bool(status.st_mode & 0o111), start=start))
+        text = _as_text(path, content or b"")
+        if text:
+            texts.append((path, text))
     return SkillFiles(document, tuple(entries), tuple(texts), tuple(budget.unread))
+
+
+def weight(path: str) -> int:
+    """Return how much a file weighs by its name: 2 for what an agent may run, 1 for what it may follow, or 0."""
+    if path.endswith("/"):
+        return 0
+    ending = os.path.splitext(path)[1].lower()
+    return 2 if not ending or ending in SCRIPTS else int(ending in _FOLLOWED)
 
 
 def signature(directory: str) -> str:
     """Return a text that changes when a file is added to the skill, removed or written. Opens no file."""
-    budget = _Budget()
-    parts = [
-        f"{path}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
-        for path, status, _ in _walk(directory, budget)
-    ]
-    return "\n".join(parts)
+    try:
+        return skill_stamp(directory)[0]
+    except (OSError, SkillUnverifiable):
+        # Of one that is too large, or in part unreadable, as much as is audited.
+        return "\n".join(
+            f"{path}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
+            for path, status, _ in _walk(directory, _Budget())
+        )
 
 
-def _walk(directory: str, budget: _Budget) -> Iterator[tuple[str, os.stat_result, str | None]]:
-    """Yield each entry below the skill that is no directory, with the target of a link, in the order of paths."""
+class _Walked(NamedTuple):
+    """An entry that is no directory, what the system says of it, and where it leads if it is a link."""
+
+    path: str
+    status: os.stat_result
+    target: str | None
+
+
+def _walk(directory: str, budget: _Budget) -> Iterator[_Walked]:
+    """Yield each entry below the skill that is no directory, in the order of paths."""
     waiting: deque[tuple[str, ...]] = deque([()])
     left = MAX_ENTRIES
     while waiting:
         parts = waiting.popleft()
         try:
             with os.scandir(os.path.join(directory, *parts)) as listed:
-                found = sorted(listed, key=lambda entry: entry.name)
+                found = sorted(islice(listed, left + 1), key=lambda entry: entry.name)
         except OSError as error:
             budget.unread.append(("/".join(parts) or ".", error.strerror or type(error).__name__))
             continue
@@ -114,25 +137,51 @@ def _walk(directory: str, budget: _Budget) -> Iterator[tuple[str, os.stat_result
                 budget.unread.append((path, error.strerror or type(error).__name__))
                 continue
             if target is not None or not stat.S_ISDIR(status.st_mode):
-                yield path, status, target
-            elif entry.name not in _LEFT_OUT and len(parts) < MAX_DEPTH:
+                yield _Walked(path, status, target)
+            elif entry.name in _PACKAGES:
+                budget.unread.append((f"{path}/", "installed packages"))
+            elif len(parts) >= MAX_DEPTH:
+                budget.unread.append((path, f"more than {MAX_DEPTH} levels deep"))
+            elif entry.name != _GIT:
                 waiting.append((*parts, entry.name))
 
 
 def _read(directory: str, path: str, budget: _Budget) -> bytes | None:
     media = os.path.splitext(path)[1].lower() in _MEDIA
-    if budget.files <= 0 or budget.whole <= 0:
-        if not budget.unread:
+    if budget.whole <= 0 or (budget.files <= 0 and not media):
+        if not budget.full:
+            budget.full = True
             budget.unread.append((path, "the skill has too many files, or too large ones"))
         return None
-    wanted = _START if media else min(MAX_FILE_BYTES, budget.whole)
+    wanted = min(MAX_FILE_BYTES, budget.whole)
     try:
-        content, size = read_start_of(directory, path, skill=os.path.basename(directory), max_bytes=wanted)
+        content, size = read_start_of(
+            directory, path, skill=os.path.basename(directory), max_bytes=_START if media else wanted
+        )
+        if media and _is_printed(content):
+            media = False
+            content, size = read_start_of(directory, path, skill=os.path.basename(directory), max_bytes=wanted)
     except SkillHubError as error:
         budget.unread.append((path, error.message))
         return None
-    budget.files -= 1
+    budget.files -= not media
     budget.whole -= len(content)
     if size > len(content) and not media:
         budget.unread.append((path, f"its {size:,} bytes are more than {wanted:,}"))
     return content
+
+
+def _is_printed(start: bytes) -> bool:
+    """Whether what is called an image, an archive or the like starts as a text does."""
+    return bool(start) and not start.translate(None, _PRINTED) and not start.startswith(_MEDIA_STARTS)
+
+
+def _as_text(path: str, content: bytes) -> str:
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16", "replace")
+    if b"\0" not in content[:8_192]:
+        return content.decode("utf-8", "replace")
+    # A shell skips these bytes, so in a script they make no binary file.
+    if os.path.splitext(path)[1].lower() in SCRIPTS or content.startswith(b"#!"):
+        return content.replace(b"\0", b"").decode("utf-8", "replace")
+    return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 # Counts up when a rule or a pattern changes, so that what was found by the rules before is looked at again.
-RULES_VERSION = 2
+RULES_VERSION = 3
 
 
 class Risk(str, Enum):
@@ -233,7 +233,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "file-binary",
             _CRITICAL,
-            "a compiled program, or one under the name of something else",
+            "a compiled program, or a program or script under the name of something else",
             "ship sources, or name a package",
             _TOXIC,
         ),
@@ -254,7 +254,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "name-look-alike",
             _HIGH,
-            "a name that looks like another skill's, by characters that look alike",
+            "a name that looks like another skill's, or mixes scripts, by characters that look alike",
             "rename it, or remove the one that you did not mean",
             _CONFUSABLE,
         ),
@@ -275,7 +275,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "not-read",
             _HIGH,
-            "a part of the skill that the audit did not read: too large, too many files, or unreadable",
+            "a part of the skill that was not read: too large, too many files, too deep, or installed packages",
             "read it yourself",
             "-",
         ),

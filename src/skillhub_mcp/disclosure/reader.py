@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhub_mcp.auditing.auditor import Auditor
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillNotFound, SkillUnreadable
@@ -29,6 +28,7 @@ from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:
+    from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.auditing.rules import AuditFinding
 
 T = TypeVar("T")
