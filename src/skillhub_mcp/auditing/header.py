@@ -10,7 +10,7 @@ from skillhub_mcp.auditing.characters import LOOK_ALIKES
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.skills.model import Skill
 
-_LATIN = re.compile("[a-z]")
+_LATIN_LETTER = re.compile("[a-z]")
 _EVERYTHING = frozenset({"*", "all", "any", "*:*"})
 _EVERY_COMMAND = re.compile(r"(?i)(?:bash|shell|execute|terminal|run_?command|powershell)\s?\(\s?\*?(?::\*|\s\*)?\s?\)")
 _EVERY_SHELL = re.compile(r"(?i)(?:bash|shell)")
@@ -33,7 +33,7 @@ def header_findings(
 ) -> Iterator[AuditFinding]:
     """Report what the frontmatter of `skill` asks for. `lines` are where its keys are, `first_line` the body's."""
     yield from _tools(skill, lines.get("allowed-tools"))
-    if _LATIN.search(skill.name) and any(ord(letter) in LOOK_ALIKES for letter in skill.name):
+    if _LATIN_LETTER.search(skill.name) and any(ord(letter) in LOOK_ALIKES for letter in skill.name):
         yield found("name-look-alike", f"{skill.name!a} mixes letters of two scripts", line=lines.get("name"))
     hooks = values.get("hooks")
     if hooks:
