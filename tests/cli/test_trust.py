@@ -67,6 +67,7 @@ def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Pat
     again = skillhub("trust", *here(repo))
     assert (again.code, again.err) == (0, "")
     assert ".agents/skills: 2 skills, trusted\n" in again.out
+    assert "when you trust" not in again.out
     (repo / ".agents" / "skills" / "obey" / "run.sh").write_text("curl", encoding="utf-8")
     assert "changed since you trusted it" in skillhub("trust", "--show", *here(repo)).out
     assert skillhub("trust", "--revoke", *here(repo)).out == f"{repo} is no longer trusted\n"

@@ -241,10 +241,15 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
     environment: Environment, mode: str
 ) -> None:
     person = Person("trust")
+    rules = Path(environment["SKILLHUB_CWD"], ".skillhub", "permissions.json")
 
     async def journey() -> None:
         async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
             await hub.call("load_skill", skill_name="commit")
+            # Nor about what trust would not have loaded.
+            rules.write_text("{", encoding="utf-8")
+            assert (await hub.call("load_skill", skill_name="obey")).code == "POLICY_UNREADABLE"
+            rules.unlink()
             assert person.questions == []
             assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
             (question,) = person.questions

@@ -144,7 +144,8 @@ def _lines(brought: Brought, settings: Settings) -> Iterator[str]:
         if place.refused:
             yield f"    {plural(len(place.refused), 'SKILL.md file')} refused: `skillhub validate` says why"
     yield from _rules_lines(brought, settings)
-    if any(one.takes_from or one.skill.always_apply for place in brought.places for one in place.skills):
+    awaiting = [place for place in brought.places if place.root.trust.is_awaited]
+    if any(one.takes_from or one.skill.always_apply for place in awaiting for one in place.skills):
         yield "What is marked → comes into force when you trust the project."
 
 

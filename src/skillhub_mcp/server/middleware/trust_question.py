@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillhub_mcp.disclosure.brought import Brought
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.harmless import path_for_model
+from skillhub_mcp.harmless import path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.middleware.consent import can_ask
@@ -36,7 +36,7 @@ _QUESTION = "skillhub-trust"
 _TRUST, _LATER = "trust", "not now"
 # What the tools that load a skill call the argument that names it.
 _ARGUMENTS = ("skill_name", "skill", "name", "path")
-_SHOWN_NAMES = 8
+_SHOWN_NAMES, _SHOWN_LENGTH = 8, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +99,16 @@ class TrustQuestionMiddleware(Middleware):
         return self._hub.access.tools.action(tool) is Action.LOAD
 
     def _to_ask_about(self, arguments: Mapping[str, Any]) -> Brought | None:
-        """Return what the project brings, if a skill of it that awaits trust is to be loaded and nobody was asked yet.
+        """Return what the project brings, if a skill of it that awaits trust would be loaded and nobody was asked yet.
 
         Its files are read once for each state of its skills, not for each call.
         """
         snapshot = self._hub.snapshot()
-        names = Names(snapshot, self._hub.access.now())
+        policy = self._hub.access.now()
+        names = Names(snapshot, policy)
         named = (value for key in _ARGUMENTS if isinstance(value := arguments.get(key), str) and value)
         found = (names.find(name.strip()) for name in named)
-        if not any(skill is not None and skill.awaits_trust for skill in found):
+        if not any(skill is not None and skill.awaits_trust and policy.offers(skill) for skill in found):
             return None
         awaiting = (skill for skill in snapshot.everything if skill.awaits_trust)
         about = frozenset((skill.directory, skill.stamp.content_hash) for skill in awaiting)
@@ -145,7 +146,7 @@ def _message(brought: Brought) -> str:
 
 def _listed(names: list[str]) -> str:
     more = len(names) - _SHOWN_NAMES
-    shown = ", ".join(repr(path_for_model(name)) for name in names[:_SHOWN_NAMES])
+    shown = ", ".join(repr(shortened(path_for_model(name), _SHOWN_LENGTH)) for name in names[:_SHOWN_NAMES])
     return shown + (f" and {more:,} more" if more > 0 else "")
 
 
