@@ -241,7 +241,7 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
     environment: Environment, mode: str
 ) -> None:
     person = Person("trust")
-    rules = Path(environment["SKILLHUB_CWD"], ".skillhub", "permissions.json")
+    rules = Path(environment["SKILLHUB_CWD"]) / ".skillhub" / "permissions.json"
 
     async def journey() -> None:
         async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
