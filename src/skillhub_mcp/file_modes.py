@@ -86,6 +86,19 @@ def _make_private(path: str) -> None:
         os.close(descriptor)
 
 
+def is_planted(status: os.stat_result, directory: str) -> bool:
+    """Whether somebody else put a file, link or pipe into a directory that everybody writes to, as /tmp.
+
+    What Linux refuses to follow and to write with `fs.protected_symlinks`, `_regular` and `_fifos`, which not every
+    system has set. Raises OSError.
+    """
+    if not _HAS_MODES:
+        return False
+    above = os.stat(directory)
+    is_everybodys = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
+    return bool(is_everybodys) and status.st_uid not in (os.geteuid(), above.st_uid)
+
+
 def _is_shared(directory: str) -> bool:
     try:
         return _HAS_MODES and bool(os.stat(directory or ".").st_mode & stat.S_ISGID)
