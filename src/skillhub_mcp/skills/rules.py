@@ -72,7 +72,9 @@ RULES: dict[str, SkillRule] = {
             "pass the path of a skill directory, or create a SKILL.md there",
             refuses=True,
         ),
-        SkillRule("file-unreadable", _ERROR, "SKILL.md is readable", "check the file's permissions", refuses=True),
+        SkillRule(
+            "file-unreadable", _ERROR, "SKILL.md is readable", "make it a readable file of its own", refuses=True
+        ),
         SkillRule(
             "file-too-large",
             _ERROR,

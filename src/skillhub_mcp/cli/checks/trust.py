@@ -8,7 +8,7 @@ from skillhub_mcp.chosen_roots import trust_path
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.errors import TrustUnreadable
+from skillhub_mcp.errors import CLOSE_TO_OTHERS, TrustUnreadable
 from skillhub_mcp.policy.files import trust_file
 from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.places import shell_path
@@ -22,7 +22,9 @@ def check_trust(installation: Installation) -> CheckResult:
     try:
         trust_file(trust_path()).read()
     except TrustUnreadable as error:
-        problems.append(Problem(error.path, f"cannot be used: {error.reason}", error.fix))
+        # Of what others may write the check of files tells, with the command.
+        if error.fix != CLOSE_TO_OTHERS:
+            problems.append(Problem(error.path, f"cannot be used: {error.reason}", error.fix))
     if policy is not None and policy.unreadable is not None:
         error_of_project = policy.unreadable.as_error()
         problems.append(
