@@ -179,9 +179,9 @@ def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_men
     assert problems[rules] == "fix or remove it; the skills that the project brings are not loaded until then"
     assert "its project's rules cannot be read" in skillhub("list", "--all", *here(repo)).out
     record.chmod(0o666)
-    problems = [one["mend"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]]
-    assert [mend for mend in problems if str(record) in mend] == [f"run chmod go-w {record}"]
-    assert len(problems) == 2
+    mends = [one["mend"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]]
+    assert [mend for mend in mends if str(record) in mend] == [f"run chmod go-w {record}"]
+    assert len(mends) == 2
     record.chmod(0o600)
     done = skillhub("trust", "--yes", *here(repo))
     assert done.code == 2
