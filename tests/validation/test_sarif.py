@@ -46,6 +46,12 @@ def test_a_file_outside_is_named_whole(tmp_path: Path) -> None:
     assert place["artifactLocation"] == {"uri": (tmp_path / "other" / "SKILL.md").as_uri()}
 
 
+def test_a_file_whose_name_is_no_text_is_named_by_its_bytes(tmp_path: Path) -> None:
+    log = sarif([ValidationResult(str(tmp_path / "\udcff.sh"), "one", (NOTE,))], base=str(tmp_path))
+    place = runs(log)[0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "%FF.sh"
+
+
 def test_nothing_found_is_a_log_without_results(tmp_path: Path) -> None:
     (run,) = runs(sarif([ValidationResult("x", "one", ())], base=str(tmp_path)))
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])

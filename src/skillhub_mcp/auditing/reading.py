@@ -181,7 +181,7 @@ def _as_text(path: str, content: bytes) -> str:
         return content.decode("utf-16", "replace")
     if b"\0" not in content[:8_192]:
         return content.decode("utf-8", "replace")
-    # A shell skips these bytes, so in a script they make no binary file.
-    if os.path.splitext(path)[1].lower() in SCRIPTS or content.startswith(b"#!"):
+    # A shell skips these bytes and a terminal does not show them: what is called a text is one all the same.
+    if (os.path.splitext(path)[1] and weight(path)) or content.startswith(b"#!"):
         return content.replace(b"\0", b"").decode("utf-8", "replace")
     return ""

@@ -104,7 +104,7 @@ def explaining_command(rule_id: str, command: str = "validate") -> str:
 def _result(one: SarifResult, rule_index: int, base: str) -> dict[str, object]:
     path = os.path.relpath(os.path.abspath(one.path), base)
     inside = not path.startswith("..")
-    uri = quote(path.replace(os.sep, "/")) if inside else _uri(os.path.abspath(one.path))
+    uri = _quoted(path) if inside else _uri(os.path.abspath(one.path))
     location: dict[str, object] = {"artifactLocation": {"uri": uri, **({"uriBaseId": "SRCROOT"} if inside else {})}}
     location["region"] = {"startLine": one.line or 1}
     return {
@@ -117,8 +117,13 @@ def _result(one: SarifResult, rule_index: int, base: str) -> dict[str, object]:
 
 
 def _uri(path: str) -> str:
-    return "file://" + quote(path.replace(os.sep, "/"))
+    return "file://" + _quoted(path)
 
 
 def _directory_uri(path: str) -> str:
     return _uri(os.path.join(path, ""))
+
+
+def _quoted(path: str) -> str:
+    # As bytes: a file's name need not be text.
+    return quote(os.fsencode(path.replace(os.sep, "/")))
