@@ -25,7 +25,8 @@ from skillhub_mcp.skills.model import SKILL_FILE
 MAX_ENTRIES = 2_000
 MAX_FILES = 200
 MAX_FILE_BYTES = 512 * 1024
-MAX_BYTES = 4 * 1024 * 1024
+# A text against the patterns takes about four seconds a mebibyte.
+MAX_BYTES = 1024 * 1024
 _START = 16
 _GIT = ".git"
 # Directories of installed packages, which hold too much to read.
