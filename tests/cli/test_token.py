@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,15 @@ def test_without_a_file_there_is_none_to_look_at(skillhub: Skillhub, file: Path)
     assert skillhub("token", "list", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert skillhub("token", "revoke", "x", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert not file.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
+def test_a_token_in_a_file_that_no_server_accepts_says_what_mends_it(skillhub: Skillhub, file: Path) -> None:
+    file.parent.chmod(0o777)
+    done = skillhub("token", "new", "ci", "--file", file)
+    reason = f"others may write to a directory that it is in (mode 0777) ({file.parent})"
+    assert done.code == 0
+    assert done.err.splitlines()[1:] == [f"No server accepts it yet: {reason}; run chmod go-w {file.parent}."]
 
 
 def test_a_token_that_may_run_commands_says_so(skillhub: Skillhub, file: Path) -> None:
