@@ -216,6 +216,25 @@ def test_with_none_they_are_left_out_and_with_ask_nobody_loads_them_unasked(envi
     assert set(asyncio.run(journey("ask", "CONFIRMATION_REQUIRED"))) == {"commit", "commit@project", "obey"}
 
 
+def test_what_a_person_allowed_by_its_name_is_theirs_and_not_what_a_project_puts_under_it(
+    environment: Environment,
+) -> None:
+    allowed = '{"permissions": {"others": "confirm", "allow": [{"tool": "skill_load", "skill_name": "commit"}]}}'
+    rules = Path(environment["HOME"]) / ".skillhub" / "permissions.json"
+    rules.parent.mkdir(mode=0o700, exist_ok=True)
+    rules.touch(mode=0o600)
+    rules.write_text(allowed, encoding="utf-8")
+
+    async def journey() -> None:
+        async with reached(("stdio", "auto"), environment) as hub:
+            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+            theirs = await hub.call("load_skill", skill_name="commit@project")
+            assert theirs.code == "CONFIRMATION_REQUIRED"
+            assert "its project awaits trust. Ask the user to run: skillhub trust" in theirs.text
+
+    asyncio.run(journey())
+
+
 class Person:
     """Answers whether they trust the project and whether a skill may be loaded, and remembers the questions."""
 

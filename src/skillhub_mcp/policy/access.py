@@ -202,7 +202,8 @@ class Policy:
         )
         if not self.asks or sufficient & set(granted):
             return
-        untrusted = self._asks_for_trust(skill)
+        # No rule about its name would do for what awaits trust.
+        untrusted = skill.awaits_trust and (self.trust is TrustMode.ASK or decision is Decision.CONFIRM)
         if decision is Decision.CONFIRM or untrusted:
             raise ConfirmationRequired(
                 tool,
@@ -264,16 +265,15 @@ class Policy:
         if self.rules.own.denies_tool(tool):
             raise PermissionDenied(tool)
 
-    def _asks_for_trust(self, skill: Skill) -> bool:
-        return skill.awaits_trust and self.trust is TrustMode.ASK
-
     def decide(self, action: Action, skill: Skill, *, digest: str | None = None) -> Decision:
         """Return what the rules decide about `action` on `skill`; to run commands, of files of that `digest`.
 
         A skill that its person switched on for themselves is not denied by the project's rules.
         """
         rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
-        return rules.decide(action, (skill.name, skill.alias), tools=self.tools, digest=digest)
+        # Whoever allowed a name did not mean whatever a project puts under it. Leave to run is for a digest anyway.
+        is_meant = not skill.awaits_trust or action is Action.RUN
+        return rules.decide(action, (skill.name, skill.alias), tools=self.tools, digest=digest, is_meant=is_meant)
 
     def heeds_project(self, skill: Skill) -> bool:
         """Whether the project's rules are about `skill`."""

@@ -115,18 +115,25 @@ class Rules:
     then: Rules | None = field(default=None, kw_only=True)
 
     def decide(
-        self, action: Action, names: Collection[str], *, tools: ToolActions, digest: str | None = None
+        self,
+        action: Action,
+        names: Collection[str],
+        *,
+        tools: ToolActions,
+        digest: str | None = None,
+        is_meant: bool = True,
     ) -> Decision:
         """Return what the rules decide about `action` on the skill that goes by `names`; without names, on any other.
 
         A denial counts wherever it stands. With the `digest` of the skill's files, what was allowed of other files
-        needs confirmation.
+        needs confirmation. Unless the skill `is_meant` where these rules name one, they do not allow it by a name.
         """
         denying = tools.denying(action)
         if any(rule.applies_to(denying, names) for layer in self._layers for rule in layer.deny):
             return Decision.DENY
         for layer in self._layers:
-            allowing = [rule for rule in layer.allow if rule.applies_to(tools.allowing(action), names)]
+            counting = names if is_meant or layer is not self else ()
+            allowing = [rule for rule in layer.allow if rule.applies_to(tools.allowing(action), counting)]
             if any(rule.fits(digest) for rule in allowing):
                 return Decision.ALLOW
             if allowing:
