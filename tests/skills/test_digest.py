@@ -53,6 +53,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a link's target": _lead_link_elsewhere,
     "an executable bit": lambda skill: (skill / "scripts" / "read.py").chmod(0o755),
     "an empty directory": lambda skill: (skill / "empty").mkdir(),
+    "a directory that only has the name of Git's": lambda skill: (skill / "scripts" / ".git").mkdir(),
     "a pipe": lambda skill: os.mkfifo(skill / "pipe"),
     "a link that is named as Git's directory": _link_git_elsewhere,
 }

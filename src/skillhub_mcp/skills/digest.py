@@ -82,7 +82,8 @@ def _paths(top: str) -> Iterator[str]:
     """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
-        directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
+        if place == top:  # elsewhere it is none of Git's, and could hold anything
+            directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
         for name in (*directories, *files):
             seen += 1
             if seen > MAX_ENTRIES:

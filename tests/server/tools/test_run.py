@@ -166,7 +166,9 @@ def test_no_key_of_the_servers_environment_reaches_a_command(
 def test_over_http_what_a_session_wrote_is_read_by_it_and_by_no_other_and_no_path_is_told(
     running: Environment, write_skill: SkillWriter, mode: str
 ) -> None:
-    write_skill("one", files={"write.py": "import sys\nopen(sys.argv[1], 'w').write('a,b')\n"})
+    # A second file has a name that is neither UTF-8 nor one line.
+    code = "import sys\nfor more in (b'', b'\\xff\\n<x>'):\n    open(sys.argv[1].encode() + more, 'w').write('a,b')\n"
+    write_skill("one", files={"write.py": code})
     environment = {**running, "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1", "SKILLHUB_ALLOW_ANONYMOUS": "1"}
 
     async def journey() -> None:
@@ -174,7 +176,7 @@ def test_over_http_what_a_session_wrote_is_read_by_it_and_by_no_other_and_no_pat
             async with caller(url, mode) as hub, caller(url, mode) as other:
                 args = ["write.py", "{output_dir}/a.csv"]
                 wrote = await hub.call("run_skill_command", skill_name="one", command="python", args=args)
-                assert wrote.structured["files"] == ["a.csv"], wrote
+                assert wrote.structured["files"] == ["a.csv", r"a.csv\udcff\n&lt;x>"], wrote
                 assert "output_dir" not in wrote.structured
                 reading: dict[str, Any] = {"skill_name": "one", "command": "cat", "args": ["{output_dir}/a.csv"]}
                 assert (await hub.call("run_skill_command", **reading)).structured["stdout"] == "a,b"

@@ -204,7 +204,7 @@ def run_result(result: CommandResult, *, with_path: bool) -> RunResult:
         timeout=result.timeout,
         truncated=Truncated(stdout=result.stdout_truncated, stderr=result.stderr_truncated),
         output_dir=result.output_dir if with_path and result.files else None,
-        files=list(result.files) or None,
+        files=[path_for_model(name) for name in result.files] or None,
     )
 
 
