@@ -366,6 +366,13 @@ class TrustUnreadable(PolicyUnreadable):
     fix = "fix or remove it; no project is trusted until then"
 
 
+class ReviewsUnreadable(PolicyUnreadable):
+    """The person's reviews.json exists and is invalid: no finding of the audit is accepted."""
+
+    code = "REVIEWS_UNREADABLE"
+    fix = "fix or remove it; no finding of the audit is accepted until then"
+
+
 class PolicyUnwritable(SkillHubError):
     """A file of rules, choices, tokens, roots or agreements cannot be changed.
 

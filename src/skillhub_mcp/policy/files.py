@@ -15,6 +15,7 @@ from skillhub_mcp.errors import (
     CLOSE_TO_OTHERS,
     PolicyUnreadable,
     PolicyUnwritable,
+    ReviewsUnreadable,
     RootsUnreadable,
     TokensUnreadable,
     TrustUnreadable,
@@ -130,8 +131,8 @@ def choices_file(path: str) -> PolicyFile[Choices]:
 
 
 def reviews_file(path: str) -> PolicyFile[Reviews]:
-    """Return the person's file of reviews of the audit's findings."""
-    return PolicyFile(path, what=_REVIEWS, parse=parse_reviews)
+    """Return the person's file of reviews of the audit's findings, which raises ReviewsUnreadable."""
+    return PolicyFile(path, what=_REVIEWS, parse=parse_reviews, failure=ReviewsUnreadable)
 
 
 def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
@@ -165,7 +166,7 @@ def change_trust(path: str, change: Callable[[TrustRecord], TrustRecord]) -> Tru
 def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
     """Change the tokens under a lock and return them. Only its owner can read the file.
 
-    Raises PolicyUnreadable, PolicyUnwritable, and BadTokens if `change` does.
+    Raises PolicyUnreadable, PolicyUnwritable, ReviewsUnreadable, and BadTokens if `change` does.
     """
     with _locked(path, _TOKENS):
         changed = change(tokens_file(path, required=False).read() or Tokens())
