@@ -384,7 +384,7 @@ def test_skill_load_returns_only_skills_of_the_catalogue_as_context(
     many = write_skill("many", root=skills, files={f"f{number:03}.txt": "" for number in range(300)})
 
     async def journey() -> None:
-        async with reached(way, environment) as hub:
+        async with reached(way, {**environment, "SKILLHUB_TRUST": "all"}) as hub:
             place = skills / "repo-review"
             said = await hub.call("skill_load", name="twin", path=str(place / "SKILL.md"))
             content = "---\nname: repo-review\ndescription: Review PR with risk-first checklist\n---\n# How\n\nDo it."

@@ -34,7 +34,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(hub_environment: Environment, project: Path) -> Environment:
-    return {**hub_environment, "SKILLHUB_TOOLS": "core,context", "SKILLHUB_CWD": str(project)}
+    places = {"SKILLHUB_CWD": str(project), "SKILLHUB_TRUST": "all"}
+    return {**hub_environment, "SKILLHUB_TOOLS": "core,context", **places}
 
 
 @pytest.fixture
