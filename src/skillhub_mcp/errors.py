@@ -31,6 +31,7 @@
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
     ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    no sandbox works here, and running without one was not chosen
+    ├── SandboxFailed           SANDBOX_FAILED         the sandbox of one command did not come about; the log says why
     ├── SandboxRequired         SANDBOX_REQUIRED       commands are not confined, and some skill is hidden or withheld
     ├── PackagesUnavailable     PACKAGES_UNAVAILABLE   what a script declares (PEP 723) cannot be had
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
@@ -639,6 +640,19 @@ class SandboxUnavailable(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"reasons": self.reasons}
+
+
+class SandboxFailed(SkillHubError):
+    """The sandbox of one command did not come about, and nothing was run. `reason` may name paths: it is for the log."""
+
+    code = "SANDBOX_FAILED"
+
+    def __init__(self, command: str, *, reason: str) -> None:
+        super().__init__(
+            f"The sandbox of {command!r} did not come about; nothing was run",
+            hint="try again; if it stays so, the server's log has the reason, and skillhub doctor tries the sandbox",
+        )
+        self.reason = reason
 
 
 class SandboxRequired(SkillHubError):

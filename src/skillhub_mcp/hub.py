@@ -361,8 +361,8 @@ class SkillHub:
 
         It writes to the private directory of `session`, or to the `output_dir` that is named. It is killed with all
         that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed, CommandUnavailable,
-        SandboxUnavailable, SandboxRequired, PackagesUnavailable, SkillUnverifiable, InvalidArgument, and what
-        `Policy.check_run` raises.
+        SandboxUnavailable, SandboxFailed, SandboxRequired, PackagesUnavailable, SkillUnverifiable, InvalidArgument, and
+        what `Policy.check_run` raises.
         """
         from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand  # who runs none pays for none
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import errno
+import logging
 import os
 import selectors
 import signal
@@ -26,10 +27,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxUnavailable, SkillFileNotFound
+from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxFailed, SkillFileNotFound
 from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.process_tree import consumption_of
 from skillhub_mcp.execution.sandbox.model import Confinement, Launch, ResourceLimits, Sandbox
+from skillhub_mcp.harmless import in_line
+
+log = logging.getLogger(__name__)
 
 RUN_ID_VARIABLE = "SKILLHUB_RUN_ID"
 
@@ -150,7 +154,7 @@ def run_command(
     `environment` is passed on, with one more variable that marks the processes of this run.
 
     Raises `SkillFileNotFound` when `cwd` does not exist or cannot be entered, `CommandUnavailable` when the program
-    cannot be started or the system is not POSIX, `SandboxUnavailable` when the sandbox that was chosen no longer works,
+    cannot be started or the system is not POSIX, `SandboxFailed` when its sandbox did not come about,
     and `InvalidArgument` when the arguments are too long for the system.
     """
     if os.name != "posix":
@@ -180,7 +184,9 @@ def run_command(
         return replace(result, exit_code=ended.exit_code)
     if ended.begun or result.exit_code == -signal.SIGKILL:
         return replace(result, exit_code=-signal.SIGKILL)
-    raise SandboxUnavailable({sandbox.tier.value: " ".join(result.stderr.split()) or f"exit code {result.exit_code}"})
+    failed = SandboxFailed(Path(argv[0]).name, reason=in_line(result.stderr) or f"exit code {result.exit_code}")
+    log.warning("%s: %s", failed.message, failed.reason)
+    raise failed
 
 
 def _run(launch: Launch, run_id: str, limits: RunLimits, stop: threading.Event | None) -> CommandResult:

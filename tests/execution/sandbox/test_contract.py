@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -24,7 +25,13 @@ from typing import Any
 import pytest
 from tests.execution.processes import PLENTY_OF_SECONDS
 
-from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxUnavailable, SkillFileNotFound
+from skillhub_mcp.errors import (
+    CommandUnavailable,
+    InvalidArgument,
+    SandboxFailed,
+    SandboxUnavailable,
+    SkillFileNotFound,
+)
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 from skillhub_mcp.execution.sandbox.choice import choose_sandbox
 from skillhub_mcp.execution.sandbox.model import Confinement, ResourceLimits, Sandbox
@@ -323,12 +330,16 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
     exchanged = replace(confinement, identities={str(output): (was.st_dev, was.st_ino)})
     elsewhere = output.rename(tmp_path / "elsewhere")
     output.symlink_to(elsewhere.parent)
-    with pytest.raises(SandboxUnavailable, match=r"cannot be confined|bind"):
+    with pytest.raises(SandboxFailed) as failed:
         run("open('/dev/null')", confinement=exchanged)
+    # Who asked from another machine is told no path.
+    assert str(tmp_path) not in failed.value.message + (failed.value.hint or "")
+    assert re.search(r"cannot be confined|bind", failed.value.reason)
     output.unlink()
     output.mkdir()
-    with pytest.raises(SandboxUnavailable, match="has been exchanged"):
+    with pytest.raises(SandboxFailed) as failed:
         run("open('/dev/null')", confinement=exchanged)
+    assert "has been exchanged" in failed.value.reason
     output.rmdir()
     elsewhere.rename(output)
     assert run("", confinement=exchanged).exit_code == 0
