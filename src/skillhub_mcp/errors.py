@@ -643,7 +643,7 @@ class SandboxUnavailable(SkillHubError):
 
 
 class SandboxFailed(SkillHubError):
-    """The sandbox of one command did not come about, and nothing was run. `reason` may name paths: it is for the log."""
+    """The sandbox of one command did not come about, and nothing was run. `reason`, for the log, may name paths."""
 
     code = "SANDBOX_FAILED"
 
