@@ -68,7 +68,7 @@ class ScriptEnvironments:
         try:
             there.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._directory.chmod(0o700)
-            lock = FileLock(str(self._directory / f"{needs.key}.lock"))
+            lock = FileLock(str(self._directory / f"{needs.key}.lock"), mode=0o600)
             while True:
                 try:
                     lock.acquire(timeout=_LOCK_POLL_SECONDS)

@@ -292,7 +292,7 @@ def _locked(path: str, what: str) -> Iterator[None]:
 
     _check_writable(path, what)
     try:
-        with FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
+        with FileLock(f"{path}.lock", timeout=_LOCK_SECONDS, mode=0o600):
             yield
     except Timeout as error:
         raise PolicyUnwritable(what, path=path, reason="another process has locked it") from error
