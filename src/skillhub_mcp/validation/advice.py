@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from posixpath import basename, dirname, normpath, splitext
 from urllib.parse import unquote
 
@@ -86,10 +87,12 @@ def description_advice(description: str, line: int | None) -> Iterator[Diagnosti
 def reference_advice(body: str, first_line: int, files: Collection[str]) -> Iterator[Diagnostic]:
     """Report missing files that the body references, each once. `files` are the skill's files, by relative path."""
     directories = _directories(files)
-    line_ends = [end.start() for end in _LINE_END.finditer(body)]
+    line_ends: list[int] | None = None
     for reference in references(body, directories):
         if reference.path in files or reference.path in directories or f"{reference.path}.md" in files:
             continue
+        if line_ends is None:
+            line_ends = [end.start() for end in _LINE_END.finditer(body)]
         line = first_line + bisect_left(line_ends, reference.position)
         yield violation("reference-missing", f"{reference.path!r} is not in the skill", line=line)
 
@@ -118,8 +121,11 @@ class _Texts:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._all = "\n".join(texts)
-        self._words = frozenset(_WORD.findall(self._all))
         self._affordable = _MOST_COMPARED
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self._all))
 
     def have(self, part: str) -> bool:
         """Whether `part` is anywhere in the texts."""
