@@ -166,7 +166,6 @@ def test_no_file_of_another_skill_the_home_or_the_system_is_read(run: Runs, tmp_
             "through a link": "open('link').read()",
             "through a folder": "open('folder/SKILL.md').read()",
             "shadow": "open('/etc/shadow').read()",
-            "root's home": "os.listdir('/root/.ssh')",
             "server's directory": f"open({__file__!r}).read()",
             "the root's list": f"'other' in os.listdir({str(run.skill.parent)!r})",
         }
