@@ -235,9 +235,28 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json_option(parser: argparse.ArgumentParser) -> None:
+def add_json_option(parser: argparse._ActionsContainer) -> None:
     """Add --json, which every command that prints a result has."""
     parser.add_argument("--json", action="store_true", help="print the result, or the error, as JSON")
+
+
+def add_rule_options(parser: argparse.ArgumentParser, *, example: str) -> None:
+    """Add --select and --ignore, as `validate` and `audit` take rules; `example` begins the names of several rules."""
+    parser.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help=f"only these rules; '{example}' is every rule {example}-…",
+    )
+    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
+
+
+def add_findings_form(parser: argparse.ArgumentParser) -> None:
+    """Add --sarif and --json, of which findings take one form."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
+    add_json_option(form)
 
 
 def whole_number(written: str) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_findings_form, add_rule_options, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_painted, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
@@ -67,10 +67,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--fail-on", choices=_RISKS, default="high", help="minimum severity for exit code 1 (default: %(default)s)"
     )
-    parser.add_argument(
-        "--select", action="append", default=[], metavar="RULES", help="only these rules; 'hidden' is every hidden-…"
-    )
-    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
+    add_rule_options(parser, example="hidden")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
     shown.add_argument("--statistics", action="store_true", help="print only how often each rule found something")
@@ -81,9 +78,7 @@ def add_parser(subparsers: Any) -> None:
     )
     review.add_argument("--revoke", action="store_true", help="forget what you accepted for the skill at PATH")
     parser.add_argument("--reason", default="", metavar="TEXT", help="with --accept, why, for whoever reads it later")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
-    add_json_option(form)
+    add_findings_form(parser)
     add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_findings_form, add_rule_options, add_setting_options
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
@@ -55,10 +55,7 @@ def add_parser(subparsers: Any) -> None:
         default=Severity.ERROR.value,
         help="minimum severity for exit code 1 (default: %(default)s)",
     )
-    parser.add_argument(
-        "--select", action="append", default=[], metavar="RULES", help="only these rules; 'key' is every rule key-…"
-    )
-    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
+    add_rule_options(parser, example="key")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
     shown.add_argument("--statistics", action="store_true", help="print only how often each rule is broken")
@@ -66,9 +63,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--costs", action="store_true", help="print the cost of each skill in tokens")
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely, after showing a diff")
     parser.add_argument("--yes", action="store_true", help="with --fix, write without confirmation")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
-    add_json_option(form)
+    add_findings_form(parser)
     add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
