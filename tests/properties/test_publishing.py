@@ -245,6 +245,11 @@ def test_every_parser_reads_in_what_is_served_what_the_entry_says(content: bytes
 
 
 @given(FILES | st.binary(max_size=60).map(lambda noise: b"---\nname: demo\ndescription: d\n---\n" + noise))
+@example(b'---\nname: demo\ndescription: Does it.\nlicense: "\\u001b"\n---\n# Body\n')
+@example(b'---\nname: demo\ndescription: "\\u001b"\n---\n# Body\n')
+@example(b'---\nname: demo\ndescription: Does it.\nlicense: ["\\u001b"]\n---\n# Body\n')
+@example(b'---\nname: demo\ndescription: Does it.\nmetadata: "\\u001b"\nallowed-tools: "\\u001b"\n---\n# Body\n')
+@example(b'---\nname: demo\ndescription: Does it.\ncompatibility: "\\u001b"\n---\n# Body\n')
 def test_what_is_served_differs_only_where_that_is_told_and_never_in_its_body(content: bytes) -> None:
     document = published_document(content, "demo")
     assume(isinstance(document, PublishedDocument))

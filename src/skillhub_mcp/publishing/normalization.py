@@ -169,7 +169,7 @@ def _flattened(values: Mapping[str, Value], above: str = "") -> Iterator[tuple[s
 
 
 def _replaced(frontmatter: dict[str, Json], key: str, text: str, form: str) -> Iterator[str]:
-    if text.strip():
+    if in_frontmatter(text).strip():
         frontmatter[key] = text
         yield f"{key}: {form}"
     else:
@@ -179,7 +179,8 @@ def _replaced(frontmatter: dict[str, Json], key: str, text: str, form: str) -> I
 
 
 def _is_text(value: Json) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    # What is left of a text of control characters alone is empty.
+    return isinstance(value, str) and bool(in_frontmatter(value).strip())
 
 
 def _as_text(value: Value) -> str:
