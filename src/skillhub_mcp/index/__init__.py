@@ -11,6 +11,7 @@ indexer       the one writer: lock, changed rows, embeddings, commit
 lance         LanceDB, reading: one finished version of the table
 lance_store   LanceDB, writing: new versions of the table
 live_index    the current view, and when to check the files again
+nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 postings      a small library's terms in memory
 progress      the progress of indexing, for callers that wait
 row_embedder  vectors from the embedder, in batches, with a pause after a failure

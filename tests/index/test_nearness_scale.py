@@ -1,0 +1,83 @@
+"""The scale of nearness: what a cosine means with one model, from the vectors that a library has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from skillhub_mcp.index.nearness_scale import FEWEST_SKILLS, NearnessScale, nearness_scale
+
+SUBJECTS = 30
+
+
+def library(skills: int, *, squeezed: float = 0.0, seed: int = 0) -> NDArray[np.float32]:
+    """Return unit vectors of skills on 30 subjects; with `squeezed`, all share that much of one direction."""
+    random = np.random.default_rng(seed)
+    subjects = random.standard_normal((SUBJECTS, 64))
+    vectors = subjects[np.arange(skills) % SUBJECTS] + 0.5 * random.standard_normal((skills, 64))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    common = np.ones(64) / 8.0
+    vectors = (1.0 - squeezed) * vectors + squeezed * common
+    units: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return units
+
+
+def scale_of(vectors: NDArray[np.float32]) -> NearnessScale:
+    scale = nearness_scale(vectors)
+    assert scale is not None
+    return scale
+
+
+def test_a_pair_of_one_subject_is_near_and_a_pair_of_two_is_far() -> None:
+    vectors = library(300)
+    shares = scale_of(vectors).share(vectors[1:61] @ vectors[0])
+    same = shares[SUBJECTS - 1 :: SUBJECTS]
+    assert same.min() > 0.4
+    assert np.delete(shares, [SUBJECTS - 1, 2 * SUBJECTS - 1]).max() < 0.4
+
+
+def test_a_model_whose_cosines_are_all_high_gives_the_same_shares() -> None:
+    free, squeezed = library(300), library(300, squeezed=0.6)
+    plain, high = scale_of(free), scale_of(squeezed)
+    assert high.far > plain.far + 0.4
+    of_plain, of_high = plain.share(free[1:] @ free[0]), high.share(squeezed[1:] @ squeezed[0])
+    assert np.abs(of_plain - of_high).mean() < 0.1
+
+
+def test_how_many_skills_there_are_changes_the_scale_little() -> None:
+    few, many = scale_of(library(100)), scale_of(library(20_000))
+    assert few.far == pytest.approx(many.far, abs=0.05)
+    assert few.near == pytest.approx(many.near, abs=0.05)
+
+
+def test_a_second_copy_of_every_skill_changes_the_scale_little() -> None:
+    once = library(150)
+    twice = np.concatenate([once, once])
+    assert scale_of(twice).near == pytest.approx(scale_of(once).near, abs=0.1)
+
+
+def test_rows_without_a_vector_do_not_count() -> None:
+    vectors = library(100)
+    gaps = np.zeros((200, 64), dtype=np.float32)
+    gaps[::2] = vectors
+    assert nearness_scale(gaps, np.arange(200) % 2 == 0) == nearness_scale(vectors)
+
+
+def test_too_few_skills_have_no_scale() -> None:
+    assert nearness_scale(library(FEWEST_SKILLS - 1)) is None
+    assert nearness_scale(library(FEWEST_SKILLS)) is not None
+    assert nearness_scale(library(50), np.zeros(50, dtype=bool)) is None
+
+
+def test_shares_stay_between_0_and_1_also_where_all_skills_say_the_same() -> None:
+    same = np.tile(library(1), (20, 1))
+    cosines = np.array([-1.0, 0.0, 0.999, 1.0, np.nan], dtype=np.float32)
+    for scale in (scale_of(same), NearnessScale(0.2, 0.5)):
+        shares = scale.share(cosines)
+        assert shares.dtype == np.float32
+        assert shares.min() >= 0.0
+        assert shares.max() <= 1.0
+        assert shares[-1] == 0.0
+    known = np.array([0.2, 0.5, 0.8], dtype=np.float32)
+    assert NearnessScale(0.2, 0.5).share(known).tolist() == pytest.approx([0.0, 0.5, 1.0])
