@@ -59,6 +59,28 @@ def test_within_a_root_the_later_modified_wins(look: Looker, write_skill: SkillW
     assert (served(second, "same"), shadowed(second)) == ("a", [("b", "a")])
 
 
+@pytest.mark.parametrize(("name", "carries"), [("skill-creator", "skill-creator"), ("Chat with PDF", "chat-with-pdf")])
+def test_within_a_root_the_directory_that_carries_the_name_wins_it_however_old(
+    name: str, carries: str, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    written_at(write_skill(name, directory=carries), 1_000 * SECOND)
+    # Another directory, the first by its path and one that sorts after it.
+    for directory in ("a-draft", f"{carries}-2"):
+        written_at(write_skill(name, f"From {directory}.", directory=directory), 2_000 * SECOND)
+    snapshot = look().snapshot
+    assert served(snapshot, name) == carries
+    assert {lost.why for lost in snapshot.report.shadowed} == {ShadowReason.DIRECTORY}
+
+
+def test_where_both_directories_carry_the_name_the_later_modified_wins(
+    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
+) -> None:
+    written_at(write_skill("same", "One.", directory="1.0/same"), 2_000 * SECOND)
+    written_at(write_skill("same", "Two.", directory="2.0/same"), 1_000 * SECOND)
+    (lost,) = look().snapshot.report.shadowed
+    assert (Path(lost.winner.directory).parent.name, lost.why) == ("1.0", ShadowReason.LATER)
+
+
 @pytest.mark.acceptance("S2-54")
 def test_of_skills_of_one_age_the_first_by_path_wins(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter

@@ -1,8 +1,8 @@
 """The snapshot: the skills at one moment, the order of those with one name, a report on the rest, and a digest.
 
-Of two skills with one name, the one in the earlier root comes first, then the one modified later; the other is reported
-as shadowed, and stays available as `name@source` or by its path. `namesakes` settles who answers to a name for a caller
-who may not have the first.
+Of two skills with one name, the one in the earlier root comes first; within a root the one whose directory carries the
+name, then the one modified later. The other is reported as shadowed, and stays available as `name@source` or by its
+path. `namesakes` settles who answers to a name for a caller who may not have the first.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ class ShadowReason(str, Enum):
     COPY = "the same file word for word"
     TRUST = "what awaits trust takes no name"
     ROOT = "the winner's root comes first"
+    DIRECTORY = "the winner's directory carries the name"
     LATER = "the winner was modified later"
     ORDER = "both were modified at once; the winner's path comes first"
 
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A skill to whose name another skill answers. The earlier root wins; within a root, the later modification."""
+    """A skill to whose name another skill answers, and why that one does."""
 
     skill: Skill
     winner: Skill
@@ -115,6 +116,10 @@ class Snapshot:
         """Return the place of a skill among its namesakes in order of priority, from 0."""
         return self._ranks.get(skill.directory, 0)
 
+    def root_rank(self, skill: Skill) -> int:
+        """Return the place of the skill's root in the order that settles names, from 0, the strongest."""
+        return self._root_ranks.get(skill.root, len(self._root_ranks))
+
     def exactly(self, text: str) -> Sequence[Skill]:
         """Return the skills that `name@source` or the path of a skill or its SKILL.md means, in order of priority."""
         plain, _, source = text.rpartition("@")
@@ -159,6 +164,10 @@ class Snapshot:
         return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @cached_property
+    def _root_ranks(self) -> Mapping[str, int]:
+        return _root_ranks(self.report.roots)
+
+    @cached_property
     def _roots(self) -> Mapping[str, SkillRoot]:
         return {root.path: root for root in self.report.roots}
 
@@ -175,12 +184,13 @@ def make_snapshot(
     unavailable: Sequence[UnavailableRoot] = (),
 ) -> Snapshot:
     """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
-    # What awaits trust takes no name from what does not.
-    order = sorted(roots, key=lambda root: root.trust.is_awaited)
-    rank = {root.path: position for position, root in enumerate(order)}
+    rank = _root_ranks(roots)
     trust = {root.path: root.trust for root in roots}
     skills = [s if s.trust is trust.get(s.root, s.trust) else replace(s, trust=trust[s.root]) for s in skills]
-    everything = sorted(skills, key=lambda s: (rank.get(s.root, len(rank)), -s.stamp.mtime_ns, s.directory))
+    everything = sorted(
+        skills,
+        key=lambda s: (rank.get(s.root, len(rank)), not _carries_its_name(s), -s.stamp.mtime_ns, s.directory),
+    )
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
     shadowed: list[Shadowed] = []
@@ -226,7 +236,20 @@ def shadow_reason(skill: Skill, winner: Skill) -> ShadowReason:
         return ShadowReason.TRUST
     if skill.root != winner.root:
         return ShadowReason.ROOT
+    if _carries_its_name(winner) and not _carries_its_name(skill):
+        return ShadowReason.DIRECTORY
     return ShadowReason.LATER if skill.stamp.mtime_ns < winner.stamp.mtime_ns else ShadowReason.ORDER
+
+
+def _root_ranks(roots: Sequence[SkillRoot]) -> dict[str, int]:
+    # What awaits trust takes no name from what does not.
+    order = sorted(roots, key=lambda root: root.trust.is_awaited)
+    return {root.path: position for position, root in enumerate(order)}
+
+
+def _carries_its_name(skill: Skill) -> bool:
+    """Whether the directory is named as the skill is, as the specification asks."""
+    return os.path.basename(skill.directory) in (skill.name, skill.alias)
 
 
 def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
