@@ -210,31 +210,6 @@ def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path
     assert names(answer)[0] == "table-reader"
 
 
-def test_what_says_nearly_the_same_is_one_hit_with_the_other_named(tmp_path: Path) -> None:
-    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
-    skills = [make_skill("reports", text), make_skill("reports", text, directory="/library/copy"), *LIBRARY]
-    index = stored(tmp_path, skills)
-    answer = Searcher().search(
-        index, SearchRequest("annual reports", limit=40, among=frozenset({skill.directory for skill in skills}))
-    )
-    assert answer.copies == {"/library/copy": ["/library/reports"]}
-    assert [hit.directory for hit in answer.distinct_hits()] == ["/library/copy"]
-
-
-def test_each_copy_is_named_once_and_only_beside_one_that_scores_as_much(tmp_path: Path) -> None:
-    text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
-    same = [make_skill("reports", text, directory=f"/library/{place}") for place in "abc"]
-    everything = frozenset(skill.directory for skill in (*same, *LIBRARY))
-    index = stored(tmp_path, [*same, *LIBRARY])
-    answer = Searcher().search(index, SearchRequest("annual reports", limit=40, among=everything))
-    assert answer.copies == {"/library/a": ["/library/b", "/library/c"]}
-    # Named like the question one comes far before the others: they are no copies of it any more.
-    named = Searcher().search(
-        index, SearchRequest("annual reports", limit=40, among=everything, named=frozenset({"/library/c"}))
-    )
-    assert named.copies == {"/library/a": ["/library/b"]}
-
-
 @pytest.mark.acceptance("S2-21")
 @pytest.mark.parametrize(
     "query",

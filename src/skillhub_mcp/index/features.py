@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,7 +31,6 @@ FIELDS = ("name", "description", "tags", "category", "body")
 _BITS = (5, 7, 5, 3, 12)
 _SHIFTS = tuple(accumulate(_BITS[:-1], initial=0))
 _MASKS = tuple((1 << bits) - 1 for bits in _BITS)
-_SHORT_COUNTS = (1 << _SHIFTS[-1]) - 1
 _HEADER = len(FIELDS) + 2
 # The weight of the short fields relative to the body when candidates are found.
 _SHORT_WEIGHT = 3
@@ -167,12 +166,6 @@ class SkillFeatures:
     counts: NDArray[Any]
     phrases: NDArray[Any]
 
-    @cached_property
-    def short(self) -> NDArray[Any]:
-        """The hashes of the terms in the short fields."""
-        found: NDArray[Any] = self.hashes[self.counts & _SHORT_COUNTS > 0]
-        return found
-
 
 def decode_features(encoded: bytes) -> SkillFeatures:
     """Decode the features of one skill, without copying."""
@@ -214,36 +207,6 @@ def term_frequencies(counts: NDArray[Any]) -> NDArray[Any]:
     weights = np.array([1 if name == "body" else _SHORT_WEIGHT for name in FIELDS], dtype="<u4")
     times: NDArray[Any] = weights @ unpack_counts(counts)
     return times
-
-
-def similarity_mask(skills: Sequence[SkillFeatures], *, threshold: float) -> NDArray[Any]:
-    """Return which pairs of skills share at least `threshold` of their terms: shape (skills, skills), symmetric.
-
-    The share is the Jaccard similarity; it must reach the threshold both in the short fields and in all fields.
-    """
-    import numpy as np
-
-    short = _jaccard([one.short for one in skills]) >= threshold
-    if not np.triu(short, 1).any():
-        # No two are similar in the short fields: the bodies need no comparison.
-        return short
-    both: NDArray[Any] = short & (_jaccard([one.hashes for one in skills]) >= threshold)
-    return both
-
-
-def _jaccard(sets: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the Jaccard similarity of each two sets: shape (sets, sets)."""
-    import numpy as np
-
-    sizes = np.array([len(one) for one in sets], dtype=np.intp)
-    every = np.concatenate([np.zeros(0, dtype="<u4"), *sets])
-    # The column of an element is its first position among all, sorted.
-    columns = np.sort(every).searchsorted(every)
-    has = np.zeros((len(sets), len(every)), dtype=np.float32)
-    has[np.repeat(np.arange(len(sets)), sizes), columns] = 1.0
-    shared = has @ has.T
-    shares: NDArray[Any] = shared / np.maximum(1.0, sizes[:, None] + sizes - shared)
-    return shares
 
 
 def _positions(hashes: NDArray[Any], wanted: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:

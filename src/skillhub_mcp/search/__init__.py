@@ -3,7 +3,7 @@
 answer_cache    the answers of the last searches
 engine          one search for one caller: view, policy, cache, tail, near misses where nothing fits
 facets          counts by category, tag and source
-near_copies     hits that say nearly the same as a better one
+near_copies     hits that say nearly the same, and which is shown
 query           parsing a text into clauses of terms
 ranking         the final scores from 0 to 1, order and cutting the tail
 rerankers/      the order of the best candidates: fixed weights, or a model

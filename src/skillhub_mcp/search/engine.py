@@ -8,8 +8,9 @@ view and policy stay the same.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
@@ -21,7 +22,8 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.answer_cache import AnswerCache
 from skillhub_mcp.search.facets import Facets, facets_of
-from skillhub_mcp.search.ranking import NEAR_MISSES, Reason, confident, cut_tail
+from skillhub_mcp.search.near_copies import Told, near_copies
+from skillhub_mcp.search.ranking import NEAR_MISSES, Hit, Reason, confident, cut_tail
 from skillhub_mcp.search.scoring import Contribution
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.search.standing import LeftOut, Standing, differences
@@ -113,6 +115,14 @@ class _Scope:
     served: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Distinct:
+    """Hits without near copies, best first, and the directories of these by that of the hit that is shown for them."""
+
+    hits: Sequence[Hit]
+    copies: Mapping[str, Sequence[str]]
+
+
 class SearchEngine:
     """Searches the skills of a live index. Safe to use from several threads."""
 
@@ -180,15 +190,15 @@ class SearchEngine:
         request = _request(parameters, scope)
         try:
             result = self._searcher.search(index, request)
-            hits = result.distinct_hits()
-            compared = [directory, *(hit.directory for hit in hits[:1])]
+            distinct = _distinct(result.hits, request.named, scope.snapshot)
+            compared = [directory, *(hit.directory for hit in distinct.hits[:1])]
             own, *first = self._searcher.explain(index, result, compared)
         except IndexDamaged as error:
             raise IndexUnavailable(
                 f"The index cannot be read: {error}", hint="skillhub doctor says what is damaged"
             ) from error
-        answer = self._answer(parameters, scope, result)
-        return _standing(directory, answer, request, result, own, first[0] if first else (), scope)
+        answer = self._answer(parameters, scope, result, distinct)
+        return _standing(directory, answer, request, result, distinct, own, first[0] if first else (), scope)
 
     def has_terms(self, query: str) -> bool:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
@@ -218,8 +228,9 @@ class SearchEngine:
                 return cached
         scope = self._scope(view.snapshot, index, policy, parameters)
         try:
-            result = self._searcher.search(index, _request(parameters, scope))
-            answer = self._answer(parameters, scope, result)
+            request = _request(parameters, scope)
+            result = self._searcher.search(index, request)
+            answer = self._answer(parameters, scope, result, _distinct(result.hits, request.named, scope.snapshot))
             if explain:
                 return self._explained(scope, result, answer), result.mode
         except IndexDamaged:
@@ -230,8 +241,10 @@ class SearchEngine:
             self._answers.put(sources, policy, parameters, (answer, result.mode))
         return answer, result.mode
 
-    def _answer(self, parameters: _Parameters, scope: _Scope, result: SearchResult) -> SearchAnswer:
-        hits = cut_tail(result.distinct_hits(), threshold=self._options.threshold, limit=parameters.limit)
+    def _answer(
+        self, parameters: _Parameters, scope: _Scope, result: SearchResult, distinct: _Distinct
+    ) -> SearchAnswer:
+        hits = cut_tail(distinct.hits, threshold=self._options.threshold, limit=parameters.limit)
         is_confident = confident(hits, threshold=self._options.confidence)
         shown = hits if is_confident else hits[:NEAR_MISSES]
         snapshot, names = scope.snapshot, scope.names
@@ -239,7 +252,7 @@ class SearchEngine:
         for hit, matched in zip(shown, result.matched([hit.directory for hit in shown]), strict=True):
             skill = snapshot.by_directory(hit.directory)
             if skill is not None:
-                copies = (snapshot.by_directory(directory) for directory in result.copies.get(hit.directory, ()))
+                copies = (snapshot.by_directory(directory) for directory in distinct.copies.get(hit.directory, ()))
                 handles = tuple(names.handle(copy) for copy in copies if copy is not None)
                 found.append(FoundSkill(skill, names.handle(skill), hit.score, hit.reason, tuple(matched), handles))
         return SearchAnswer(
@@ -292,23 +305,57 @@ def _away(snapshot: Snapshot, hits: Sequence[FoundSkill]) -> tuple[UnavailableRo
     return tuple(root for root in snapshot.report.unavailable if root.path in roots)
 
 
+def _distinct(hits: Sequence[Hit], named: frozenset[str], snapshot: Snapshot) -> _Distinct:
+    """Return the hits without those that say nearly the same as another.
+
+    Of such the one of the stronger source stays, in the place and with the score of the best; what is `named` in the
+    query is stronger than any.
+    """
+    ordered: list[Hit] = []
+    for _, equal in groupby(hits, key=lambda hit: hit.score):
+        tied = list(equal)
+        # By where it comes from and what it is, and not by where it lies.
+        ordered += sorted(tied, key=lambda hit: _precedence(hit, snapshot)) if len(tied) > 1 else tied
+    told = [_told(hit, named, snapshot) for hit in ordered]
+    shown, copies = [], {}
+    for group in near_copies(told):
+        first, *others = (ordered[number] for number in group)
+        shown.append(first._replace(score=ordered[min(group)].score))
+        if others:
+            copies[first.directory] = [copy.directory for copy in others]
+    return _Distinct(shown, copies)
+
+
+def _told(hit: Hit, named: frozenset[str], snapshot: Snapshot) -> Told:
+    skill = snapshot.by_directory(hit.directory)
+    if skill is None:
+        return Told("", "")
+    return Told(skill.name, skill.description, -1 if hit.directory in named else snapshot.root_rank(skill))
+
+
+def _precedence(hit: Hit, snapshot: Snapshot) -> tuple[int, str, str]:
+    skill = snapshot.by_directory(hit.directory)
+    return (0, "", "") if skill is None else (snapshot.root_rank(skill), skill.name, skill.stamp.content_hash)
+
+
 def _standing(
     directory: str,
     answer: SearchAnswer,
     request: SearchRequest,
     result: SearchResult,
+    distinct: _Distinct,
     own: Sequence[Contribution],
     first: Sequence[Contribution],
     scope: _Scope,
 ) -> Standing:
-    hits = result.distinct_hits()
+    hits = distinct.hits
     places = {hit.directory: number for number, hit in enumerate(hits)}
     place = places.get(directory)
     best = hits[0] if hits else None
     winner = None if best is None else scope.snapshot.by_directory(best.directory)
     left_out = None
     if all(hit.skill.directory != directory for hit in answer.hits):
-        is_copy = any(directory in group for group in result.copies.values())
+        is_copy = any(directory in group for group in distinct.copies.values())
         left_out = _why_left_out(place, answer, is_copy=is_copy, has_words=bool(own), limit=request.limit)
 
     def nearness(of: str) -> float | None:

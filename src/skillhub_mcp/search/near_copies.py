@@ -1,37 +1,91 @@
-"""Near copies among hits: skills that say nearly the same as a better hit. Pure."""
+"""Near copies among hits: skills whose descriptions say nearly the same. Pure.
+
+Forks differ by a few words that were added or polished. Templates differ by a word too: `azure-cosmos-py` and
+`azure-cosmos-rust` say the same of Python and of Rust. What tells them apart is which word it is: one of a name, a
+number, or one in the place of another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from skillhub_mcp.index.features import similarity_mask
+from skillhub_mcp.analysis.analyzer import term_counts, tokens
+from skillhub_mcp.skills.names import safe_alias
 
-if TYPE_CHECKING:
-    from skillhub_mcp.index.candidate import Candidate
-    from skillhub_mcp.search.ranking import Hit
-
-# Two skills say nearly the same when they share nine of ten terms, in the short fields and in all of them.
-_SHARED_TERMS = 0.9
-_SCORE_RATIO = 0.95
 _COMPARED_HITS = 20
+# Nine of ten terms, counted as often as they occur, are in both descriptions.
+_SHARED_TERMS = 0.9
+# A description of fewer terms says too little to be the same skill's under another name.
+_FEWEST_TERMS = 6
+_COMPARED_CHARACTERS = 2_048
+# Such descriptions are about as long as each other and have most of their words, as they are written, in common.
+_LENGTHS, _SHARED_WORDS = 0.75, 0.6
+# A text whose words are longer on average has no blanks between them.
+_LONGEST_WORDS = 12
 
 
-def near_copies(hits: Sequence[Hit], candidates: Mapping[str, Candidate]) -> dict[str, list[str]]:
-    """Return the directories of the hits that say nearly the same as a better one, by that one's directory.
+class Told(NamedTuple):
+    """What a searcher is told of a hit, and the `rank` of its source: the lowest is the strongest."""
 
-    `hits` are best first. Near copies have nearly the same score, so only such hits are compared.
+    name: str
+    description: str
+    rank: int = 0
+
+
+def near_copies(hits: Sequence[Told]) -> list[list[int]]:
+    """Return the groups of hits that say nearly the same, as positions in `hits`, which are best first.
+
+    Groups are in the order of their best hits, most of them of one hit. In each, the hit to be shown comes first: the
+    one of the strongest source, and of several such the best.
     """
     compared = hits[:_COMPARED_HITS]
-    if not any(after.score >= before.score * _SCORE_RATIO for before, after in pairwise(compared)):
-        return {}
-    similar = similarity_mask([candidates[hit.directory].features for hit in compared], threshold=_SHARED_TERMS)
-    copies: dict[str, list[str]] = {}
-    taken: set[str] = set()
-    for number, other in zip(*(axis.tolist() for axis in similar.nonzero()), strict=True):
-        hit, copy = compared[number], compared[other]
-        if number < other and copy.score >= hit.score * _SCORE_RATIO and not {hit.directory, copy.directory} & taken:
-            copies.setdefault(hit.directory, []).append(copy.directory)
-            taken.add(copy.directory)
-    return copies
+    texts = [hit.description[:_COMPARED_CHARACTERS] for hit in compared]
+    pieces = [_pieces(text) for text in texts]
+    groups: list[list[int]] = []
+    for number, text in enumerate(texts):
+        shortest, longest, own = len(text) * _LENGTHS, len(text) / _LENGTHS, pieces[number]
+        for group in groups:
+            other = group[0]
+            # Nearly every pair ends at its lengths or here, before a word is analysed.
+            if not shortest <= len(texts[other]) <= longest:
+                continue
+            shared = len(own & pieces[other])
+            if shared < _SHARED_WORDS * (len(own) + len(pieces[other]) - shared):
+                continue
+            if _say_the_same(compared[other].name, texts[other], compared[number].name, text):
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    shown = [sorted(group, key=lambda number: (hits[number].rank, number)) for group in groups]
+    return [*shown, *([number] for number in range(len(compared), len(hits)))]
+
+
+def _pieces(text: str) -> frozenset[str]:
+    words = text.split()
+    return frozenset(words if len(text) <= _LONGEST_WORDS * len(words) else map("".join, pairwise(text)))
+
+
+def _say_the_same(name: str, text: str, other_name: str, other_text: str) -> bool:
+    first, second = term_counts(text), term_counts(other_text)
+    shared = (first & second).total()
+    if not shared or shared < _SHARED_TERMS * (first | second).total():
+        return False
+    added, removed = second - first, first - second
+    if any(character.isdigit() for term in (*added, *removed) for character in term):
+        return False
+    if safe_alias(name) == safe_alias(other_name):
+        return True
+    if shared < _FEWEST_TERMS or (added and removed):
+        return False
+    telling = _words(name).keys() ^ _words(other_name).keys()
+    one, other = _words(text), _words(other_text)
+    return all(one[word] == other[word] for word in telling)
+
+
+def _words(text: str) -> Counter[str]:
+    """Count the terms and the words, which may be one that a search leaves out: `reply` is not `reply-all`."""
+    return term_counts(text) + Counter(token.casefold() for token in tokens(text))

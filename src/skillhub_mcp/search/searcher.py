@@ -18,7 +18,6 @@ from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
-from skillhub_mcp.search.near_copies import near_copies
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.search.ranking import Hit, rank
 from skillhub_mcp.search.rerankers.base import Contenders, Reranker
@@ -81,15 +80,14 @@ class SearchRequest:
 class SearchResult:
     """The hits of one search, best first, and what they were chosen by.
 
-    `candidates` are in the order of `scores`. `copies` are the hits that say nearly the same as a better one, by that
-    one's directory. A result is not `cacheable` where a provider failed: the next search may do better.
+    `candidates` are in the order of `scores`. A result is not `cacheable` where a provider failed: the next search may
+    do better.
     """
 
     hits: Sequence[Hit]
     query: Query
     candidates: Mapping[str, Candidate]
     scores: Scores
-    copies: Mapping[str, Sequence[str]]
     mode: RetrievalMode
     cacheable: bool = True
 
@@ -97,11 +95,6 @@ class SearchResult:
         """Return for each of those hits the words of the query that it has, the weightiest first."""
         columns = {directory: column for column, directory in enumerate(self.candidates)}
         return [self.scores.matched(self.query, columns[directory]) for directory in directories]
-
-    def distinct_hits(self) -> list[Hit]:
-        """Return the hits without near copies of better ones."""
-        copies = {copy for group in self.copies.values() for copy in group}
-        return [hit for hit in self.hits if hit.directory not in copies]
 
 
 class Searcher:
@@ -160,10 +153,9 @@ class Searcher:
                 named=request.named & request.among,
                 usual_nearness=_USUAL_NEARNESS if vector is not None and self._is_local else None,
             )
-            copies = near_copies(hits, candidates)
         lacks_vector = vector is None and self._embed is not None and index.dimension is not None
         lacks_model = self._model is not None and self._model_breaker.is_open
-        return SearchResult(hits, query, candidates, scores, copies, mode, cacheable=not (lacks_vector or lacks_model))
+        return SearchResult(hits, query, candidates, scores, mode, cacheable=not (lacks_vector or lacks_model))
 
     def explain(self, index: SkillIndex, result: SearchResult, directories: Sequence[str]) -> list[list[Contribution]]:
         """Return what each clause of the query contributes to the text score of those rows, candidates or not.
