@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Iterator
+from typing import BinaryIO
 
 
 def atomic_write(
@@ -17,30 +19,42 @@ def atomic_write(
 ) -> os.stat_result:
     """Replace the file at `path` by `content`, synced to disk, and return the status of the new file.
 
+    The options are those of `replacing`. Raises OSError; then the old file is untouched.
+    """
+    with replacing(path, mode=mode, owner=owner, locked=locked) as file:
+        file.write(content)
+        file.flush()
+        return os.fstat(file.fileno())
+
+
+@contextlib.contextmanager
+def replacing(
+    path: str, *, mode: int | None = None, owner: tuple[int, int] | None = None, locked: bool = False
+) -> Iterator[BinaryIO]:
+    """Yield a new file to write and read, which takes the place of the one at `path` at the end, synced to disk.
+
     A symbolic link stays one: its target is replaced. `mode` is the new file's permissions; without it those of any
     new file. `owner` is its user and group; without it those of this process. Where the caller holds a lock
     (`locked`), the temporary file has a fixed name, so that killed writers leave one behind and not many. Raises
-    OSError; then the old file is untouched.
+    OSError; then, and where the body raises, the old file is untouched.
     """
     place = os.path.realpath(path)
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
-        with open(new, "wb", opener=_as_any_file if mode is None else _private) as file:
+        with open(new, "w+b", opener=_as_any_file if mode is None else _private) as file:
             if owner is not None:
                 _give(file.fileno(), owner)
             if mode is not None:
                 # By the file where that is possible: its name may lead elsewhere by now.
                 os.chmod(file.fileno() if os.chmod in os.supports_fd else new, mode)
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-            status = os.fstat(file.fileno())
         os.replace(new, place)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(new)
         raise
-    return status
 
 
 def _give(descriptor: int, owner: tuple[int, int]) -> None:

@@ -55,7 +55,7 @@ def test_a_larger_library_is_searched_in_lancedb_and_has_no_file(tmp_path: Path)
     store = LanceStore(str(tmp_path / "db"), held_rows=2)
     version = store.rebuild([row(skill) for skill in LIBRARY], dimension=None)
     index = store.open(version)
-    assert isinstance(index, LanceIndex)
+    assert isinstance(index._before, LanceIndex)
     assert names(index, "coins", among=LIBRARY) == ["skill-1"]
     assert kept(store) == []
 
@@ -82,7 +82,7 @@ def test_a_file_that_is_lost_or_damaged_is_written_again(
     index = LanceStore(store.db_path).open(version, created_as=table_id)
     assert names(index, "coins", among=LIBRARY) == ["skill-1"]
     assert file.read_bytes() == before
-    assert isinstance(without_lancedb(store).open(version, created_as=table_id), HeldIndex)
+    assert isinstance(without_lancedb(store).open(version, created_as=table_id)._before, HeldIndex)
 
 
 def test_no_byte_of_its_list_of_entries_can_change_unnoticed(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_table_in_memory_keeps_no_file(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     store = LanceStore(IN_MEMORY)
     index = store.open(store.rebuild([row(skill) for skill in LIBRARY], dimension=None))
-    assert isinstance(index, HeldIndex)
+    assert isinstance(index._before, HeldIndex)
     assert names(index, "coins", among=LIBRARY) == ["skill-1"]
     assert list(tmp_path.iterdir()) == []
 

@@ -231,7 +231,7 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     desk.sync()
     walrus = write_skill("walrus", "feed walrus")
     index = desk.sync().index
-    hits = index.nearest(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.table.stored()))
+    hits = index.nearest_rows(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.table.stored()))
     assert [hit.directory for hit in hits] == [str(walrus)]
 
 

@@ -89,12 +89,12 @@ def test_the_same_skills_are_the_nearest_with_the_same_cosines(opened: Open, sto
     among = frozenset(sorted(EVERYTHING)[::2])
     in_lancedb = LanceStore(stored[0]).open_table(stored[1])
     there, here = (
-        {one.directory: one.nearness for one in index.nearest(query_vector(), limit=300, among=among)}
+        {one.directory: one.nearness for one in index.nearest_rows(query_vector(), limit=300, among=among)}
         for index in (in_lancedb, opened())
     )
     assert here == pytest.approx(there)
     assert here.keys() == among - {UNEMBEDDED}
-    few = opened().nearest(query_vector(), limit=3, among=among)
+    few = opened().nearest_rows(query_vector(), limit=3, among=among)
     assert [one.nearness for one in few] == pytest.approx(sorted(filter(None, here.values()), reverse=True)[:3])
 
 
@@ -109,7 +109,9 @@ def test_among_others_than_before_others_are_found(opened: Open) -> None:
     index, (even, odd) = opened(), (frozenset(sorted(EVERYTHING)[start:40:2]) for start in (0, 1))
     for among in (even, odd, even):
         assert {one.directory for one in index.match_terms(WORDS, limit=300, among=among)} <= among
-        assert {one.directory for one in index.nearest(query_vector(), limit=300, among=among)} == among - {UNEMBEDDED}
+        assert {one.directory for one in index.nearest_rows(query_vector(), limit=300, among=among)} == among - {
+            UNEMBEDDED
+        }
 
 
 def test_rows_are_read_by_directory_and_unknown_ones_are_left_out(opened: Open) -> None:
@@ -135,15 +137,15 @@ def test_nothing_is_found_among_nobody_and_within_no_limit(opened: Open) -> None
     index = opened()
     assert not index.match_terms(terms("stamp"), limit=0, among=EVERYTHING)
     assert not index.match_terms(terms("stamp"), limit=9, among=frozenset())
-    assert not index.nearest(query_vector(), limit=0, among=EVERYTHING)
-    assert not index.nearest(query_vector(), limit=9, among=frozenset())
+    assert not index.nearest_rows(query_vector(), limit=0, among=EVERYTHING)
+    assert not index.nearest_rows(query_vector(), limit=9, among=frozenset())
 
 
 def test_without_its_vectors_an_index_has_none_and_they_are_not_lost(opened: Open) -> None:
     index = opened(with_vectors=False)
     assert index.dimension is None
     assert index.lacks_vectors
-    assert not index.nearest(query_vector(), limit=9, among=EVERYTHING)
+    assert not index.nearest_rows(query_vector(), limit=9, among=EVERYTHING)
     found = index.match_terms(terms("stamp"), limit=9, among=EVERYTHING, vector=query_vector())
     assert {one.nearness for one in found} == {None}
     assert opened().dimension == DIMENSION

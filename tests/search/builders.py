@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
@@ -68,17 +69,17 @@ def index_of(db_path: str | Path, skills: Sequence[Skill]) -> LanceIndex:
     return store.open_table(store.rebuild([row(skill) for skill in skills], dimension=None))
 
 
-def names(index: SkillIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
+def names(index: SkillIndex | LanceIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
     """The names of the skills that `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
     return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
 
 
-def text_hits(index: SkillIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+def text_hits(index: SkillIndex | LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """The skills that full text alone finds, best first."""
     return (
         Searcher()
-        .search(index, SearchRequest(normalise_query(query), limit=limit, among=frozenset(among)))
+        .search(cast("SkillIndex", index), SearchRequest(normalise_query(query), limit=limit, among=frozenset(among)))
         .hits[:limit]
     )
 

@@ -7,16 +7,19 @@ filter        narrowing a search by category and tags
 held_index    a small library's index in memory
 held_rows     the rows of a small library, in memory and in a file beside the table
 identity      whose an index is: the state file and the table of a database and an embedder
+impacts       what an occurrence of a term is worth to a skill
 indexer       the one writer: lock, changed rows, embeddings, commit
 lance         LanceDB, reading: one finished version of the table
 lance_store   LanceDB, writing: new versions of the table
 live_index    the current view, and when to check the files again
+mapped_arrays  arrays in a file that may be larger than memory
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 postings      a small library's terms in memory
 progress      the progress of indexing, for callers that wait
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 rows          what is written for a skill, and read back to see what changed
-skill_index   what a search asks of an index, in memory or in LanceDB
+segment       skills inverted, in a file beside the table
+skill_index   one version of the index, as a search reads it
 state         `index_state.json`: the published version, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F
 stored_arrays  arrays in a file beside the table, read at no more cost than its size

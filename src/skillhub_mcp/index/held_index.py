@@ -70,7 +70,7 @@ class HeldIndex:
             self._postings.find(terms, limit=limit, among=members, rarity=self.statistics.rarity), vector
         )
 
-    def nearest(
+    def nearest_rows(
         self, vector: Vector, *, limit: int, among: frozenset[str], where: Filter = NO_FILTER
     ) -> list[Candidate]:
         """Return the `limit` rows of `among` nearest to `vector` by cosine."""

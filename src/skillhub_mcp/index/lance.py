@@ -212,6 +212,17 @@ class LanceIndex:
                 vectors[embedded] = np.stack([row.vector for row in rows if row.vector is not None])
         return HeldRows([row.directory for row in rows], [row.features for row in rows], vectors, embedded)
 
+    def each_row(self) -> Iterator[tuple[str, SkillFeatures, Any]]:
+        """Yield directory, features and vector of each row, None for one without a vector. Raises IndexDamaged."""
+        columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
+        try:
+            for batch in self._table.search().select(columns).limit(None).to_batches():
+                paths, encoded = (batch.column(name).to_pylist() for name in ("path", "features"))
+                vectors = [None] * len(paths) if self.dimension is None else _vectors(batch.column("vector"))
+                yield from zip(paths, map(decode_features, encoded), vectors, strict=True)
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
     def match_fields(self, query: str, *, limit: int, among: frozenset[str]) -> list[Candidate]:
         """Return up to `limit` rows of `among` whose text fields have words of the query, in LanceDB's own order.
 
@@ -235,7 +246,7 @@ class LanceIndex:
             raise damaged(error) from error
         return self._candidates(rows, vector)
 
-    def nearest(
+    def nearest_rows(
         self, vector: Vector, *, limit: int, among: frozenset[str], where: Filter = NO_FILTER
     ) -> list[Candidate]:
         """Return the `limit` rows of `among` nearest to `vector` by cosine. Raises IndexDamaged."""
@@ -344,7 +355,7 @@ def _matching(match: Any, query: Any) -> Any:
 
 def _vectors(column: Any) -> list[Any]:
     """Return the vectors of a column as arrays; None for missing ones."""
-    own = column.combine_chunks()
+    own = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     # The flattened column has no gaps for missing vectors.
     values = iter(own.flatten().to_numpy().reshape(-1, own.type.list_size))
     return [next(values) if valid else None for valid in own.is_valid().to_pylist()]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import io
 import itertools
 import json
 import logging
@@ -19,11 +20,13 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
-from skillhub_mcp.file_modes import make_private_directory
+from skillhub_mcp.atomic_write import replacing
+from skillhub_mcp.file_modes import make_private_directory, private_mode
 from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import short_words
@@ -44,6 +47,7 @@ from skillhub_mcp.index.lance import (
     table_id,
 )
 from skillhub_mcp.index.rows import IndexRow, StoredVector
+from skillhub_mcp.index.segment import Segment, SegmentBuilder, open_segments, read_segment
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
@@ -97,11 +101,64 @@ class LanceStore:
         return self.exists if self.db_path == IN_MEMORY else os.path.lexists(self._table_directory)
 
     def open(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> SkillIndex:
-        """Open a version of the table, with its vectors or without: in memory if it is small. Raises IndexDamaged.
+        """Open a version of the table for searching, with its vectors or without. Raises IndexDamaged.
 
-        It also raises where the table was not `created_as` that id: then another took its name. A small library's rows
-        come from the file beside the table, and LanceDB is not loaded; where there is no such file, it is written.
+        It also raises where the table was not `created_as` that id: then another took its name. What is searched lies
+        in a file beside the table, and LanceDB is not loaded; where there is no such file, it is written.
         """
+        before = self._open_before(version, created_as=created_as, with_vectors=with_vectors)
+
+        def open_table() -> LanceIndex:
+            return self.open_table(version, created_as=before.table_id, with_vectors=with_vectors)
+
+        return SkillIndex(
+            self._segments(version, before.table_id),
+            before.statistics,
+            version=version,
+            table_id=before.table_id,
+            open_table=open_table,
+            before=before,
+            with_vectors=with_vectors,
+        )
+
+    def _segments(self, version: int, table_id: str) -> Sequence[Segment]:
+        """Return what is searched of a version: from the files beside the table, else from its rows.
+
+        What had to be read from the rows is kept in a file. Raises IndexDamaged.
+        """
+        if self.db_path != IN_MEMORY:
+            try:
+                return open_segments(self._segment_path, version, table_id)
+            except (OSError, ValueError) as error:
+                log.debug("The postings are made from the table: %s", error)
+            try:
+                with replacing(self._segment_path(version), mode=private_mode(self.db_path)) as file:
+                    self._write_segment(file, version, table_id, open_run=self._open_run)
+                return open_segments(self._segment_path, version, table_id)
+            except (OSError, ValueError) as error:
+                # Without the file each start of a server or a command loads LanceDB, and that is all.
+                log.debug("The postings are not kept: %s", error)
+        kept = io.BytesIO()
+        try:
+            self._write_segment(kept, version, table_id, open_run=None)
+            return (read_segment(kept.getvalue(), table_id),)
+        except (OSError, ValueError) as error:
+            raise damaged(error) from error
+
+    def _write_segment(
+        self, file: BinaryIO, version: int, table_id: str, *, open_run: Callable[[], BinaryIO] | None
+    ) -> None:
+        builder = SegmentBuilder(open_run)
+        for row in self.open_table(version, created_as=table_id).each_row():
+            builder.add(*row)
+        builder.write(file, table_id=table_id)
+
+    def _open_run(self) -> BinaryIO:
+        return tempfile.TemporaryFile(dir=self.db_path)
+
+    def _open_before(
+        self, version: int, *, created_as: str | None = None, with_vectors: bool = True
+    ) -> HeldIndex | LanceIndex:
         if created_as is not None:
             held = self._load_held(version, created_as)
             if held is not None:
@@ -348,7 +405,9 @@ class LanceStore:
         # Before tables had ids, a database had one table, and its statistics no name of a table.
         table = rf"(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}"
         for name in os.listdir(self.db_path):
-            found = re.fullmatch(rf"(?:statistics|rows)-{table}(\d+)\.npz(?:(?:\.[-\d]+)?\.new)?", name)
+            found = re.fullmatch(
+                rf"(?:statistics|rows|postings)-{table}(\d+)\.(?:npz|arrays)(?:(?:\.[-\d]+)?\.new)?", name
+            )
             if found and int(found[1]) not in but:
                 os.unlink(os.path.join(self.db_path, name))
 
@@ -358,6 +417,9 @@ class LanceStore:
 
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
+
+    def _segment_path(self, version: int) -> str:
+        return os.path.join(self.db_path, f"postings-{self.table}-{version}.arrays")
 
     def _rows_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"rows-{self.table}-{version}.npz")

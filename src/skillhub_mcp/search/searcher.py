@@ -213,7 +213,7 @@ class Searcher:
             )
             found = {row.directory: row for row in by_text}
         if vector is not None and (self._vectors_find_candidates or len(found) < request.limit):
-            nearest = index.nearest(vector, limit=wanted, among=request.among, where=request.where)
+            nearest = index.nearest_rows(vector, limit=wanted, among=request.among, where=request.where)
             found = {row.directory: row for row in nearest} | found
         named = request.named & request.among
         if named:

@@ -1,0 +1,461 @@
+"""Skills inverted: for each term the skills that have it, how often in each field, and what that is worth.
+
+A segment has numbered skills; the index of a table version is one of all skills, or a large one and a small one that
+was written later (`skill_index`). It is a file beside the table, derived from the rows and read as it lies there
+(`mapped_arrays`), so that opening costs nothing and a search reads what its terms have. Building one of any size takes
+the memory of a block of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from skillhub_mcp.index.features import FIELDS, SkillFeatures, unpack_counts
+from skillhub_mcp.index.impacts import WEIGHTS, impact
+from skillhub_mcp.index.mapped_arrays import ArrayWriter, StoredArrays, mapped, open_arrays, read_arrays
+
+if TYPE_CHECKING:
+    import mmap
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+# No path has it.
+_BETWEEN = "\0"
+_KINDS = {
+    "directories": "|u1",
+    "lengths": "<u4",
+    "mean_lengths": "<f8",
+    "embedded": "|u1",
+    "gone": "<i4",
+    "hashes": "<u4",
+    "starts": "<i8",
+    "owners": "<i4",
+    "impacts": "<u2",
+    "counts": "<u4",
+    "vectors": "<f4",
+}
+# Postings in memory at once while a segment is written: some 40 bytes each.
+_BLOCK_POSTINGS = 1 << 20
+_BLOCK_ROWS = 4_096
+# Up to so many skills, writing all of them anew costs less than anybody notices.
+SMALL = 2_000
+# An addition is written anew with each change: with more than this share of its base it is merged into it.
+_LARGEST_SHARE = 20
+# Impacts are stored as shares of the largest there can be: two bytes, which cannot say anything worse.
+_IMPACT_STEPS = 0xFFFF
+_HASHES = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class InvertedSkills:
+    """Skills by number, and their terms inverted.
+
+    `lengths` are those of the fields in terms: shape (skills, fields). `vectors` has shape (skills, dimension) and is
+    None where no skill has one; `embedded` says which have. The skills that have the term `hashes[i]` are
+    `owners[starts[i]:starts[i + 1]]`, ascending, and `counts` are its packed counts in each.
+    """
+
+    directories: Sequence[str]
+    lengths: NDArray[Any]
+    vectors: NDArray[Any] | None
+    embedded: NDArray[Any]
+    hashes: NDArray[Any]
+    starts: NDArray[Any]
+    owners: NDArray[Any]
+    counts: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The segment that another is an addition to: the version of the table in its file's name, and its mark."""
+
+    version: int
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What makes a segment an addition: its base, the skills of that which are gone, and the base's mean lengths."""
+
+    base: Base
+    gone: NDArray[Any]
+    mean_lengths: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Inverted skills in a file, with what each posting is worth, as a share of `WEIGHTS.largest` in 65,535 steps.
+
+    `impacts` were computed with `mean_lengths`. An addition to a `base` replaces or removes the skills `gone` of that.
+    `mark` is a random name of this very segment.
+    """
+
+    skills: InvertedSkills
+    impacts: NDArray[Any]
+    mean_lengths: NDArray[Any]
+    mark: str
+    base: Base | None
+    gone: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Skills of which those where `kept` is true go into a segment; None for all."""
+
+    skills: InvertedSkills
+    kept: NDArray[Any] | None = None
+
+
+def invert(
+    directories: Sequence[str], features: Sequence[SkillFeatures], vectors: Sequence[Sequence[float] | None]
+) -> InvertedSkills:
+    """Return skills with their terms inverted, in memory."""
+    import numpy as np
+
+    every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in features)])
+    counts = np.concatenate([np.zeros(0, dtype="<u4"), *(one.counts for one in features)])
+    owners = np.repeat(np.arange(len(features), dtype=np.int32), [len(one.hashes) for one in features])
+    order = np.argsort(every, kind="stable")
+    hashes, starts = np.unique(every[order], return_index=True)
+    embedded = np.array([vector is not None for vector in vectors], dtype=bool)
+    matrix = None
+    if embedded.any():
+        matrix = np.zeros((len(features), max(len(one) for one in vectors if one is not None)), dtype=np.float32)
+        matrix[embedded] = np.array([one for one in vectors if one is not None], dtype=np.float32)
+    return InvertedSkills(
+        directories=directories,
+        lengths=np.array([one.lengths for one in features], dtype=np.uint32).reshape(-1, len(FIELDS)),
+        vectors=matrix,
+        embedded=embedded,
+        hashes=hashes,
+        starts=np.append(starts, len(every)).astype(np.int64),
+        owners=owners[order],
+        counts=counts[order],
+    )
+
+
+class SegmentBuilder:
+    """Collects skills one by one, and writes them as one segment: with `open_run`, in the memory of a block of them.
+
+    `open_run` opens a file that vanishes when it is closed; without it everything stays in memory.
+    """
+
+    def __init__(self, open_run: Callable[[], BinaryIO] | None = None) -> None:
+        self._open_run = open_run
+        self._runs: list[InvertedSkills] = []
+        self._directories: list[str] = []
+        self._features: list[SkillFeatures] = []
+        self._vectors: list[Sequence[float] | None] = []
+        self._postings = 0
+
+    def add(self, directory: str, features: SkillFeatures, vector: Sequence[float] | None) -> None:
+        """Add a skill. Raises OSError."""
+        self._directories.append(directory)
+        self._features.append(features)
+        self._vectors.append(vector)
+        self._postings += len(features.hashes)
+        if self._open_run is not None and self._postings >= _BLOCK_POSTINGS:
+            with self._open_run() as run:
+                write_segment(run, [Part(self._take())], table_id="")
+                run.flush()
+                self._runs.append(read_segment(mapped(run), "").skills)
+
+    def write(self, file: BinaryIO, *, table_id: str) -> None:
+        """Write the segment of all skills added. Raises OSError, and ValueError for vectors of different lengths."""
+        write_segment(file, [*map(Part, self._runs), Part(self._take())], table_id=table_id)
+
+    def _take(self) -> InvertedSkills:
+        taken = invert(self._directories, self._features, self._vectors)
+        self._directories, self._features, self._vectors, self._postings = [], [], [], 0
+        return taken
+
+
+def write_segment(
+    file: BinaryIO,
+    parts: Sequence[Part],
+    *,
+    table_id: str,
+    addition: Addition | None = None,
+) -> None:
+    """Write the kept skills of the `parts` as one segment, in their order.
+
+    Raises OSError, and ValueError for parts that say what cannot be, or whose vectors differ in length.
+    """
+    import numpy as np
+
+    gone = np.zeros(0, dtype=np.int32) if addition is None else addition.gone
+    numbers = _new_numbers(parts)
+    directories = [
+        directory
+        for part, own in zip(parts, numbers, strict=True)
+        for directory, number in zip(part.skills.directories, own.tolist(), strict=True)
+        if number >= 0
+    ]
+    skills = len(directories)
+    lengths = np.concatenate(
+        [np.zeros((0, len(FIELDS)), np.uint32)]
+        + [part.skills.lengths[own >= 0] for part, own in zip(parts, numbers, strict=True)]
+    )
+    if addition is None:
+        mean_lengths = np.maximum(lengths.sum(axis=0, dtype=np.float64) / max(1, skills), 0.1)
+    else:
+        mean_lengths = addition.mean_lengths
+    dimensions = {part.skills.vectors.shape[1] for part in parts if part.skills.vectors is not None}
+    if len(dimensions) > 1:
+        raise ValueError("vectors of two lengths")
+    dimension = max(dimensions, default=0)
+    packed = _BETWEEN.join(directories).encode("utf-8", "surrogatepass")
+    postings = sum(len(part.skills.owners) for part in parts)
+    terms = sum(len(part.skills.hashes) for part in parts)
+    most = {
+        "directories": len(packed),
+        "lengths": lengths.size,
+        "mean_lengths": len(FIELDS),
+        "embedded": skills,
+        "gone": len(gone),
+        "hashes": terms,
+        "starts": terms + 1,
+        "owners": postings,
+        "impacts": postings,
+        "counts": postings,
+        "vectors": skills * dimension,
+    }
+    writer = ArrayWriter(file, {name: (kind, most[name]) for name, kind in _KINDS.items()})
+    writer.append("directories", np.frombuffer(packed, dtype=np.uint8))
+    writer.append("lengths", lengths)
+    writer.append("mean_lengths", mean_lengths)
+    writer.append("gone", gone)
+    _write_postings(writer, parts, numbers, lengths, mean_lengths)
+    for part, own in zip(parts, numbers, strict=True):
+        _write_vectors(writer, part.skills, own >= 0, dimension)
+    writer.finish(
+        {
+            "table": table_id,
+            "weights": str(WEIGHTS),
+            "skills": skills,
+            "mark": os.urandom(8).hex(),
+            "base": None if addition is None else [addition.base.version, addition.base.mark],
+        }
+    )
+
+
+def write_update(
+    file: BinaryIO,
+    segments: Sequence[Segment],
+    changed: InvertedSkills,
+    *,
+    removed: Collection[str],
+    version: int,
+    table_id: str,
+    small: int = SMALL,
+) -> None:
+    """Write the segment of the next version: the skills of `segments`, some `changed`, new or removed.
+
+    It is a whole one where there are at most `small` skills or many have changed since the first of the `segments`,
+    which is that of the table's `version`; else an addition to that. Raises OSError, and ValueError as `write_segment`.
+    """
+    import numpy as np
+
+    left = {*removed, *changed.directories}
+    kept = [
+        np.fromiter((directory not in left for directory in own), dtype=bool, count=len(own))
+        for own in (segment.skills.directories for segment in segments)
+    ]
+    for segment in segments[1:]:
+        kept[0][segment.gone] = False
+    parts = [*(Part(segment.skills, own) for segment, own in zip(segments, kept, strict=True)), Part(changed)]
+    base, gone = segments[0], (~kept[0]).nonzero()[0].astype(np.int32)
+    added = len(changed.directories) + sum(int(own.sum()) for own in kept[1:])
+    if len(kept[0]) <= small or added + len(gone) > len(kept[0]) // _LARGEST_SHARE:
+        write_segment(file, parts, table_id=table_id)
+    else:
+        addition = Addition(Base(version, base.mark), gone, base.mean_lengths)
+        write_segment(file, parts[1:], table_id=table_id, addition=addition)
+
+
+def open_segment(path: str, table_id: str) -> Segment:
+    """Return the segment in a file. Raises OSError or ValueError if there is no usable one of that table."""
+    name = os.path.basename(path)
+    return _segment(open_arrays(path, _KINDS), table_id, name)
+
+
+def open_segments(path_of: Callable[[int], str], version: int, table_id: str) -> tuple[Segment, ...]:
+    """Return the segment of a version of the table, after the one that it is an addition to, if it is one.
+
+    `path_of` returns the path for a version. Raises OSError or ValueError if there are no usable ones.
+    """
+    import numpy as np
+
+    last = open_segment(path_of(version), table_id)
+    if last.base is None:
+        return (last,)
+    base = open_segment(path_of(last.base.version), table_id)
+    if (
+        base.mark != last.base.mark
+        or base.base is not None
+        or not are_numbers(last.gone, len(base.skills.directories))
+        or (
+            base.skills.vectors is not None
+            and last.skills.vectors is not None
+            and base.skills.vectors.shape[1] != last.skills.vectors.shape[1]
+        )
+        or not np.array_equal(base.mean_lengths, last.mean_lengths)
+    ):
+        raise ValueError(f"{os.path.basename(path_of(version))} is an addition to another segment")
+    return base, last
+
+
+def read_segment(content: bytes | mmap.mmap, table_id: str) -> Segment:
+    """Return the segment in the content of such a file. Raises ValueError."""
+    return _segment(read_arrays(content, _KINDS, name="the segment"), table_id, "the segment")
+
+
+def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
+    import numpy as np
+
+    meta, arrays = stored.meta, stored.arrays
+    if meta.get("table") != table_id:
+        raise ValueError(f"{name} belongs to another table")
+    if meta.get("weights") != str(WEIGHTS):
+        raise ValueError(f"{name} was written with other weights")
+    try:
+        skills, mark, written = int(str(meta["skills"])), str(meta["mark"]), meta["base"]
+        base = None
+        if isinstance(written, list):
+            base = Base(int(written[0]), str(written[1]))
+        text = arrays["directories"].tobytes().decode("utf-8", "surrogatepass")
+        directories = text.split(_BETWEEN) if skills else []
+        lengths, vectors = arrays["lengths"].reshape(skills, len(FIELDS)), None
+        if len(arrays["vectors"]):
+            vectors = arrays["vectors"].reshape(skills, -1)
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(f"{name} is damaged") from error
+    hashes, starts, owners = arrays["hashes"], arrays["starts"], arrays["owners"]
+    if (
+        not len(directories) == len(arrays["embedded"]) == skills
+        or len(arrays["mean_lengths"]) != len(FIELDS)
+        or not (arrays["mean_lengths"] > 0).all()
+        or len(starts) != len(hashes) + 1
+        or not len(owners) == len(arrays["impacts"]) == len(arrays["counts"])
+        or (starts[0], starts[-1]) != (0, len(owners))
+        or (np.diff(starts) < 0).any()
+        or not (hashes[1:] > hashes[:-1]).all()
+        or (vectors is None and arrays["embedded"].any())
+    ):
+        raise ValueError(f"{name} is damaged")
+    inverted = InvertedSkills(
+        directories,
+        lengths,
+        vectors,
+        arrays["embedded"] > 0,
+        hashes,
+        starts,
+        owners,
+        arrays["counts"],
+    )
+    return Segment(inverted, arrays["impacts"], arrays["mean_lengths"], mark, base, arrays["gone"])
+
+
+def are_numbers(owners: NDArray[Any], skills: int) -> bool:
+    """Whether all of `owners` are numbers of so many skills: what was mapped may say anything."""
+    # Negative ones are large as unsigned ones.
+    return not len(owners) or int(owners.view("<u4").max()) < skills
+
+
+def worth(impacts: NDArray[Any]) -> NDArray[Any]:
+    """Return stored impacts as numbers from 0 to `WEIGHTS.largest`: float32."""
+    import numpy as np
+
+    found: NDArray[Any] = impacts * np.float32(WEIGHTS.largest / _IMPACT_STEPS)
+    return found
+
+
+def _new_numbers(parts: Sequence[Part]) -> list[NDArray[Any]]:
+    """Return for each skill of each part its number in the segment, -1 for one that is not kept."""
+    import numpy as np
+
+    numbers, begin = [], 0
+    for part in parts:
+        kept = np.ones(len(part.skills.directories), dtype=bool) if part.kept is None else part.kept
+        own = np.where(kept, begin - 1 + np.cumsum(kept), -1).astype(np.int32)
+        begin += int(kept.sum())
+        numbers.append(own)
+    return numbers
+
+
+def _write_postings(
+    writer: ArrayWriter,
+    parts: Sequence[Part],
+    numbers: Sequence[NDArray[Any]],
+    lengths: NDArray[Any],
+    mean_lengths: NDArray[Any],
+) -> None:
+    import numpy as np
+
+    written = 0
+    for hashes, owners, counts in _blocks(parts, numbers):
+        is_first = np.ones(len(hashes), dtype=bool)
+        is_first[1:] = hashes[1:] != hashes[:-1]
+        begins = is_first.nonzero()[0]
+        worths = impact(unpack_counts(counts), lengths[owners], mean_lengths)
+        writer.append("hashes", hashes[begins])
+        writer.append("starts", begins + written)
+        writer.append("owners", owners)
+        writer.append("impacts", np.rint(worths * np.float32(_IMPACT_STEPS / WEIGHTS.largest)))
+        writer.append("counts", counts)
+        written += len(hashes)
+    writer.append("starts", np.array([written]))
+
+
+def _blocks(
+    parts: Sequence[Part], numbers: Sequence[NDArray[Any]]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """Yield hash, owner and counts of each kept posting, by hash and then owner, in blocks of whole terms."""
+    import numpy as np
+
+    postings = sum(len(part.skills.owners) for part in parts)
+    # Hashes are spread evenly; those of many skills make some blocks a little larger.
+    limits = np.linspace(0, _HASHES, postings // _BLOCK_POSTINGS + 2).astype(np.int64)
+    for low, high in zip(limits.tolist(), limits[1:].tolist(), strict=False):
+        found = [_between(part.skills, own, low, high) for part, own in zip(parts, numbers, strict=True)]
+        hashes, owners, counts = (np.concatenate(values) for values in zip(*found, strict=True))
+        if len(parts) > 1:
+            order = np.argsort(hashes, kind="stable")
+            hashes, owners, counts = hashes[order], owners[order], counts[order]
+        yield hashes, owners, counts
+
+
+def _between(
+    skills: InvertedSkills, numbers: NDArray[Any], low: int, high: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return hash, new owner and counts of the kept postings of the terms whose hash is from `low` to below `high`."""
+    import numpy as np
+
+    # As the type of the hashes: any other has them converted, all of them.
+    first = int(skills.hashes.searchsorted(np.uint32(low)))
+    last = int(skills.hashes.searchsorted(np.uint32(high))) if high < _HASHES else len(skills.hashes)
+    each = slice(int(skills.starts[first]), int(skills.starts[last]))
+    own = skills.owners[each]
+    if not are_numbers(own, len(numbers)):
+        raise ValueError("postings of skills that there are not")
+    hashes = np.repeat(skills.hashes[first:last], np.diff(skills.starts[first : last + 1]))
+    owners, counts = numbers[own], skills.counts[each]
+    kept = owners >= 0
+    return (hashes, owners, counts) if kept.all() else (hashes[kept], owners[kept], counts[kept])
+
+
+def _write_vectors(writer: ArrayWriter, skills: InvertedSkills, kept: NDArray[Any], dimension: int) -> None:
+    import numpy as np
+
+    for begin in range(0, len(kept), _BLOCK_ROWS):
+        each = slice(begin, begin + _BLOCK_ROWS)
+        chosen = kept[each]
+        writer.append("embedded", skills.embedded[each][chosen])
+        if skills.vectors is None:
+            writer.append("vectors", np.zeros((int(chosen.sum()), dimension), dtype=np.float32))
+        else:
+            writer.append("vectors", skills.vectors[each][chosen])

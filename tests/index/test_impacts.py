@@ -1,0 +1,43 @@
+"""What an occurrence is worth: more of them more, in a shorter text more, in the name most, and never past the most."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skillhub_mcp.index.features import FIELDS
+from skillhub_mcp.index.impacts import WEIGHTS, impact
+
+MEAN = np.array([2.0, 20.0, 3.0, 1.0, 200.0])
+
+
+def worth(
+    times: int, field: str = "body", *, length: float = 200.0, fields: frozenset[str] = frozenset(FIELDS)
+) -> float:
+    counts = np.array([[times if name == field else 0] for name in FIELDS])
+    lengths = np.array([[length if name == field else mean for name, mean in zip(FIELDS, MEAN, strict=True)]])
+    return float(impact(counts, lengths, MEAN, fields=fields)[0])
+
+
+def test_more_occurrences_are_worth_more_and_never_more_than_the_most() -> None:
+    worths = [worth(times) for times in (0, 1, 2, 50, 4_000)]
+    assert worths == sorted(set(worths))
+    assert worths[0] == 0.0
+    assert worths[-1] < WEIGHTS.largest
+
+
+def test_one_in_a_text_of_mean_length_is_worth_what_the_formula_says() -> None:
+    assert worth(1) == pytest.approx(1.0 * 9.0 / (8.0 + 1.0))
+    assert worth(1, "name", length=2.0) == pytest.approx(8.0 * 9.0 / (8.0 + 8.0))
+
+
+def test_one_in_a_shorter_text_is_worth_more() -> None:
+    assert worth(1, length=20) > worth(1) > worth(1, length=2_000)
+
+
+def test_a_field_that_is_left_out_is_worth_nothing() -> None:
+    assert worth(3, fields=frozenset({"name"})) == 0.0
+
+
+def test_the_weights_as_text_tell_other_numbers() -> None:
+    assert str(WEIGHTS) == "8/0.3 6/0.4 4/0.3 2/0 1/0.9 8"
