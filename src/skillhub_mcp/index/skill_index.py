@@ -15,6 +15,7 @@ from skillhub_mcp.index.features import Occurrences, hash_term, unpack_counts
 from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
 from skillhub_mcp.index.lance import IndexDamaged
+from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
 from skillhub_mcp.index.segment import Segment, are_numbers, worth
 
 if TYPE_CHECKING:
@@ -222,6 +223,15 @@ class SkillIndex:
             numbers, cosines = numbers[best], cosines[best]
         found: NDArray[Any] = numbers[(-cosines).argsort(kind="stable")[:limit]]
         return found
+
+    @cached_property
+    def nearness_scale(self) -> NearnessScale | None:
+        """What a cosine means with the model that made the vectors; None where there are too few of them."""
+        largest = max(self._parts, key=lambda part: len(part.segment.skills.directories))
+        if self.dimension is None or largest.vectors is None:
+            return None
+        end = largest.begin + len(largest.segment.skills.directories)
+        return nearness_scale(largest.vectors, self._embedded[largest.begin : end])
 
     # What follows is for a search that is not ported yet, and goes with it.
 
