@@ -35,6 +35,12 @@ class StoredArrays:
 
     meta: Mapping[str, object]
     arrays: Mapping[str, NDArray[Any]]
+    _content: bytes | mmap.mmap
+
+    def release(self) -> None:
+        """Give back the memory of what was mapped and read; what is read again comes from the file again."""
+        if isinstance(self._content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self._content.madvise(mmap.MADV_DONTNEED)
 
 
 class ArrayWriter:
@@ -108,7 +114,7 @@ def read_arrays(content: bytes | mmap.mmap, kinds: Mapping[str, str], *, name: s
         arrays = {array: _array(content, described[array], kind) for array, kind in kinds.items()}
     except (ValueError, LookupError, TypeError, AttributeError, struct.error, RecursionError, OverflowError) as error:
         raise ValueError(f"{name} is damaged") from error
-    return StoredArrays(meta, arrays)
+    return StoredArrays(meta, arrays, content)
 
 
 def _array(content: bytes | mmap.mmap, described: Sequence[Any], kind: str) -> NDArray[Any]:

@@ -50,13 +50,18 @@ _IMPACT_STEPS = 0xFFFF
 _HASHES = 1 << 32
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class InvertedSkills:
     """Skills by number, and their terms inverted.
 
     `lengths` are those of the fields in terms: shape (skills, fields). `vectors` has shape (skills, dimension) and is
     None where no skill has one; `embedded` says which have. The skills that have the term `hashes[i]` are
-    `owners[starts[i]:starts[i + 1]]`, ascending, and `counts` are its packed counts in each.
+    `owners[starts[i]:starts[i + 1]]`, ascending, and `counts` are its packed counts in each. `release` gives back the
+    memory of what was read of a file.
     """
 
     directories: Sequence[str]
@@ -67,6 +72,7 @@ class InvertedSkills:
     starts: NDArray[Any]
     owners: NDArray[Any]
     counts: NDArray[Any]
+    release: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +125,8 @@ def invert(
     every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in features)])
     counts = np.concatenate([np.zeros(0, dtype="<u4"), *(one.counts for one in features)])
     owners = np.repeat(np.arange(len(features), dtype=np.int32), [len(one.hashes) for one in features])
-    order = np.argsort(every, kind="stable")
-    hashes, starts = np.unique(every[order], return_index=True)
+    every, owners, counts = _sorted(every, owners, counts)
+    starts = _first_of_each(every)
     embedded = np.array([vector is not None for vector in vectors], dtype=bool)
     matrix = None
     if embedded.any():
@@ -131,10 +137,10 @@ def invert(
         lengths=np.array([one.lengths for one in features], dtype=np.uint32).reshape(-1, len(FIELDS)),
         vectors=matrix,
         embedded=embedded,
-        hashes=hashes,
-        starts=np.append(starts, len(every)).astype(np.int64),
-        owners=owners[order],
-        counts=counts[order],
+        hashes=every[starts],
+        starts=np.append(starts, len(every)),
+        owners=owners,
+        counts=counts,
     )
 
 
@@ -356,6 +362,7 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
         starts,
         owners,
         arrays["counts"],
+        stored.release,
     )
     return Segment(inverted, arrays["impacts"], arrays["mean_lengths"], mark, base, arrays["gone"])
 
@@ -398,9 +405,7 @@ def _write_postings(
 
     written = 0
     for hashes, owners, counts in _blocks(parts, numbers):
-        is_first = np.ones(len(hashes), dtype=bool)
-        is_first[1:] = hashes[1:] != hashes[:-1]
-        begins = is_first.nonzero()[0]
+        begins = _first_of_each(hashes)
         worths = impact(unpack_counts(counts), lengths[owners], mean_lengths)
         writer.append("hashes", hashes[begins])
         writer.append("starts", begins + written)
@@ -423,10 +428,30 @@ def _blocks(
     for low, high in zip(limits.tolist(), limits[1:].tolist(), strict=False):
         found = [_between(part.skills, own, low, high) for part, own in zip(parts, numbers, strict=True)]
         hashes, owners, counts = (np.concatenate(values) for values in zip(*found, strict=True))
-        if len(parts) > 1:
-            order = np.argsort(hashes, kind="stable")
-            hashes, owners, counts = hashes[order], owners[order], counts[order]
-        yield hashes, owners, counts
+        yield _sorted(hashes, owners, counts) if len(parts) > 1 else (hashes, owners, counts)
+        for part in parts:
+            part.skills.release()
+
+
+def _sorted(
+    hashes: NDArray[Any], owners: NDArray[Any], counts: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the postings by hash; those of one hash stay in their order."""
+    import numpy as np
+
+    # Several times as fast as a stable `argsort`.
+    keys = np.sort(hashes.astype(np.uint64) << np.uint64(32) | np.arange(len(hashes), dtype=np.uint64))
+    order = (keys & np.uint64(_HASHES - 1)).astype(np.intp)
+    return hashes[order], owners[order], counts[order]
+
+
+def _first_of_each(hashes: NDArray[Any]) -> NDArray[Any]:
+    """Return where each of the sorted hashes occurs first: int64."""
+    import numpy as np
+
+    is_first = np.ones(len(hashes), dtype=bool)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    return is_first.nonzero()[0]
 
 
 def _between(

@@ -56,8 +56,11 @@ class Statistics:
     def _look_up(self, term: str) -> tuple[int, float]:
         known = self._term_cache.get(term)
         if known is None:
+            import numpy as np
+
             wanted = hash_term(term)
-            at = int(self.hashes.searchsorted(wanted))
+            # As the type of the hashes: any other has them converted, all of them.
+            at = int(self.hashes.searchsorted(np.uint32(wanted)))
             having = int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == wanted else 0
             known = having, math.log1p((self.skills - having + 0.5) / (having + 0.5))
             # A plain dict that stops growing: an LRU cache would reorder its entries at each of many look-ups.
