@@ -9,6 +9,7 @@ counts            how many skills are served, off, shadowed and so on: one sente
 context/          the agent-context tools: catalogue, search, loading, inspection
 domains           the domain of each skill, for the card's map
 former_names      what skills were called before
+hits              what a model is shown of a search's hits
 ledger            what a session was shown
 listing           lists of skills with their availability
 lookup            the skill that a caller names, and whether the caller may use it

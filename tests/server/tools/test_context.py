@@ -257,8 +257,12 @@ def test_limits_and_scopes_hold_and_wrong_ones_are_refused(
     environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
     for number in range(10):
-        add(project, f"paint-{number}")
-    assert len(names(ask(environment, "skill_search", query="paint"))) == 8
+        add(project, f"paint-{number}", f"Paints in colour {number}. " + "Mixes it before, and cleans the brush. " * 9)
+    found = ask(environment, "skill_search", query="paint")
+    assert len(names(found)) == 8
+    # The first three tell all, as a search of the hub does; a list tells all of each.
+    assert [hit["description"].endswith("…") for hit in found.json["skills"]] == [False] * 3 + [True] * 5
+    assert not any(one["description"].endswith("…") for one in ask(environment, "skills_list").json["skills"])
     assert len(names(ask(environment, "skill_search", query="paint", limit=9))) == 9
     fewer = {**environment, "SKILLHUB_SKILL_SEARCH_LIMIT": "2", "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": "3"}
     assert len(names(ask(fewer, "skill_search", query="paint"))) == 2

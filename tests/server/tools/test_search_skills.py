@@ -124,7 +124,8 @@ def test_five_hits_or_fewer_are_not_cut(hub_environment: Environment, write_skil
 def test_of_more_hits_the_weak_ones_are_cut(hub_environment: Environment, write_skill: SkillWriter) -> None:
     strong_and_weak(write_skill, weak=6)
     assert names({**hub_environment, "SEARCH_THRESHOLD": "1"}, "zebra") == ["zebra-zebra"]
-    skills = ask({**hub_environment, "SEARCH_THRESHOLD": "0"}, "search_skills", query="zebra").json["skills"]
+    uncut = {**hub_environment, "SEARCH_THRESHOLD": "0"}
+    skills = ask(uncut, "search_skills", query="zebra", limit=10).json["skills"]
     assert len(skills) == 7
     assert skills[0]["name"] == "zebra-zebra"
 
@@ -148,8 +149,8 @@ def test_hits_carry_name_description_score_and_category_best_first(
     answer = ask(hub_environment, "search_skills", query="PDF reader")
     skills = answer.json["skills"]
     assert [set(skill) for skill in skills] == [
-        {"name", "description", "score", "category", "reason"},
-        {"name", "description", "score", "reason"},
+        {"name", "description", "score", "category"},
+        {"name", "description", "score"},
     ]
     scores = [skill["score"] for skill in skills]
     assert scores == sorted(scores, reverse=True)
@@ -213,6 +214,20 @@ def test_a_long_description_is_shortened_in_a_hit(hub_environment: Environment, 
     assert hit["description"].endswith("…")
 
 
+def test_an_answer_has_three_descriptions_whole_and_the_others_as_far_as_tells_them_apart(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    more = "It lists the pages, fields, fonts and links of any file that it is given. " * 5
+    for number in range(9):
+        write_skill(f"pdf-{number}", f"Reads PDF files, kind {number}. {more}")
+    many = ask(hub_environment, "search_skills", query="PDF files")
+    assert [skill["description"].endswith("…") for skill in many.json["skills"]] == [False] * 3 + [True] * 6
+    assert many.structured == many.json
+    # In a list by name no skill comes before another.
+    listed = ask(hub_environment, "search_skills", query="").json["skills"]
+    assert all(skill["description"].endswith("…") for skill in listed)
+
+
 def test_a_change_to_a_skill_is_seen_by_the_running_server(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -241,16 +256,14 @@ def test_a_change_to_a_skill_is_seen_by_the_running_server(
     asyncio.run(go())
 
 
-def test_hits_say_what_they_were_found_by_and_more_on_request(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_hits_say_what_they_were_found_by_on_request(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("invoice-sorter", "Sorts invoices into folders.")
     write_skill("painter", "Paints walls.")
     (hit,) = ask(hub_environment, "search_skills", query="die Rechnungen sortieren").json["skills"]
-    assert hit["reason"] == "Rechnungen, sortieren"
-    assert "explanation" not in hit
+    assert not {"reason", "explanation"} & hit.keys()
     answer = ask(hub_environment, "search_skills", query="die Rechnungen sortieren", explain=True).json
     assert answer["explained"] == {"served": 2, "searched": 2, "considered": 1}
+    assert answer["skills"][0]["reason"] == "Rechnungen, sortieren"
     (told,) = [one for one in answer["skills"][0]["explanation"] if one.startswith("invoice ")]
     assert told.endswith(" in name, description (translation of Rechnungen)")
 

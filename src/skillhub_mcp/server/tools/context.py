@@ -16,6 +16,7 @@ from skillhub_mcp.disclosure.context.inspection import inspect_context
 from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill, short_path
 from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
+from skillhub_mcp.disclosure.hits import descriptions
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
 from skillhub_mcp.harmless import all_for_model
@@ -87,7 +88,11 @@ class ContextTools:
     ) -> ToolResult:
         listing = self.catalogues.listing()
         found = tiered_search(listing.shown, query, cwd=listing.cwd, limits=self.limits, limit=limit, scope=scope)
-        skills = [{**self._fields(hit.skill), "reason": hit.reason, "score": round(hit.score, 4)} for hit in found.hits]
+        told = descriptions([hit.skill.description for hit in found.hits])
+        skills = [
+            {**self._fields(hit.skill), "description": text, "reason": hit.reason, "score": round(hit.score, 4)}
+            for hit, text in zip(found.hits, told, strict=True)
+        ]
         result = {"skills": skills, "count": found.count, "truncated": found.truncated}
         return ToolResult(content=compact_json(result), structured_content=result)
 

@@ -61,7 +61,8 @@ class CoreTools:
                 query, limit=limit, category=category, tags=tags or (), source=own, explain=explain
             )
             if answer.searched:
-                return search_result(answer, audited=self.hub.audited)
+                # Who asks for a number or for reasons gets every hit.
+                return search_result(answer, every=explain or limit is not None, audited=self.hub.audited)
             absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
             return search_result(answer, causes=sentences(absence.causes, with_paths=self.with_paths))
 

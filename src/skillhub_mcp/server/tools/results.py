@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model, shortened
+from skillhub_mcp.disclosure.hits import descriptions, shown
+from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.execution.runner import CommandResult
 
-_SHOWN_DESCRIPTION = 1_024
 _TOLD_SEVERITIES = ("critical", "high")
 _SHOWN_WARNINGS = 3
-# A description may be very long, and much of it unseen.
-_MOST_LOOKED_AT = 8 * _SHOWN_DESCRIPTION
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 NO_SKILLS_NOTE = "No skill: {causes}."
@@ -81,15 +80,24 @@ class RunResult(BaseModel):
 
 
 def search_result(
-    answer: SearchAnswer, *, causes: str = "", audited: Callable[[Skill], Sequence[AuditFinding]] = lambda _: ()
+    answer: SearchAnswer,
+    *,
+    every: bool = True,
+    causes: str = "",
+    audited: Callable[[Skill], Sequence[AuditFinding]] = lambda _: (),
 ) -> dict[str, object]:
     """Return a search's result, hits best first, without empty fields.
 
-    A description beyond the Agent Skills specification's 1,024 characters is shortened. If no skill fits, `confident`
-    is false and `note` says what to do. `causes` say why no skill was searched, where none was. `audited` returns what
-    the audit found in a skill; from high severity on, the hit says so.
+    With `every` hit, or fewer where the first is clear; `disclosure.hits` says how much of each. If no skill fits,
+    `confident` is false and `note` says what to do. `causes` say why no skill was searched, where none was. `audited`
+    returns what the audit found in a skill; from high severity on, the hit says so.
     """
-    skills = [_hit(hit, audited(hit.skill)) for hit in answer.hits]
+    if not every:
+        answer = replace(answer, hits=answer.hits[: shown([hit.score for hit in answer.hits])])
+    texts = [hit.skill.description for hit in answer.hits]
+    # In a list by name none is more likely than another.
+    told = descriptions(texts) if answer.facets is None else descriptions(texts, whole=0)
+    skills = [_hit(hit, text, audited(hit.skill)) for hit, text in zip(answer.hits, told, strict=True)]
     result: dict[str, object] = {"skills": skills}
     nothing = NO_SKILLS_NOTE.format(causes=for_model(causes)) if causes else NO_HITS_NOTE
     if answer.facets is not None:
@@ -112,23 +120,23 @@ def _away_names(answer: SearchAnswer) -> list[str]:
     return [path_for_model(hit.handle) for hit in answer.hits if hit.skill.root in away]
 
 
-def _hit(hit: FoundSkill, findings: Sequence[AuditFinding]) -> dict[str, object]:
+def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) -> dict[str, object]:
     result: dict[str, object] = {
         "name": path_for_model(hit.handle),
-        "description": shortened(for_model(hit.skill.description[:_MOST_LOOKED_AT]), _SHOWN_DESCRIPTION),
-        "score": round(hit.score, 4),
+        "description": description,
+        # Never rounded up, or a near miss would read as a fit.
+        "score": math.floor(hit.score * 100 + 1e-9) / 100,
     }
     if hit.skill.awaits_trust:
         result["source"] = AWAITING_SOURCE
     if hit.skill.category is not None:
         result["category"] = for_model(hit.skill.category)
-    if hit.why:
-        result["reason"] = for_model(hit.why)
     if hit.copies:
         result["copies"] = [path_for_model(copy) for copy in hit.copies]
     if told := _told(findings):
         result["warning"] = f"audit: {told[0].severity.value} ({told[0].rule})"
     if hit.contributions:
+        result["reason"] = for_model(hit.why)
         result["explanation"] = [for_model(part.describe()) for part in hit.contributions]
     return result
 

@@ -1,0 +1,92 @@
+"""What a model is shown of a search's hits: how many, and how much of each description. Pure.
+
+Descriptions are most of what an answer costs, and most of them are those of skills that are not loaded. The first hits
+have theirs whole, the others as far as tells them apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+from skillhub_mcp.harmless import for_model
+
+# From such a first score on it is clear which skill fits. Then others are shown that have such a share of it, or five.
+_CLEAR = 0.9
+_BESIDE = 0.6
+_ALWAYS = 5
+
+_WHOLE_HITS = 3
+# The Agent Skills specification's bound for a description.
+_WHOLE_CHARACTERS = 1_024
+_BRIEF_CHARACTERS = 170
+# A sentence is worth ending with from this share of the characters on.
+_LEAST = 0.5
+# A description may be very long, and much of it unseen.
+_MOST_LOOKED_AT = 8 * _WHOLE_CHARACTERS
+
+# Not after one letter, as in `e.g.`, and not before a small one, as in `etc. of`.
+_SENTENCE_END = re.compile(r"(?<![. ][A-Za-z])[.!?][)\"'\]]?(?= [^a-z ])|[。！？]")
+_DANGLING = " ,:([{-–—/"
+_LESS_THAN = "&lt;"
+_JOINERS = "\u200c\u200d"
+_ELLIPSIS = "…"
+
+
+def shown(scores: Sequence[float]) -> int:
+    """Return how many hits of those scores, best first, an answer has: fewer where it is clear that the first fits.
+
+    Five are always shown. Of more, only those near to a first of .9 or more are; where the first is not as likely,
+    all of them.
+    """
+    if len(scores) <= _ALWAYS or scores[0] < _CLEAR:
+        return len(scores)
+    return max(_ALWAYS, sum(score >= scores[0] * _BESIDE for score in scores))
+
+
+def descriptions(texts: Sequence[str], *, whole: int = _WHOLE_HITS) -> list[str]:
+    """Return what hits with those descriptions, best first, say of themselves: harmless, each on one line.
+
+    The first are `whole`, up to 1,024 characters; the others have about 160, and more where two would read alike. What
+    was cut ends with an ellipsis.
+    """
+    harmless = [for_model(text[:_MOST_LOOKED_AT]) for text in texts]
+    full = [in_brief(text, _WHOLE_CHARACTERS) for text in harmless]
+    brief = [*full[:whole], *(in_brief(text, _BRIEF_CHARACTERS) for text in harmless[whole:])]
+    times = Counter(brief)
+    return [text if times[text] == 1 else more for text, more in zip(brief, full, strict=True)]
+
+
+def in_brief(text: str, most: int) -> str:
+    """Return `text`, one harmless line, in at most so many characters, with an ellipsis where it was cut.
+
+    It is cut after a sentence where one ends in the second half, else after a word.
+    """
+    if len(text) <= most:
+        return text
+    room = most - len(_ELLIPSIS)
+    least = int(room * _LEAST)
+    ends = [found.end() for found in _SENTENCE_END.finditer(text[: room + 1]) if least <= found.end() < room]
+    if ends:
+        return f"{text[: ends[-1]]} {_ELLIPSIS}"
+    blank = text.rfind(" ", least, room + 1)
+    return text[: blank if blank >= 0 else _whole_characters(text, room)].rstrip(_DANGLING) + _ELLIPSIS
+
+
+def _whole_characters(text: str, end: int) -> int:
+    """Return the last position up to `end` that is not inside a character as a reader sees it, or an escape."""
+    escape = text.rfind(_LESS_THAN, max(0, end - len(_LESS_THAN) + 1), end + len(_LESS_THAN) - 1)
+    if 0 <= escape < end:
+        end = escape
+    while end > 0 and (_continues(text[end]) or text[end - 1] in _JOINERS):
+        end -= 1
+    return end
+
+
+def _continues(character: str) -> bool:
+    """Whether it belongs to the character before it: an accent, a joiner, a colour of skin."""
+    return (
+        character in _JOINERS or unicodedata.category(character)[0] == "M" or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )

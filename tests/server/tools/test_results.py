@@ -1,0 +1,42 @@
+"""The JSON of a search's answer."""
+
+from __future__ import annotations
+
+import pytest
+from tests.search.builders import make_skill
+
+from skillhub_mcp.hub import FoundSkill, SearchAnswer
+from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.server.tools.results import search_result
+
+
+def answer(*scores: float) -> SearchAnswer:
+    hits = [
+        FoundSkill(make_skill(f"skill-{number}"), f"skill-{number}", score, Reason.TEXT, matched=("skill",))
+        for number, score in enumerate(scores)
+    ]
+    return SearchAnswer(tuple(hits), searched=100, served=100, confident=scores[0] >= 0.5)
+
+
+def test_fewer_hits_are_shown_where_the_first_is_clear_unless_every_one_is_wanted() -> None:
+    clear = answer(0.97, *[0.3] * 9)
+    assert [hit["name"] for hit in skills(clear, every=False)] == [f"skill-{number}" for number in range(5)]
+    assert len(skills(clear, every=True)) == 10
+    assert len(skills(answer(0.7, *[0.3] * 9), every=False)) == 10
+
+
+@pytest.mark.parametrize(("score", "shown"), [(0.49999, 0.49), (0.5, 0.5), (0.29, 0.29), (0.9999, 0.99), (1.0, 1.0)])
+def test_a_score_has_two_digits_and_is_never_rounded_up_to_a_fit_or_to_certainty(score: float, shown: float) -> None:
+    (hit,) = skills(answer(score))
+    assert hit["score"] == shown
+
+
+def test_a_hit_says_nothing_twice() -> None:
+    (hit,) = skills(answer(0.9))
+    assert hit == {"name": "skill-0", "description": "Does one thing well.", "score": 0.9}
+
+
+def skills(found: SearchAnswer, *, every: bool = True) -> list[dict[str, object]]:
+    result = search_result(found, every=every)["skills"]
+    assert isinstance(result, list)
+    return result
