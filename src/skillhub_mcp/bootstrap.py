@@ -804,10 +804,14 @@ def _audit_behind(auditor: Auditor, live: LiveIndex) -> None:
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:
-    """Return the embedder that `settings` choose, or None. Imports no SDK and sends no request."""
+    """Return the embedder that `settings` choose, or None. Imports no SDK, loads no model and sends no request."""
     provider = settings.embedding.provider
     if provider == "local" or (provider == "auto" and local.is_installed()):
         return local.LocalEmbedder()
+    if provider == "onnx":
+        from skillhub_mcp.embedders.onnx import OnnxEmbedder  # only who has a model pays for it
+
+        return OnnxEmbedder(settings.embedding.model_dir)
     if provider not in ("openai", "gemini"):
         return None
     return make_embedder(
@@ -821,7 +825,11 @@ def choose_embedder(settings: Settings) -> Embedder | None:
 
 
 def _reranker(settings: Settings) -> Reranker | None:
-    if not settings.search.rerank or settings.embedding.provider not in ("openai", "gemini"):
+    if settings.search.rerank == "local":
+        from skillhub_mcp.search.rerankers.local import LocalReranker  # only who has a model pays for it
+
+        return LocalReranker(settings.search.rerank_model_dir)
+    if settings.search.rerank == "off" or settings.embedding.provider not in ("openai", "gemini"):
         return None
     return make_reranker(
         settings.embedding.provider,

@@ -19,7 +19,8 @@ from skillhub_mcp.project import DEFAULT_MARKERS
 
 T = TypeVar("T")
 
-Provider = Literal["auto", "none", "local", "openai", "gemini"]
+Provider = Literal["auto", "none", "local", "onnx", "openai", "gemini"]
+Rerank = Literal["off", "provider", "local"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["text", "json"]
 Card = Literal["off", "names", "full"]
@@ -102,10 +103,14 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """The embedding provider. An empty `model` or `base_url` is the provider's default."""
+    """The embedding provider. An empty `model` or `base_url` is the provider's default.
+
+    `model_dir` is the directory of a model for ONNX, or empty.
+    """
 
     provider: Provider
     model: str
+    model_dir: str
     base_url: str
     openai_api_key: str = field(repr=False)
     gemini_api_key: str = field(repr=False)
@@ -118,15 +123,19 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How `search_skills` finds, orders and cuts hits."""
+    """How `search_skills` finds, orders and cuts hits.
+
+    `rerank` is what orders the best: nothing, a model of the embedding provider, or the one in `rerank_model_dir`.
+    """
 
     limit: int
     threshold: float
     confidence: float
     mode: Literal["auto", "fts", "vector", "hybrid"]
     fields: tuple[str, ...]
-    rerank: bool
+    rerank: Rerank
     rerank_model: str
+    rerank_model_dir: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +361,15 @@ def _switch(text: str) -> bool:
     if value not in (*_TRUE, *_FALSE):
         raise ValueError("must be 1 or 0 (or true/false, yes/no, on/off)")
     return value in _TRUE
+
+
+def _rerank(text: str) -> Rerank:
+    if text.strip().lower() == "local":
+        return "local"
+    try:
+        return "provider" if _switch(text) else "off"
+    except ValueError:
+        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL_DIR)") from None
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
@@ -690,11 +708,18 @@ _SEARCH = (
         "SEARCH_RERANK",
         "rerank",
         "0",
-        "1 lets a model of the embedding provider, openai or gemini, reorder the best hits; it is sent the query and "
-        "their names and descriptions",
-        _switch,
+        "What reorders the best hits: 0 nothing, 1 a model of the embedding provider, openai or gemini, which is sent "
+        "the query and their names and descriptions, local the cross-encoder in SEARCH_RERANK_MODEL_DIR",
+        _rerank,
     ),
     _setting("SEARCH_RERANK_MODEL", "rerank_model", "", "Model that reorders; empty means a small one", _text),
+    _setting(
+        "SEARCH_RERANK_MODEL_DIR",
+        "rerank_model_dir",
+        "",
+        "Directory of a cross-encoder, with tokenizer.json and model.onnx; required if SEARCH_RERANK=local",
+        _optional_path,
+    ),
 )
 
 _EMBEDDING = (
@@ -702,12 +727,19 @@ _EMBEDDING = (
         "EMBEDDING_PROVIDER",
         "provider",
         "auto",
-        "Provider of the embeddings: local (word vectors on this machine), openai, gemini, none, or auto, which is "
-        "local if installed and none otherwise. Only openai and gemini send data: names, descriptions, tags, "
-        "categories and queries, never bodies",
-        _choice("auto", "none", "local", "openai", "gemini"),
+        "Provider of the embeddings: local (word vectors on this machine), onnx (a sentence encoder of yours, in this "
+        "process), openai, gemini, none, or auto, which is local if installed and none otherwise. Only openai and "
+        "gemini send data: names, descriptions, tags, categories and queries, never bodies",
+        _choice("auto", "none", "local", "onnx", "openai", "gemini"),
     ),
     _setting("EMBEDDING_MODEL", "model", "", "Model of the provider; empty means its default", _text),
+    _setting(
+        "EMBEDDING_MODEL_DIR",
+        "model_dir",
+        "",
+        "Directory of a sentence encoder, with tokenizer.json and model.onnx; required if EMBEDDING_PROVIDER=onnx",
+        _optional_path,
+    ),
     _setting(
         "EMBEDDING_BASE_URL",
         "base_url",
@@ -1123,10 +1155,25 @@ def _check_requirements(settings: Settings) -> None:
             f"requires {name}, which is not set",
             hint=f"set {name}, or EMBEDDING_PROVIDER=none to search without embeddings",
         )
-    if settings.search.rerank and provider not in ("openai", "gemini"):
+    if provider == "onnx" and not settings.embedding.model_dir:
+        raise InvalidSetting(
+            "EMBEDDING_PROVIDER",
+            provider,
+            "requires EMBEDDING_MODEL_DIR, which is not set",
+            hint="set EMBEDDING_MODEL_DIR to the directory of a sentence encoder, with tokenizer.json and model.onnx",
+        )
+    rerank = settings.search.rerank
+    if rerank == "provider" and provider not in ("openai", "gemini"):
         raise InvalidSetting(
             "SEARCH_RERANK",
             "1",
             f"requires the provider openai or gemini, but EMBEDDING_PROVIDER is {provider}",
-            hint="set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK=0",
+            hint="set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK to 0 or local",
+        )
+    if rerank == "local" and not settings.search.rerank_model_dir:
+        raise InvalidSetting(
+            "SEARCH_RERANK",
+            rerank,
+            "requires SEARCH_RERANK_MODEL_DIR, which is not set",
+            hint="set SEARCH_RERANK_MODEL_DIR to the directory of a cross-encoder, with tokenizer.json and model.onnx",
         )

@@ -67,8 +67,8 @@ class HubSkills:
 
 
 def _for_typing(settings: Settings) -> Settings:
-    """Return the settings with which each key may search: a provider is asked for nothing, and nothing is logged."""
-    search = replace(settings.search, rerank=False)
-    if settings.embedding.provider in ("openai", "gemini"):
+    """Return the settings with which each key may search: no provider and no model is asked, and nothing is logged."""
+    search = replace(settings.search, rerank="off")
+    if settings.embedding.provider in ("onnx", "openai", "gemini"):
         search = replace(search, mode="fts")
     return replace(settings, search=search, observability=replace(settings.observability, usage_log=""))

@@ -5,6 +5,9 @@ abandonable  calls that their caller may stop waiting for
 base         the `Embedder` protocol and its values
 gemini       requests to Google's Gemini API, the model reranker's too
 local        word vectors on this machine, from the files of `wordllama`
+model_directory  a directory with a model for ONNX: its files, and what they say of using it
+onnx         a sentence encoder of the person's own, in this process
+onnx_model   one such model: its tokenizer and its network, loaded with the first call, bounded in time
 openai       requests to OpenAI or a compatible server, the model reranker's too
 remote       batches, retries, the deadline and checks for any provider
 transport    errors of the HTTP libraries below the SDKs

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
 from tests.fakes.embedding_api import EmbeddingApi, chat_answer, generated_answer
+from tests.fakes.onnx_models import cross_encoder
 
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.search.rerankers import Contenders, Reranker, make_reranker
 from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
+from skillhub_mcp.search.rerankers.local import LocalReranker
 from skillhub_mcp.search.rerankers.model import ModelReranker
 
 KEY = "sk-secret-key-of-a-person"
@@ -50,8 +53,10 @@ def asking(provider: Provider, api: EmbeddingApi) -> ModelReranker:
     return make_reranker(provider, model=None, api_key=KEY, base_url=api.url_for(provider))
 
 
-@pytest.fixture(params=["fixed", "openai", "gemini"])
-def reranker(request: pytest.FixtureRequest, api: EmbeddingApi) -> Reranker:
+@pytest.fixture(params=["fixed", "local", "openai", "gemini"])
+def reranker(request: pytest.FixtureRequest, api: EmbeddingApi, tmp_path: Path) -> Reranker:
+    if request.param == "local":
+        return LocalReranker(str(cross_encoder(tmp_path)))
     return WITH_WORD_VECTORS if request.param == "fixed" else asking(request.param, api)
 
 

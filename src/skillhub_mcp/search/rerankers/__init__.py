@@ -1,7 +1,8 @@
-"""Rerankers order the best candidates: by fixed weights, or by a provider's model.
+"""Rerankers order the best candidates: by fixed weights, a provider's model, or a cross-encoder on this machine.
 
 base   the `Reranker` protocol and its values
 fixed  a weighted sum of words, meaning and phrase
+local  a cross-encoder that the person has, in this process
 model  a model's order of names and descriptions
 """
 

@@ -1,0 +1,278 @@
+"""A directory with a model for ONNX: which of its files are used, and what they say about using it. Opens no model.
+
+The layouts are those of Hugging Face's exports: `model.onnx` or `onnx/model.onnx` with `tokenizer.json`, beside what
+Sentence Transformers writes about pooling, prompts and lengths. Whatever is not said has the usual value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from skillhub_mcp.foreign_json import BadJson, read_json
+
+Pooling = Literal["mean", "cls", "max", "lasttoken", "weightedmean"]
+
+_POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "lasttoken", "weightedmean")
+_MODEL_NAMES = ("model.onnx", os.path.join("onnx", "model.onnx"))
+_TOKENIZER_NAMES = ("tokenizer.json", os.path.join("onnx", "tokenizer.json"))
+_OTHER_TOKENIZERS = ("vocab.txt", "tokenizer.model", "sentencepiece.bpe.model", "vocab.json")
+# The network's cost grows with the square of the length, and a description has at most 1,024 characters.
+_MOST_TOKENS = 512
+_MOST_CONFIG_BYTES = 1_000_000
+# Hashing a model of a gigabyte takes a second at each start. Training changes weights everywhere, so that parts tell
+# two models apart; a file of up to 8 MiB is hashed whole.
+_DIGEST_PARTS = 64
+_DIGEST_PART_BYTES = 1 << 17
+# Others say that nothing is known.
+_SHORTEST_SAID = 8
+_LONGEST_SAID = 1_000_000
+_WAYS = {
+    "pooling_mode_mean_tokens": "mean",
+    # The same direction, and length does not count.
+    "pooling_mode_mean_sqrt_len_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "lasttoken",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+}
+# Positions that these architectures keep for themselves.
+_KEPT_POSITIONS = 2
+_OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
+
+
+class ModelUnusable(Exception):
+    """A model cannot be used. `mend` says what to do."""
+
+    def __init__(self, reason: str, *, mend: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.mend = mend
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What is written before a text: models such as E5 tell queries from documents by it."""
+
+    query: str = ""
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDirectory:
+    """The files of a model, and what they say. `stamps` are the sizes and times of the files that were read.
+
+    `pooling` is None where no file says how token vectors become one. `labels` is how many numbers a classifier
+    answers with, where `config.json` says it. Where `applies_dense`, a layer that is not in `model` follows pooling.
+    """
+
+    path: str
+    model: str
+    tokenizer: str
+    digest: str
+    stamps: tuple[tuple[int, int, int], ...]
+    max_tokens: int
+    pad_token: int
+    lowercase: bool
+    pooling: Pooling | None
+    prompts: Prompts
+    labels: int | None
+    applies_dense: bool
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a file that is read to use the model is another now, or gone."""
+        try:
+            return _stamps((*_weights(self.model), self.tokenizer)) != self.stamps
+        except OSError:
+            return True
+
+
+def read_model_directory(path: str) -> ModelDirectory:
+    """Return what is in the directory. Raises ModelUnusable."""
+    if not os.path.isdir(path):
+        problem = "is a file, not a directory" if os.path.exists(path) else "is not there"
+        raise ModelUnusable(problem, mend="name the directory that holds tokenizer.json and model.onnx")
+    tokenizer = _tokenizer(path)
+    model = _model(path)
+    try:
+        stamps = _stamps((*_weights(model), tokenizer))
+        config = _config(path, "config.json")
+        own_tokenizer = _config(path, "tokenizer_config.json")
+        sentence = _config(path, "sentence_bert_config.json")
+        modules = _modules(path)
+        pooling = _pooling(path, modules)
+        written = _config(path, "config_sentence_transformers.json")
+        prompts = _prompts(written)
+        said = repr((sorted(config.items()), sorted(sentence.items()), pooling, prompts))
+        digest = _digest((*_weights(model), tokenizer), said)
+    except OSError as error:
+        problem = f"has a file that cannot be read: {error.strerror or error} ({error.filename})"
+        raise ModelUnusable(problem, mend="make its files readable to you") from error
+    labels = config.get("id2label")
+    pad_token = config.get("pad_token_id")
+    return ModelDirectory(
+        path=path,
+        model=model,
+        tokenizer=tokenizer,
+        digest=digest,
+        stamps=stamps,
+        max_tokens=_max_tokens(config, own_tokenizer, sentence),
+        pad_token=pad_token if type(pad_token) is int and pad_token >= 0 else 0,
+        lowercase=sentence.get("do_lower_case") is True,
+        pooling=pooling,
+        prompts=prompts,
+        labels=len(labels) if isinstance(labels, dict) and _classifies(config) else None,
+        applies_dense=any(kind.endswith(".Dense") for kind in modules),
+    )
+
+
+def _tokenizer(path: str) -> str:
+    for name in _TOKENIZER_NAMES:
+        if os.path.isfile(os.path.join(path, name)):
+            return os.path.join(path, name)
+    others = [name for name in _OTHER_TOKENIZERS if os.path.isfile(os.path.join(path, name))]
+    if others:
+        raise ModelUnusable(
+            f"has {others[0]} and no tokenizer.json",
+            mend="take tokenizer.json from the model's page, or save its fast tokenizer there (save_pretrained)",
+        )
+    raise ModelUnusable("has no tokenizer.json", mend="name the directory that holds tokenizer.json and model.onnx")
+
+
+def _model(path: str) -> str:
+    for name in _MODEL_NAMES:
+        if os.path.isfile(os.path.join(path, name)):
+            return os.path.join(path, name)
+    found = sorted(
+        os.path.join(folder, name)
+        for folder in (path, os.path.join(path, "onnx"))
+        if os.path.isdir(folder)
+        for name in os.listdir(folder)
+        if name.endswith(".onnx")
+    )
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(os.path.relpath(one, path) for one in found)
+        raise ModelUnusable(f"has {names}, and none is model.onnx", mend="name the one to use model.onnx")
+    raise ModelUnusable("has no model.onnx", mend="export the model to ONNX, or take its onnx/model.onnx")
+
+
+def _weights(model: str) -> tuple[str, ...]:
+    """Return the model's file, and those beside it that hold what is too large for it."""
+    folder, name = os.path.split(model)
+    others = (one for one in os.listdir(folder) if one.startswith((f"{name}_data", f"{name}.data")))
+    return (model, *(os.path.join(folder, one) for one in sorted(others)))
+
+
+def _stamps(paths: Sequence[str]) -> tuple[tuple[int, int, int], ...]:
+    found = map(os.stat, paths)
+    return tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in found)
+
+
+def _digest(paths: Sequence[str], said: str) -> str:
+    digest = hashlib.sha256(said.encode("utf-8", "surrogateescape"))
+    for path in paths:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            digest.update(f"\0{size}\0".encode())
+            if size <= _DIGEST_PARTS * _DIGEST_PART_BYTES:
+                digest.update(file.read())
+                continue
+            for part in range(_DIGEST_PARTS):
+                file.seek((size - _DIGEST_PART_BYTES) * part // (_DIGEST_PARTS - 1))
+                digest.update(file.read(_DIGEST_PART_BYTES))
+    return digest.hexdigest()
+
+
+def _config(path: str, name: str) -> Mapping[str, Any]:
+    """Return the object that a file holds, empty where it is not there. Raises ModelUnusable and OSError."""
+    read = _json(path, name)
+    if read is None:
+        return {}
+    if not isinstance(read, dict):
+        raise _broken(name, "it is no object")
+    return read
+
+
+def _modules(path: str) -> Mapping[str, str]:
+    """Return the folder of each layer of Sentence Transformers, by its class. Raises ModelUnusable and OSError."""
+    read = _json(path, "modules.json")
+    if read is None:
+        return {}
+    if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
+        raise _broken("modules.json", "it is no list of objects")
+    return {str(one.get("type", "")): str(one.get("path", "")) for one in read}
+
+
+def _json(path: str, name: str) -> Any:
+    try:
+        with open(os.path.join(path, name), encoding="utf-8") as file:
+            text = file.read(_MOST_CONFIG_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise _broken(name, "it is not UTF-8") from error
+    if len(text) > _MOST_CONFIG_BYTES:
+        raise _broken(name, "it has more than a million characters")
+    try:
+        return read_json(text)
+    except BadJson as error:
+        raise _broken(name, str(error)) from error
+
+
+def _broken(name: str, why: str) -> ModelUnusable:
+    return ModelUnusable(f"has a {name} that cannot be read: {why}", mend="take the file from the model's page again")
+
+
+def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
+    folder = next((folder for kind, folder in modules.items() if kind.endswith(".Pooling")), "1_Pooling")
+    name = os.path.join(folder, "config.json")
+    config = _config(path, name)
+    # Older versions write one switch for each way, newer ones a name.
+    chosen = config.get("pooling_mode")
+    ways = [chosen] if isinstance(chosen, str) else [_WAYS.get(key, key) for key in config if _is_chosen(key, config)]
+    if not ways:
+        return None
+    way = next((one for one in _POOLINGS if [one] == ways), None)
+    if way is None:
+        raise ModelUnusable(
+            f"pools token vectors by {' and '.join(ways)} ({name})",
+            mend=f"use a model that pools by one of {', '.join(_POOLINGS)}",
+        )
+    return way
+
+
+def _is_chosen(key: str, config: Mapping[str, Any]) -> bool:
+    return key.startswith("pooling_mode_") and config[key] is True
+
+
+def _prompts(written: Mapping[str, Any]) -> Prompts:
+    named = written.get("prompts")
+    prompts = {name: one for name, one in named.items() if isinstance(one, str)} if isinstance(named, dict) else {}
+    usual = prompts.get(str(written.get("default_prompt_name")), "")
+    documents = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
+    return Prompts(prompts.get("query", usual), next(documents, usual))
+
+
+def _max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any], sentence: Mapping[str, Any]) -> int:
+    own = _length(sentence.get("max_seq_length"))
+    if own:
+        return min(own, _MOST_TOKENS)
+    positions = _length(config.get("max_position_embeddings"))
+    if positions and config.get("model_type") in _OFFSET_POSITIONS:
+        positions -= _KEPT_POSITIONS
+    return min(one for one in (positions, _length(tokenizer.get("model_max_length")), _MOST_TOKENS) if one)
+
+
+def _length(value: object) -> int:
+    return value if type(value) is int and _SHORTEST_SAID <= value <= _LONGEST_SAID else 0
+
+
+def _classifies(config: Mapping[str, Any]) -> bool:
+    architectures = config.get("architectures")
+    return isinstance(architectures, list) and any("ForSequenceClassification" in str(one) for one in architectures)

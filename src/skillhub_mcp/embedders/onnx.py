@@ -1,0 +1,191 @@
+"""The embedder over a model that the person has, in this process: sentence encoders exported to ONNX."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, Pooling
+from skillhub_mcp.embedders.onnx_model import OnnxModel, Output
+from skillhub_mcp.embedders.remote import sendable
+from skillhub_mcp.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+_IDENTITY_DIGITS = 16
+_WAITING_SECONDS = 5.0
+_UNHURRIED_SECONDS = 60.0
+# Networks that were exported with their pooling name it so.
+_POOLED_OUTPUTS = ("sentence_embedding", "sentence_embeddings", "text_embeds", "embeddings")
+_TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
+# What BERT was trained for, which is no meaning of a sentence.
+_NOT_MEANING = "pooler_output"
+_TOKEN_AXES = 3
+# A classifier answers with few numbers; no encoder has so few.
+_FEWEST_NUMBERS = 8
+
+
+class OnnxEmbedder:
+    """An Embedder over a model directory, loaded with the first call.
+
+    A call takes at most `waiting` seconds while a user waits, and `unhurried` while none does, loading included.
+    """
+
+    is_local = False
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        waiting: float = _WAITING_SECONDS,
+        unhurried: float = _UNHURRIED_SECONDS,
+    ) -> None:
+        self._model = OnnxModel(path)
+        self._waiting = waiting
+        self._unhurried = unhurried
+        self._told_of_change = False
+
+    @cached_property
+    def identity(self) -> str:
+        """`onnx:` and the digest of the model, the same for as long as this object lives."""
+        try:
+            return f"onnx:{self._model.directory.digest[:_IDENTITY_DIGITS]}"
+        except ModelUnusable:
+            # Said by each call.
+            return "onnx:none"
+
+    @property
+    def directory(self) -> ModelDirectory:
+        """What the directory says of the model. Raises EmbeddingError."""
+        try:
+            return self._model.directory
+        except ModelUnusable as error:
+            raise self._failure(error) from error
+
+    def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
+        """Return one vector per text, in order. Raises EmbeddingError."""
+        seconds = self._waiting if waiting else self._unhurried
+        return self._vectors([self.directory.prompts.document + sendable(text) for text in texts], "document", seconds)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query. Raises EmbeddingError."""
+        return self._vectors([self.directory.prompts.query + sendable(text)], "query", self._waiting)[0]
+
+    def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
+        vectors: list[Vector] = [[]] * len(texts)
+        try:
+            deadline = time.monotonic() + seconds
+            for numbers, output in self._model.outputs(texts, lane=lane, deadline=deadline) if texts else ():
+                units = _units(_pooled(output, self._model.directory))
+                for number, unit in zip(numbers, units, strict=True):
+                    vectors[number] = unit.tolist()
+        except ModelUnusable as error:
+            raise self._failure(error) from error
+        self._tell_of_change()
+        return vectors
+
+    def _tell_of_change(self) -> None:
+        if not self._told_of_change and self._model.directory.has_changed:
+            self._told_of_change = True
+            log.warning(
+                "The model in %s has changed; the one that was loaded is used until a restart", self._model.path
+            )
+
+    def _failure(self, error: ModelUnusable) -> EmbeddingError:
+        return EmbeddingError(
+            f"The model in {self._model.path} (EMBEDDING_MODEL_DIR) {error.reason}",
+            hint=f"{error.mend}; EMBEDDING_PROVIDER=auto searches without it",
+        )
+
+
+def way_of_pooling(directory: ModelDirectory) -> Pooling:
+    """Return how token vectors become one: by the mean, where the model's files do not say."""
+    return directory.pooling or "mean"
+
+
+def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
+    """Return one vector per text (texts, dimension). Raises ModelUnusable where the outputs are none of an encoder."""
+    import numpy as np
+
+    found = output.by_name
+    name = next((one for one in (*_POOLED_OUTPUTS, *_TOKEN_OUTPUTS) if one in found), None)
+    if name is None:
+        others = [one for one in found if one != _NOT_MEANING]
+        name = next((one for one in others if found[one].ndim == _TOKEN_AXES), others[0] if others else None)
+    answered = found[name].astype(np.float32) if name is not None else np.empty(0, dtype=np.float32)
+    if answered.ndim == _TOKEN_AXES and answered.shape[:2] == output.mask.shape:
+        if directory.applies_dense:
+            raise ModelUnusable(
+                "has a layer after pooling that its model.onnx lacks (modules.json)",
+                mend="export it with that layer, to an output called sentence_embedding",
+            )
+        answered = _POOL[way_of_pooling(directory)](answered, output.mask)
+    if answered.ndim != 2 or len(answered) != len(output.mask) or answered.shape[1] < _FEWEST_NUMBERS:  # noqa: PLR2004
+        shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())
+        raise ModelUnusable(
+            f"answers {len(output.mask)} texts with {shapes}, which are no vectors of texts",
+            mend="use a sentence encoder; a cross-encoder is for SEARCH_RERANK_MODEL_DIR",
+        )
+    return answered
+
+
+def _mean(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    mean: NDArray[Any] = np.einsum("btd,bt->bd", tokens, mask.astype(np.float32)) / mask.sum(axis=1)[:, None]
+    return mean
+
+
+def _mean_by_place(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+    """Return the mean in which each token counts as much as its place: the last has seen all the others."""
+    import numpy as np
+
+    return _mean(tokens, np.arange(1, tokens.shape[1] + 1) * mask)
+
+
+def _first(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+    first: NDArray[Any] = tokens[range(len(tokens)), mask.argmax(axis=1)]
+    return first
+
+
+def _last(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+    last: NDArray[Any] = tokens[range(len(tokens)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
+    return last
+
+
+def _largest(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    largest: NDArray[Any] = np.where(mask[..., None] > 0, tokens, -np.inf).max(axis=1)
+    return largest
+
+
+_POOL: Mapping[Pooling, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+    "mean": _mean,
+    "weightedmean": _mean_by_place,
+    "cls": _first,
+    "lasttoken": _last,
+    "max": _largest,
+}
+
+
+def _units(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return the vectors with length 1. Raises ModelUnusable for one that has no direction."""
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or not lengths.all():
+        raise ModelUnusable(
+            "answers with zero or non-finite numbers", mend="use an export with 32-bit numbers, or export it again"
+        )
+    units: NDArray[Any] = vectors / lengths
+    return units

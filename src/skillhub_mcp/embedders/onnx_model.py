@@ -1,0 +1,246 @@
+"""One model in this process: its tokenizer and its network, loaded with the first call, within bounds of time.
+
+Nothing here reaches the network: `onnxruntime` sends telemetry from version 1.29 on, which is why the extra stops
+before it, and what would start it is switched off for any version.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from skillhub_mcp.embedders.abandonable import start_abandonable
+from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, read_model_directory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+Text = str | tuple[str, str]
+
+# More hinder the client that we run beside, and gain little on texts this short.
+_MOST_THREADS = 4
+# Bounds the memory of one run: a network's attention is as large as tokens times the longest text.
+MAX_BATCH_TEXTS = 16
+MAX_BATCH_TOKENS = 2_048
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+_MOST_CHARACTERS_OF_ERROR = 200
+_ENDING_SECONDS = 1.0
+_STEP_SECONDS = 0.01
+_RUNNING: set[Any] = set()
+_FATAL_ONLY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a network answers for a batch: its outputs by name, and (texts, tokens) which tokens are not padding."""
+
+    by_name: dict[str, NDArray[Any]]
+    mask: NDArray[Any]
+
+
+class OnnxModel:
+    """The model in a directory. Safe to use from several threads; runs one batch at a time for each `lane`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._loading = threading.Lock()
+        self._directory: ModelDirectory | None = None
+        self._network: futures.Future[_Network] | None = None
+
+    @property
+    def directory(self) -> ModelDirectory:
+        """What the directory held when this was first asked for. Raises ModelUnusable."""
+        with self._loading:
+            if self._directory is None:
+                self._directory = read_model_directory(self.path)
+            return self._directory
+
+    def outputs(self, texts: Sequence[Text], *, lane: str, deadline: float) -> Iterator[tuple[list[int], Output]]:
+        """Yield the outputs for `texts`, in batches of texts alike in length: their numbers, and what came.
+
+        A text is one, or two to be compared. `deadline` is a moment of `time.monotonic`: whatever still works then is
+        ended. Raises ModelUnusable, also for that.
+        """
+        network = self._loaded(deadline)
+        encoded = [network.encode(text) for text in texts]
+        for numbers in _batches([len(one.ids) for one in encoded], most=network.most_texts):
+            yield numbers, network.run([encoded[number] for number in numbers], lane=lane, deadline=deadline)
+
+    def _loaded(self, deadline: float) -> _Network:
+        directory = self.directory
+        with self._loading:
+            if self._network is None:
+                self._network = start_abandonable(lambda: _load(directory))
+            loading = self._network
+        try:
+            return _answer(loading, deadline)
+        except ModelUnusable:
+            with self._loading:
+                # What failed is tried again; what only takes long goes on.
+                if loading.done() and self._network is loading and loading.exception() is not None:
+                    self._network = None
+            raise
+
+
+class _Network:
+    """A loaded tokenizer and network."""
+
+    def __init__(self, tokenizer: Any, session: Any, directory: ModelDirectory) -> None:
+        self._tokenizer = tokenizer
+        self._session = session
+        self._pad_token = directory.pad_token
+        self._lowercase = directory.lowercase
+        self._inputs = {one.name: one for one in session.get_inputs()}
+        self._outputs = [one.name for one in session.get_outputs() if "float" in one.type]
+        self._lanes: dict[str, threading.Lock] = {}
+        unknown = sorted(self._inputs.keys() - set(_INPUTS))
+        if unknown or "input_ids" not in self._inputs:
+            named = f"asks for {', '.join(unknown)}" if unknown else "asks for no input_ids"
+            raise ModelUnusable(f"{named}, which is no encoder of texts", mend="use a model that encodes texts")
+        if not self._outputs:
+            raise ModelUnusable("answers with no floating-point numbers", mend="use an export with such an output")
+        fixed = [one if isinstance(one, int) else 0 for one in self._inputs["input_ids"].shape]
+        batch, self._tokens = (*fixed, 0, 0)[:2]
+        if batch > 1:
+            raise ModelUnusable(f"takes {batch} texts at a time only", mend="export it with a dynamic batch size")
+        self.most_texts = batch or MAX_BATCH_TEXTS
+        tokens = min(directory.max_tokens, self._tokens or directory.max_tokens)
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max_length=tokens)
+
+    def encode(self, text: Text) -> Any:
+        """Return the tokens of a text, or of two."""
+        texts = (text,) if isinstance(text, str) else text
+        return self._tokenizer.encode(*(one.lower() if self._lowercase else one for one in texts))
+
+    def run(self, encoded: Sequence[Any], *, lane: str, deadline: float) -> Output:
+        """Return the outputs for one batch. Raises ModelUnusable."""
+        import numpy as np
+        from onnxruntime import RunOptions
+
+        width = self._tokens or max(len(one.ids) for one in encoded)
+
+        def padded(rows: Sequence[Sequence[int]], value: int) -> NDArray[Any]:
+            return np.array([[*row, *[value] * (width - len(row))] for row in rows], dtype=np.int64)
+
+        mask = padded([one.attention_mask for one in encoded], 0)
+        fed = {
+            "input_ids": padded([one.ids for one in encoded], self._pad_token),
+            "attention_mask": mask,
+            "token_type_ids": padded([one.type_ids for one in encoded], 0),
+            "position_ids": np.tile(np.arange(width, dtype=np.int64), (len(encoded), 1)),
+        }
+        feeds = {
+            name: fed[name].astype(np.int32) if "int32" in one.type else fed[name] for name, one in self._inputs.items()
+        }
+        options = RunOptions()
+        options.log_severity_level = _FATAL_ONLY
+        turn = self._lanes.setdefault(lane, threading.Lock())
+        if not turn.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise _late()
+
+        def work() -> Sequence[Any]:
+            try:
+                with _translated("cannot be run"):
+                    found: Sequence[Any] = self._session.run(self._outputs, feeds, options)
+                    return found
+            finally:
+                _RUNNING.discard(options)
+                turn.release()
+
+        _RUNNING.add(options)
+        try:
+            answered = _answer(start_abandonable(work), deadline)
+        except ModelUnusable:
+            options.terminate = True
+            raise
+        return Output(dict(zip(self._outputs, answered, strict=True)), mask)
+
+
+def _load(directory: ModelDirectory) -> _Network:
+    """Return the network. Raises ModelUnusable."""
+    # Read when the library is first loaded.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ModelUnusable(
+            f"needs the package {error.name or 'onnxruntime'}, which is not installed or does not load ({error})",
+            mend="in a checkout of SkillHub: pip install '.[onnx]'",
+        ) from error
+    # Windows has a switch of its own.
+    onnxruntime.disable_telemetry_events()
+    if directory.has_changed:
+        raise ModelUnusable("has changed since this program looked at it", mend="start it again, for the new model")
+    with _translated("has a tokenizer.json that cannot be read"):
+        tokenizer = Tokenizer.from_file(directory.tokenizer)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = min(_MOST_THREADS, _cores())
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The arena keeps the memory of the longest batch for good.
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = _FATAL_ONLY
+    with _translated("has a model.onnx that cannot be read"):
+        session = onnxruntime.InferenceSession(directory.model, options, providers=["CPUExecutionProvider"])
+    return _Network(tokenizer, session, directory)
+
+
+def _answer(future: futures.Future[T], deadline: float) -> T:
+    """Return what a call returns, or raise what it raises. Raises ModelUnusable after the deadline."""
+    futures.wait([future], timeout=max(0.0, deadline - time.monotonic()))
+    if not future.done():
+        raise _late()
+    return future.result()
+
+
+def _late() -> ModelUnusable:
+    return ModelUnusable("did not answer in time", mend="use a smaller model, or one with 8-bit weights")
+
+
+@contextmanager
+def _translated(problem: str) -> Iterator[None]:
+    try:
+        yield
+    # Both libraries raise plain Exception.
+    except Exception as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0][:_MOST_CHARACTERS_OF_ERROR]
+        raise ModelUnusable(
+            f"{problem}: {why}", mend="export the model again, or take it from its page again"
+        ) from error
+
+
+def _batches(lengths: Sequence[int], *, most: int) -> Iterator[list[int]]:
+    """Yield the numbers of texts of such lengths in batches, of which each pads little and is bounded."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
+        if batch and (len(batch) >= most or (len(batch) + 1) * lengths[number] > MAX_BATCH_TOKENS):
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _cores() -> int:
+    # A container may give us fewer than the machine has.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@atexit.register
+def _end_runs() -> None:
+    """End what still runs: a thread that is inside a network while Python ends would crash it."""
+    until = time.monotonic() + _ENDING_SECONDS
+    while _RUNNING and time.monotonic() < until:
+        for options in list(_RUNNING):
+            options.terminate = True
+        time.sleep(_STEP_SECONDS)

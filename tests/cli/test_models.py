@@ -1,0 +1,111 @@
+"""Commands with models of the person's own: what they find, what they keep, and what `doctor` says of them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+from tests.fakes.onnx_models import cross_encoder, encoder, endless
+
+from skillhub_mcp.search.rerankers import local
+
+
+@pytest.fixture(autouse=True)
+def skills(write_skill: SkillWriter) -> None:
+    write_skill("walrus", "Feed walrus fish.")
+    write_skill("oven", "Bake bread dough.")
+    write_skill("docker", "Deploy container cluster.")
+
+
+def encoding(path: Path, **other: str) -> dict[str, str]:
+    return {"EMBEDDING_PROVIDER": "onnx", "EMBEDDING_MODEL_DIR": str(path), **other}
+
+
+def names(skillhub: Skillhub, *query: str, **environment: str) -> list[str]:
+    done = skillhub("search", *query, "--json", **environment)
+    assert done.code == 0, done.err
+    return [hit["name"] for hit in done.json["skills"]]
+
+
+def test_a_skill_is_found_by_its_subject_though_it_shares_no_word(skillhub: Skillhub, tmp_path: Path) -> None:
+    environment = encoding(encoder(tmp_path / "model"), SEARCH_MODE="vector")
+    done = skillhub("index", **environment)
+    assert done.code == 0
+    assert "text only" not in done.err
+    assert names(skillhub, "seal", **environment)[0] == "walrus"
+    assert names(skillhub, "seal", EMBEDDING_PROVIDER="none") == []
+
+
+def test_two_models_have_an_index_each_and_an_exchanged_one_embeds_again(skillhub: Skillhub, tmp_path: Path) -> None:
+    first, second = (encoding(encoder(tmp_path / name, seed=seed)) for seed, name in enumerate("ab"))
+    for environment in (first, second):
+        assert skillhub("index", **environment).code == 0
+    facts = [skillhub("doctor", "--json", **environment).json["embeddings"] for environment in (first, second)]
+    assert len(set(facts)) == 2
+    encoder(tmp_path / "a", seed=1)
+    assert skillhub("doctor", "--json", **first).json["embeddings"] == facts[1]
+    assert names(skillhub, "oven", **first) == names(skillhub, "oven", **second)
+
+
+FAULTS: dict[str, Callable[[Path], object]] = {
+    "gone": shutil.rmtree,
+    "broken": lambda path: (path / "model.onnx").write_bytes(b"<html>"),
+    "a cross-encoder": cross_encoder,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_model_that_cannot_be_used_costs_no_search_and_doctor_names_it(
+    skillhub: Skillhub, tmp_path: Path, fault: str
+) -> None:
+    path = tmp_path / "model"
+    environment = encoding(encoder(path))
+    FAULTS[fault](path)
+    assert names(skillhub, "bread", **environment) == ["oven"]
+    done = skillhub("doctor", **environment)
+    assert done.code == 1
+    assert f"problem  {path}" in done.out
+    assert "EMBEDDING_MODEL_DIR" in done.out
+
+
+@pytest.mark.parametrize(("sign", "first"), [(1.0, "long"), (-1.0, "short")])
+def test_the_cross_encoder_orders_the_best(
+    skillhub: Skillhub, tmp_path: Path, write_skill: SkillWriter, sign: float, first: str
+) -> None:
+    write_skill("short", "Feed seal.")
+    write_skill("long", "Feed seal, read table.")
+    model = cross_encoder(tmp_path / "model", sign=sign)
+    ordered = names(skillhub, "feed", "seal", "table", SEARCH_RERANK="local", SEARCH_RERANK_MODEL_DIR=str(model))
+    assert next(name for name in ordered if name in ("short", "long")) == first
+
+
+def test_a_cross_encoder_that_takes_too_long_leaves_the_order_of_the_rest(
+    skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local.LocalReranker.__init__, "__kwdefaults__", {"seconds": 0.3})
+    path = endless(tmp_path / "model")
+    environment = {"SEARCH_RERANK": "local", "SEARCH_RERANK_MODEL_DIR": str(path)}
+    began = time.monotonic()
+    assert names(skillhub, "bread", **environment) == ["oven"]
+    assert time.monotonic() - began < 10
+
+
+def test_doctor_tells_what_was_recognised(skillhub: Skillhub, tmp_path: Path) -> None:
+    files = {
+        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+        "config_sentence_transformers.json": {"prompts": {"query": "query: "}},
+        "sentence_bert_config.json": {"max_seq_length": 64},
+    }
+    model, compared = encoder(tmp_path / "e", files=files), cross_encoder(tmp_path / "c")
+    environment = encoding(model, SEARCH_RERANK="local", SEARCH_RERANK_MODEL_DIR=str(compared))
+    done = skillhub("doctor", "--verbose", **environment)
+    assert done.code == 0
+    assert f"model     {model}: 16 numbers, pooling cls, up to 64 tokens, prompts 'query: ' and ''" in done.out
+    assert f"reranker  {compared}: up to 512 tokens, " in done.out
+    unsaid = skillhub("doctor", "--json", **encoding(encoder(tmp_path / "f"))).json["models"]
+    assert [(one["use"], one["pooling"], one["query_prompt"]) for one in unsaid] == [("embeddings", "mean", "")]

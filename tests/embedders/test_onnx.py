@@ -1,0 +1,286 @@
+"""The embedder over a model directory, with tiny models that the tests write and the real runtime."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.fakes.onnx_models import DIMENSION, WORDS, cross_encoder, encoder, endless, without_numbers, word_vectors
+
+from skillhub_mcp.embedders import model_directory, onnx_model
+from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.model_directory import ModelUnusable, read_model_directory
+from skillhub_mcp.embedders.onnx import OnnxEmbedder
+from skillhub_mcp.errors import EmbeddingError
+
+SHORT = 0.3
+WITH_MASK = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def of_words(*words: str, seed: int = 0) -> list[float]:
+    """The vector that the words' own vectors give, by the mean."""
+    mean = word_vectors(seed)[[WORDS.index(word) for word in words]].mean(axis=0)
+    unit: list[float] = (mean / np.linalg.norm(mean)).tolist()
+    return unit
+
+
+def test_each_text_has_a_vector_of_length_1_and_those_of_one_subject_are_near(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(str(encoder(tmp_path)))
+    texts = ["read an invoice", "", "deploy containers \ud800 \0 ☃", "bread " * 5_000]
+    vectors = embedder.embed_documents(texts)
+    assert [len(vector) for vector in vectors] == [DIMENSION] * len(texts)
+    assert all(math.hypot(*vector) == pytest.approx(1.0, abs=1e-5) for vector in vectors)
+    query = embedder.embed_query("table in a pdf")
+    assert cosine(query, vectors[0]) > cosine(query, vectors[3])
+    assert embedder.embed_documents([]) == []
+
+
+def test_the_texts_of_a_batch_do_not_change_each_other(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(str(encoder(tmp_path, inputs=WITH_MASK)))
+    texts = [" ".join(WORDS[6 : 6 + length]) for length in range(1, 16)] * 3
+    together = embedder.embed_documents(texts)
+    for text, vector in zip(texts, together, strict=True):
+        assert vector == pytest.approx(embedder.embed_documents([text])[0], abs=1e-6)
+
+
+POOLED = {
+    "mean": of_words("[CLS]", "pdf", "bread", "[SEP]"),
+    "cls": of_words("[CLS]"),
+    "lasttoken": of_words("[SEP]"),
+}
+
+
+@pytest.mark.parametrize("way", POOLED)
+@pytest.mark.parametrize("switches", [True, False], ids=["switches", "name"])
+def test_token_vectors_are_pooled_as_the_model_says(tmp_path: Path, way: str, switches: bool) -> None:
+    name = {"mean": "mean_tokens", "cls": "cls_token"}.get(way, way)
+    said = {"pooling_mode_max_tokens": False, f"pooling_mode_{name}": True} if switches else {"pooling_mode": way}
+    embedder = OnnxEmbedder(str(encoder(tmp_path, files={"1_Pooling/config.json": said})))
+    # Beside a longer one, so that the text ends before its row does.
+    assert embedder.embed_documents(["pdf bread", "pdf " * 9])[0] == pytest.approx(POOLED[way], abs=1e-5)
+
+
+def test_weights_by_place_and_the_largest_of_each_number_are_ways_of_pooling_too(tmp_path: Path) -> None:
+    tokens = word_vectors(0)[[WORDS.index(word) for word in ("[CLS]", "pdf", "bread", "[SEP]")]]
+    expected = {"max": tokens.max(axis=0), "weightedmean": np.arange(1, 5) @ tokens}
+    for way, vector in expected.items():
+        path = encoder(tmp_path / way, files={"1_Pooling/config.json": {"pooling_mode": way}})
+        found = OnnxEmbedder(str(path)).embed_documents(["pdf bread", "pdf " * 9])[0]
+        assert found == pytest.approx((vector / np.linalg.norm(vector)).tolist(), abs=1e-5)
+
+
+def test_a_model_that_pools_by_itself_is_not_pooled_again(tmp_path: Path) -> None:
+    path = encoder(tmp_path, output="sentence_embedding", files={"1_Pooling/config.json": {"pooling_mode": "cls"}})
+    assert OnnxEmbedder(str(path)).embed_query("pdf bread") == pytest.approx(POOLED["mean"], abs=1e-5)
+
+
+def test_queries_and_documents_get_their_prompts(tmp_path: Path) -> None:
+    prompts = {"prompts": {"query": "query: ", "passage": "bread "}, "default_prompt_name": None}
+    embedder = OnnxEmbedder(str(encoder(tmp_path, files={"config_sentence_transformers.json": prompts})))
+    assert embedder.embed_query("pdf") == pytest.approx(of_words("[CLS]", "query", ":", "pdf", "[SEP]"), abs=1e-5)
+    document = embedder.embed_documents(["pdf"])[0]
+    assert document == pytest.approx(of_words("[CLS]", "bread", "pdf", "[SEP]"), abs=1e-5)
+
+
+def test_a_text_is_cut_at_the_model_s_length(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(str(encoder(tmp_path, files={"sentence_bert_config.json": {"max_seq_length": 8}})))
+    assert embedder.embed_query("pdf " * 6 + "bread") == pytest.approx(embedder.embed_query("pdf " * 6), abs=1e-5)
+
+
+@pytest.mark.parametrize("takes", [(1, 8), ("batch", 8), (1, "tokens")])
+def test_a_model_that_was_exported_for_one_size_gets_that(tmp_path: Path, takes: tuple[int | str, int | str]) -> None:
+    free = OnnxEmbedder(str(encoder(tmp_path / "free")))
+    fixed = OnnxEmbedder(str(encoder(tmp_path / "fixed", takes=takes)))
+    texts = ["pdf", "bread oven", "feed the walrus"]
+    for one, other in zip(free.embed_documents(texts), fixed.embed_documents(texts), strict=True):
+        assert one == pytest.approx(other, abs=1e-6)
+
+
+def test_of_a_large_model_parts_are_enough_to_tell_it_from_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_directory, "_DIGEST_PART_BYTES", 16)
+    first, second, again = (read_model_directory(str(encoder(tmp_path / str(number), seed=seed)))
+                            for number, seed in enumerate((0, 1, 0)))  # fmt: skip
+    assert first.digest == again.digest != second.digest
+
+
+@pytest.mark.parametrize("name", ["onnx/model.onnx", "onnx/model_quantized.onnx", "model_int8.onnx"])
+def test_a_model_is_found_where_exports_put_it(tmp_path: Path, name: str) -> None:
+    found = read_model_directory(str(encoder(tmp_path, name=name)))
+    assert found.model == str(tmp_path / name)
+
+
+def test_of_several_models_none_is_guessed(tmp_path: Path) -> None:
+    for name in ("onnx/model_int8.onnx", "onnx/model_fp16.onnx"):
+        encoder(tmp_path, name=name)
+    with pytest.raises(ModelUnusable, match=r"model_fp16\.onnx, onnx/model_int8\.onnx, and none is model\.onnx"):
+        read_model_directory(str(tmp_path))
+
+
+LENGTHS: dict[str, tuple[dict[str, object], int]] = {
+    "nothing is said": ({}, 512),
+    "its own": ({"sentence_bert_config.json": {"max_seq_length": 128}, "config.json": {}}, 128),
+    "positions": ({"config.json": {"max_position_embeddings": 256}}, 256),
+    "positions that are kept": ({"config.json": {"max_position_embeddings": 130, "model_type": "xlm-roberta"}}, 128),
+    "the tokenizer's": ({"tokenizer_config.json": {"model_max_length": 64}}, 64),
+    "no end": ({"tokenizer_config.json": {"model_max_length": 10**30}}, 512),
+    "more than is read": ({"sentence_bert_config.json": {"max_seq_length": 8192}}, 512),
+    "nonsense": ({"sentence_bert_config.json": {"max_seq_length": "long"}}, 512),
+}
+
+
+@pytest.mark.parametrize("case", LENGTHS)
+def test_the_longest_text_is_what_the_files_say_within_bounds(tmp_path: Path, case: str) -> None:
+    files, tokens = LENGTHS[case]
+    assert read_model_directory(str(encoder(tmp_path, files=files))).max_tokens == tokens
+
+
+def test_another_model_has_another_identity_and_the_same_one_elsewhere_has_the_same(tmp_path: Path) -> None:
+    first, second, moved = (OnnxEmbedder(str(encoder(tmp_path / name, seed=seed))) for name, seed in
+                            (("a", 0), ("b", 1), ("c", 0)))  # fmt: skip
+    assert first.identity == moved.identity != second.identity
+    assert first.embed_query("pdf") == moved.embed_query("pdf") != second.embed_query("pdf")
+    prompts = {"prompts": {"document": "bread "}}
+    prompted = OnnxEmbedder(str(encoder(tmp_path / "d", files={"config_sentence_transformers.json": prompts})))
+    assert prompted.identity != first.identity
+
+
+def test_a_model_that_is_exchanged_while_it_is_used_stays_in_use_and_the_log_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    embedder = OnnxEmbedder(str(encoder(tmp_path)))
+    identity, vector = embedder.identity, embedder.embed_query("pdf")
+    encoder(tmp_path, seed=1)
+    with caplog.at_level(logging.WARNING):
+        assert embedder.embed_query("pdf") == embedder.embed_query("pdf") == vector
+    assert embedder.identity == identity
+    assert caplog.text.count("until a restart") == 1
+    assert OnnxEmbedder(str(tmp_path)).identity != identity
+
+
+def test_a_model_that_is_exchanged_before_it_was_loaded_makes_no_vectors_for_the_other_s_index(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(str(encoder(tmp_path)))
+    assert embedder.identity.startswith("onnx:")
+    encoder(tmp_path, seed=1)
+    with pytest.raises(EmbeddingError, match="has changed"):
+        embedder.embed_query("pdf")
+
+
+def test_a_model_that_hangs_is_ended_and_the_next_call_may_try_again(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(str(endless(tmp_path)), waiting=SHORT, unhurried=SHORT)
+    for ask in (lambda: embedder.embed_query("pdf"), lambda: embedder.embed_documents(["pdf", "bread"])):
+        with pytest.raises(EmbeddingError, match="in time") as caught:
+            ask()
+        assert "smaller model" in (caught.value.hint or "")
+    # The runtime was told to stop: nothing goes on using a core.
+    for thread in threading.enumerate():
+        if thread.name == "skillhub-embedding":
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def broken(path: Path) -> Path:
+    (encoder(path) / "model.onnx").write_bytes(b"version https://git-lfs.github.com/spec/v1")
+    return path
+
+
+def without_tokenizer(path: Path) -> Path:
+    (encoder(path) / "tokenizer.json").unlink()
+    (path / "vocab.txt").write_text("pdf")
+    return path
+
+
+def with_broken_tokenizer(path: Path) -> Path:
+    (encoder(path) / "tokenizer.json").write_text("{}")
+    return path
+
+
+def unreadable_settings(path: Path) -> Path:
+    return encoder(path, files={"config.json": "{"})
+
+
+def a_file(path: Path) -> Path:
+    return encoder(path) / "model.onnx"
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "no directory": (lambda path: path / "none", "is not there"),
+    "a file": (a_file, "is a file, not a directory"),
+    "no model": (lambda path: path, "no tokenizer.json"),
+    "no tokenizer": (without_tokenizer, "vocab.txt and no tokenizer.json"),
+    "broken tokenizer": (with_broken_tokenizer, "tokenizer.json that cannot be read"),
+    "broken model": (broken, "model.onnx that cannot be read"),
+    "broken settings": (unreadable_settings, "config.json that cannot be read: line 1"),
+    "not a number": (without_numbers, "non-finite"),
+    "a cross-encoder": (cross_encoder, r"logits \[1, 1\]"),
+    "another pooling": (
+        lambda path: encoder(path, files={"1_Pooling/config.json": {"pooling_mode": "attention"}}),
+        "pools token vectors by attention",
+    ),
+    "a dense layer": (
+        lambda path: encoder(path, files={"modules.json": [{"type": "sentence_transformers.models.Dense"}]}),
+        "a layer after pooling",
+    ),
+    "other inputs": (lambda path: encoder(path, inputs=("input_ids", "pixel_values")), "asks for pixel_values"),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_path: Path, case: str) -> None:
+    write, cause = UNUSABLE[case]
+    embedder = OnnxEmbedder(str(write(tmp_path)))
+    assert embedder.identity.startswith("onnx:")
+    for _ in range(2):
+        with pytest.raises(EmbeddingError, match=cause) as caught:
+            embedder.embed_query("pdf")
+    assert str(tmp_path) in caught.value.message
+    assert "EMBEDDING_MODEL_DIR" in caught.value.message
+    assert caught.value.hint
+    with pytest.raises(EmbeddingError):
+        embedder.embed_documents(["pdf"])
+
+
+def test_without_the_runtime_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EmbeddingError, match="onnxruntime") as caught:
+        OnnxEmbedder(str(encoder(tmp_path))).embed_query("pdf")
+    assert "pip install '.[onnx]'" in (caught.value.hint or "")
+
+
+def test_many_texts_are_run_in_batches_of_bounded_size() -> None:
+    lengths = [512] * 9 + [3] * 40
+    batches = list(onnx_model._batches(lengths, most=onnx_model.MAX_BATCH_TEXTS))
+    assert sorted(number for batch in batches for number in batch) == list(range(49))
+    for batch in batches:
+        assert len(batch) <= onnx_model.MAX_BATCH_TEXTS
+        assert len(batch) * max(lengths[number] for number in batch) <= onnx_model.MAX_BATCH_TOKENS
+
+
+def test_the_runtime_that_is_installed_sends_nothing_and_is_loaded_with_the_first_text_only(tmp_path: Path) -> None:
+    # Its versions from 1.29 on contain the address of their maker's collector.
+    import onnxruntime
+
+    for library in (Path(onnxruntime.__file__).parent / "capi").glob("*.so*"):
+        assert b"OneCollector" not in library.read_bytes()
+    encoder(tmp_path)
+    program = (
+        "import os, sys; from skillhub_mcp.embedders.onnx import OnnxEmbedder;"
+        f"made = OnnxEmbedder({str(tmp_path)!r}); made.identity;"
+        "assert not {'onnxruntime', 'tokenizers', 'numpy'} & set(sys.modules);"
+        "made.embed_query('pdf'); assert os.environ['ORT_DISABLE_TELEMETRY'] == '1'"
+    )
+    environment = {name: one for name, one in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)

@@ -1,0 +1,59 @@
+"""The reranker over a cross-encoder, with tiny models that the tests write and the real runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.fakes.onnx_models import cross_encoder, encoder, endless
+
+from skillhub_mcp.errors import RerankingError
+from skillhub_mcp.search.rerankers.local import LocalReranker
+
+NAMES = ("bread", "walrus", "seal")
+DESCRIPTIONS = ("bake bread oven", "feed walrus fish", "feed seal")
+CLASSIFIER = {"architectures": ["BertForSequenceClassification"]}
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_what_shares_more_with_the_query_has_the_better_odds(tmp_path: Path, labels: int) -> None:
+    bread, walrus, seal = LocalReranker(str(cross_encoder(tmp_path, labels=labels))).odds(
+        "feed walrus", NAMES, DESCRIPTIONS
+    )
+    assert 0.0 < bread < seal < walrus < 1.0
+
+
+def test_queries_and_descriptions_without_end_are_cut(tmp_path: Path) -> None:
+    reranker = LocalReranker(str(cross_encoder(tmp_path)))
+    odds = reranker.odds("walrus \ud800 \0" * 20_000, NAMES, [text * 5_000 for text in DESCRIPTIONS])
+    assert len(odds) == 3
+    assert all(0.0 <= one <= 1.0 for one in odds)
+
+
+def test_a_model_that_hangs_is_ended(tmp_path: Path) -> None:
+    reranker = LocalReranker(str(endless(tmp_path)), seconds=0.3)
+    with pytest.raises(RerankingError, match="did not answer in time"):
+        reranker.odds("feed", NAMES, DESCRIPTIONS)
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "no directory": (lambda path: path / "none", "is not there"),
+    "a sentence encoder": (encoder, r"last_hidden_state \[3, \d+, 16\]"),
+    "a pooled encoder": (lambda path: encoder(path, output="sentence_embedding"), r"sentence_embedding \[3, 16\]"),
+    "three labels": (lambda path: cross_encoder(path, labels=3), r"logits \[3, 3\]"),
+    "labels that are not its own": (
+        lambda path: cross_encoder(path, files={"config.json": {**CLASSIFIER, "id2label": {"0": "a", "1": "b"}}}),
+        r"logits \[3, 1\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_path: Path, case: str) -> None:
+    write, cause = UNUSABLE[case]
+    with pytest.raises(RerankingError, match=cause) as caught:
+        LocalReranker(str(write(tmp_path))).odds("feed", NAMES, DESCRIPTIONS)
+    assert f"{tmp_path}" in caught.value.message
+    assert "SEARCH_RERANK_MODEL_DIR" in caught.value.message
+    assert "SEARCH_RERANK=0" in (caught.value.hint or "")
