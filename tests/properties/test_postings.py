@@ -18,7 +18,16 @@ from tests.search.builders import make_skill
 from skillhub_mcp.analysis.analyzer import terms
 from skillhub_mcp.index.features import FIELDS, decode_features, encode_features
 from skillhub_mcp.index.impacts import ALL_FIELDS, WEIGHTS
-from skillhub_mcp.index.segment import InvertedSkills, Segment, SegmentBuilder, invert, read_segment, write_update
+from skillhub_mcp.index.segment import (
+    InvertedSkills,
+    Part,
+    Segment,
+    SegmentBuilder,
+    invert,
+    read_segment,
+    write_segment,
+    write_update,
+)
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.statistics import StatisticsBuilder
 
@@ -53,13 +62,13 @@ def written(library: Library) -> Segment:
     file, builder = io.BytesIO(), SegmentBuilder()
     for directory, skill in library.items():
         builder.add(directory, decode_features(encoded(directory, skill)), skill[5])
-    builder.write(file, table_id="id")
+    write_segment(file, builder.parts(), table_id="id")
     return read_segment(file.getvalue(), "id")
 
 
-def updated(segments: tuple[Segment, ...], changed: Library, removed: set[str], *, small: int) -> tuple[Segment, ...]:
+def updated(segments: tuple[Segment, ...], changed: Library, removed: set[str], *, share: float) -> tuple[Segment, ...]:
     file = io.BytesIO()
-    write_update(file, segments, inverted(changed), removed=removed, version=1, table_id="id", small=small)
+    write_update(file, segments, [Part(inverted(changed))], removed=removed, version=1, table_id="id", share=share)
     last = read_segment(file.getvalue(), "id")
     return (last,) if last.base is None else (segments[0], last)
 
@@ -91,14 +100,14 @@ def naive_impact(skill: tuple[Any, ...], term: str, mean_lengths: list[float], f
 @given(
     library=LIBRARIES,
     changes=CHANGES,
-    small=st.sampled_from([0, 1_000]),
+    share=st.sampled_from([0.0, 0.5, 9.0]),
     fields=st.sampled_from([ALL_FIELDS, ALL_FIELDS - {"body"}]),
 )
-def test_postings_are_bm25f(library: Library, changes: Any, small: int, fields: frozenset[str]) -> None:
+def test_postings_are_bm25f(library: Library, changes: Any, share: float, fields: frozenset[str]) -> None:
     segments: tuple[Segment, ...] = (written(library),)
     for changed, removed in changes:
         gone = removed - changed.keys()
-        segments = updated(segments, changed, gone, small=small)
+        segments = updated(segments, changed, gone, share=share)
         library = {**{one: skill for one, skill in library.items() if one not in gone}, **changed}
     index = index_of(segments, library)
     assert {directory for directory in index.directories if directory} == library.keys()

@@ -19,6 +19,7 @@ progress      the progress of indexing, for callers that wait
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 rows          what is written for a skill, and read back to see what changed
 segment       skills inverted, in a file beside the table
+segment_files  the segments of a table's versions
 skill_index   one version of the index, as a search reads it
 state         `index_state.json`: the published version, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F

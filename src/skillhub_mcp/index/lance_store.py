@@ -20,16 +20,14 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from skillhub_mcp.atomic_write import replacing
-from skillhub_mcp.file_modes import make_private_directory, private_mode
+from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
-from skillhub_mcp.index.features import short_words
+from skillhub_mcp.index.features import decode_features, short_words
 from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.held_index import HeldIndex
 from skillhub_mcp.index.held_rows import HELD_ROWS, HeldRows, load_rows, save_rows
@@ -47,7 +45,8 @@ from skillhub_mcp.index.lance import (
     table_id,
 )
 from skillhub_mcp.index.rows import IndexRow, StoredVector
-from skillhub_mcp.index.segment import Segment, SegmentBuilder, open_segments, read_segment
+from skillhub_mcp.index.segment import Segment, SegmentBuilder, read_segment, write_segment
+from skillhub_mcp.index.segment_files import SegmentFiles
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics
@@ -83,6 +82,7 @@ class LanceStore:
         self.db_path = db_path
         self.table = table
         self._held_rows = held_rows
+        self._segment_files = None if db_path == IN_MEMORY else SegmentFiles(db_path, table)
         self._connection: Any = None
         self._in_memory: dict[int, Statistics] = {}
         # When what this process replaced may be removed, if nothing is written until then.
@@ -126,35 +126,30 @@ class LanceStore:
 
         What had to be read from the rows is kept in a file. Raises IndexDamaged.
         """
-        if self.db_path != IN_MEMORY:
+        files = self._segment_files
+        if files is not None:
             try:
-                return open_segments(self._segment_path, version, table_id)
+                return files.open(version, table_id)
             except (OSError, ValueError) as error:
                 log.debug("The postings are made from the table: %s", error)
             try:
-                with replacing(self._segment_path(version), mode=private_mode(self.db_path)) as file:
-                    self._write_segment(file, version, table_id, open_run=self._open_run)
-                return open_segments(self._segment_path, version, table_id)
+                files.write(version, table_id, self._invert(version, table_id, files.builder()))
+                return files.open(version, table_id)
             except (OSError, ValueError) as error:
                 # Without the file each start of a server or a command loads LanceDB, and that is all.
                 log.debug("The postings are not kept: %s", error)
         kept = io.BytesIO()
         try:
-            self._write_segment(kept, version, table_id, open_run=None)
+            write_segment(kept, self._invert(version, table_id, SegmentBuilder()).parts(), table_id=table_id)
             return (read_segment(kept.getvalue(), table_id),)
         except (OSError, ValueError) as error:
             raise damaged(error) from error
 
-    def _write_segment(
-        self, file: BinaryIO, version: int, table_id: str, *, open_run: Callable[[], BinaryIO] | None
-    ) -> None:
-        builder = SegmentBuilder(open_run)
+    def _invert(self, version: int, table_id: str, skills: SegmentBuilder) -> SegmentBuilder:
+        """Add all rows of a version of the table to `skills`, and return them. Raises IndexDamaged and OSError."""
         for row in self.open_table(version, created_as=table_id).each_row():
-            builder.add(*row)
-        builder.write(file, table_id=table_id)
-
-    def _open_run(self) -> BinaryIO:
-        return tempfile.TemporaryFile(dir=self.db_path)
+            skills.add(*row)
+        return skills
 
     def _open_before(
         self, version: int, *, created_as: str | None = None, with_vectors: bool = True
@@ -198,7 +193,15 @@ class LanceStore:
             raise IndexDamaged(f"changed since it was written: {named}")
         # Through a connection of its own: this one has its files open, and what it read in memory.
         fresh = LanceStore(self.db_path, self.table) if self.db_path != IN_MEMORY else self
-        fresh.open_table(version, created_as=created_as).check()
+        index = fresh.open_table(version, created_as=created_as)
+        index.check()
+        if self._segment_files is not None:
+            try:
+                self._segment_files.check(version, index.table_id)
+            except FileNotFoundError as error:
+                log.debug("The postings are not kept: %s", error)
+            except (OSError, ValueError) as error:
+                raise damaged(error) from error
 
     def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
         """Write a new table as one more version, index it, and return the version. Raises IndexDamaged.
@@ -209,9 +212,12 @@ class LanceStore:
         if self._changed_files():
             self.discard()
         try:
-            builder = StatisticsBuilder()
-            table = self._overwrite(schema, _counting(rows, builder))
+            builder, skills = StatisticsBuilder(), self._builder()
+            table = self._overwrite(schema, _counting(rows, builder, skills))
             self._clean(table, published)
+            if self._segment_files is not None:
+                with _not_kept_is_no_failure():
+                    self._segment_files.write(int(table.version), table_id(table), skills)
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             self._drop_leftovers()
@@ -262,9 +268,9 @@ class LanceStore:
             before.checkout(published)
             schema = _schema(dimension, table_id(before))
             statistics = self._statistics(before)
-            builder = StatisticsBuilder.from_statistics(statistics)
+            builder, skills = StatisticsBuilder.from_statistics(statistics), self._builder()
             written: list[str] = []
-            for batch in _batches(_counting(rows, builder), schema):
+            for batch in _batches(_counting(rows, builder, skills), schema):
                 written += batch.column("path").to_pylist()
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
                 # A row may have no vector yet; without this, LanceDB rejects it as a bad vector.
@@ -274,6 +280,7 @@ class LanceStore:
             for features, words in LanceIndex(before, statistics).features({*written, *removed}).values():
                 builder.add(features, words, times=-1)
             self._maintain(table, published, statistics.skills)
+            self._keep_update(table, skills, removed=removed, before=published)
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             self._drop_leftovers()
@@ -310,9 +317,22 @@ class LanceStore:
             merge = table.merge_insert("path").when_matched_update_all()
             merge.execute(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), texts, column], schema=schema))
             self._maintain(table, published, statistics.skills)
+            skills = self._builder()
+            for path, (features, _) in LanceIndex(before, statistics).features(vectors.keys()).items():
+                skills.add(path, decode_features(features), vectors[path].vector)
+            self._keep_update(table, skills, removed=(), before=published)
             return self._store_statistics(table, statistics, published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
+
+    def _builder(self) -> SegmentBuilder:
+        return SegmentBuilder() if self._segment_files is None else self._segment_files.builder()
+
+    def _keep_update(self, table: Any, changed: SegmentBuilder, *, removed: Collection[str], before: int) -> None:
+        if self._segment_files is not None:
+            with _not_kept_is_no_failure():
+                version = int(table.version)
+                self._segment_files.write_update(version, table_id(table), changed, removed=removed, before=before)
 
     def _changed_files(self) -> tuple[str, ...]:
         return () if self.db_path == IN_MEMORY else changed_files(self.db_path, self._checksums_path)
@@ -331,6 +351,7 @@ class LanceStore:
         try:
             table = self._connect().open_table(self.table)
             if int(table.version) == published and self._unmerged_rows(table) == 0:
+                self._remove_kept(published)
                 self._clean(table, published)
                 self._tidy_at = None
         except LANCE_FAILURES as error:
@@ -401,13 +422,13 @@ class LanceStore:
         return version
 
     def _remove_kept(self, *but: int | None) -> None:
-        """Delete the statistics and rows kept beside the table, but for those of some versions."""
+        """Delete the statistics, rows and segments kept beside the table, but for those of some versions."""
+        if self._segment_files is not None:
+            self._segment_files.remove(*but)
         # Before tables had ids, a database had one table, and its statistics no name of a table.
         table = rf"(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}"
         for name in os.listdir(self.db_path):
-            found = re.fullmatch(
-                rf"(?:statistics|rows|postings)-{table}(\d+)\.(?:npz|arrays)(?:(?:\.[-\d]+)?\.new)?", name
-            )
+            found = re.fullmatch(rf"(?:statistics|rows)-{table}(\d+)\.npz(?:(?:\.[-\d]+)?\.new)?", name)
             if found and int(found[1]) not in but:
                 os.unlink(os.path.join(self.db_path, name))
 
@@ -417,9 +438,6 @@ class LanceStore:
 
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
-
-    def _segment_path(self, version: int) -> str:
-        return os.path.join(self.db_path, f"postings-{self.table}-{version}.arrays")
 
     def _rows_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"rows-{self.table}-{version}.npz")
@@ -578,10 +596,20 @@ def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist(pending, schema=schema)
 
 
-def _counting(rows: Iterable[IndexRow], builder: StatisticsBuilder) -> Iterator[IndexRow]:
+def _counting(rows: Iterable[IndexRow], builder: StatisticsBuilder, skills: SegmentBuilder) -> Iterator[IndexRow]:
     for row in rows:
         builder.add(row.features.encoded, row.features.words)
+        skills.add(row.skill.directory, decode_features(row.features.encoded), row.vector)
         yield row
+
+
+@contextlib.contextmanager
+def _not_kept_is_no_failure() -> Iterator[None]:
+    """Go on where a file with postings cannot be written: whoever opens the version has it made from the rows."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        log.debug("The postings are not kept: %s", error)
 
 
 def _values(row: IndexRow, *, with_vectors: bool) -> dict[str, object]:

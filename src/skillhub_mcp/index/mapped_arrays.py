@@ -27,6 +27,8 @@ _PREFIX = struct.Struct("<II")
 _ALIGNED = 64
 # A file of up to this many bytes is read, and an array of up to this many compared with its checksum.
 READ_BYTES = 8 << 20
+# What reading a file raises that is no such file, or says of itself what is not so.
+_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, struct.error, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,15 @@ class StoredArrays:
     meta: Mapping[str, object]
     arrays: Mapping[str, NDArray[Any]]
     _content: bytes | mmap.mmap
+    _checksums: Mapping[str, int]
+    _name: str
+
+    def verify(self) -> None:
+        """Read every array, and raise ValueError if one is not what was written: of the large ones nobody knows."""
+        for name, values in self.arrays.items():
+            if _checksum(values) != self._checksums[name]:
+                raise ValueError(f"{self._name} is damaged")
+        self.release()
 
     def release(self) -> None:
         """Give back the memory of what was mapped and read; what is read again comes from the file again."""
@@ -102,6 +113,17 @@ def open_arrays(path: str, kinds: Mapping[str, str]) -> StoredArrays:
     return read_arrays(content, kinds, name=os.path.basename(path))
 
 
+def read_meta(path: str) -> Mapping[str, object]:
+    """Return the meta of a file without reading its arrays. Raises OSError or ValueError."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(_HEADER_BYTES)
+    try:
+        return _header(content, size)[0]
+    except _DAMAGED as error:
+        raise ValueError(f"{os.path.basename(path)} is damaged") from error
+
+
 def mapped(file: BinaryIO) -> mmap.mmap:
     """Return the content of an open file, which may be closed or removed but must not change. Raises OSError."""
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -110,11 +132,12 @@ def mapped(file: BinaryIO) -> mmap.mmap:
 def read_arrays(content: bytes | mmap.mmap, kinds: Mapping[str, str], *, name: str) -> StoredArrays:
     """Return the arrays in the content of a file of that `name`, as `open_arrays` does. Raises ValueError."""
     try:
-        meta, described = _header(content, len(kinds))
+        meta, described = _header(content, len(content))
         arrays = {array: _array(content, described[array], kind) for array, kind in kinds.items()}
-    except (ValueError, LookupError, TypeError, AttributeError, struct.error, RecursionError, OverflowError) as error:
+        checksums = {array: int(described[array][3]) for array in kinds}
+    except _DAMAGED as error:
         raise ValueError(f"{name} is damaged") from error
-    return StoredArrays(meta, arrays, content)
+    return StoredArrays(meta, arrays, content, checksums, name)
 
 
 def _array(content: bytes | mmap.mmap, described: Sequence[Any], kind: str) -> NDArray[Any]:
@@ -125,18 +148,23 @@ def _array(content: bytes | mmap.mmap, described: Sequence[Any], kind: str) -> N
     if written != wanted.str or min(offset, elements) < 0:
         raise ValueError(described)
     found: NDArray[Any] = np.frombuffer(content, dtype=wanted, count=elements, offset=offset)
-    if found.nbytes <= READ_BYTES and zlib.crc32(found.view(np.uint8).data) != checksum:
+    if found.nbytes <= READ_BYTES and _checksum(found) != checksum:
         raise ValueError(described)
     return found
 
 
-def _header(content: bytes | mmap.mmap, arrays: int) -> tuple[Mapping[str, object], Mapping[str, Any]]:
+def _checksum(values: NDArray[Any]) -> int:
+    return zlib.crc32(values.view("|u1").data)
+
+
+def _header(content: bytes | mmap.mmap, size: int) -> tuple[Mapping[str, object], Mapping[str, Any]]:
+    """Return the meta, and the arrays as they are described, of a file of that size that begins with `content`."""
     begin = len(_MAGIC) + _PREFIX.size
     length, checksum = _PREFIX.unpack(content[len(_MAGIC) : begin])
     header = content[begin : begin + length]
     if content[: len(_MAGIC)] != _MAGIC or begin + length > _HEADER_BYTES or zlib.crc32(header) != checksum:
         raise ValueError(header)
     written = json.loads(header)
-    if written["size"] != len(content) or len(written["arrays"]) != arrays:
-        raise ValueError(header)
+    if written["size"] != size:
+        raise ValueError(size)
     return dict(written["meta"]), dict(written["arrays"])

@@ -9,13 +9,13 @@ the memory of a block of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from skillhub_mcp.index.features import FIELDS, SkillFeatures, unpack_counts
 from skillhub_mcp.index.impacts import WEIGHTS, impact
-from skillhub_mcp.index.mapped_arrays import ArrayWriter, StoredArrays, mapped, open_arrays, read_arrays
+from skillhub_mcp.index.mapped_arrays import ArrayWriter, StoredArrays, mapped, open_arrays, read_arrays, read_meta
 
 if TYPE_CHECKING:
     import mmap
@@ -41,10 +41,8 @@ _KINDS = {
 # Postings in memory at once while a segment is written: some 40 bytes each.
 _BLOCK_POSTINGS = 1 << 20
 _BLOCK_ROWS = 4_096
-# Up to so many skills, writing all of them anew costs less than anybody notices.
-SMALL = 2_000
-# An addition is written anew with each change: with more than this share of its base it is merged into it.
-_LARGEST_SHARE = 20
+# An addition is written anew with each change: when it is more than this share of its base, it is merged into it.
+ADDED_SHARE = 0.05
 # Impacts are stored as shares of the largest there can be: two bytes, which cannot say anything worse.
 _IMPACT_STEPS = 0xFFFF
 _HASHES = 1 << 32
@@ -60,8 +58,7 @@ class InvertedSkills:
 
     `lengths` are those of the fields in terms: shape (skills, fields). `vectors` has shape (skills, dimension) and is
     None where no skill has one; `embedded` says which have. The skills that have the term `hashes[i]` are
-    `owners[starts[i]:starts[i + 1]]`, ascending, and `counts` are its packed counts in each. `release` gives back the
-    memory of what was read of a file.
+    `owners[starts[i]:starts[i + 1]]`, ascending, and `counts` are its packed counts in each.
     """
 
     directories: Sequence[str]
@@ -72,7 +69,6 @@ class InvertedSkills:
     starts: NDArray[Any]
     owners: NDArray[Any]
     counts: NDArray[Any]
-    release: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +93,7 @@ class Segment:
     """Inverted skills in a file, with what each posting is worth, as a share of `WEIGHTS.largest` in 65,535 steps.
 
     `impacts` were computed with `mean_lengths`. An addition to a `base` replaces or removes the skills `gone` of that.
-    `mark` is a random name of this very segment.
+    `mark` is a random name of this very segment, and `stored` what all of it was read from.
     """
 
     skills: InvertedSkills
@@ -106,14 +102,24 @@ class Segment:
     mark: str
     base: Base | None
     gone: NDArray[Any]
+    stored: StoredArrays
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Skills of which those where `kept` is true go into a segment; None for all."""
+    """Skills of which those where `kept` is true go into a segment; None for all.
+
+    `release` gives back the memory of what was read of their file.
+    """
 
     skills: InvertedSkills
     kept: NDArray[Any] | None = None
+    release: Callable[[], None] = _nothing
+
+    @classmethod
+    def of(cls, segment: Segment, kept: NDArray[Any] | None = None) -> Part:
+        """Return skills of a segment."""
+        return cls(segment.skills, kept, segment.stored.release)
 
 
 def invert(
@@ -145,14 +151,14 @@ def invert(
 
 
 class SegmentBuilder:
-    """Collects skills one by one, and writes them as one segment: with `open_run`, in the memory of a block of them.
+    """Inverts skills one by one: with `open_run`, in the memory of a block of them, however many there are.
 
     `open_run` opens a file that vanishes when it is closed; without it everything stays in memory.
     """
 
     def __init__(self, open_run: Callable[[], BinaryIO] | None = None) -> None:
         self._open_run = open_run
-        self._runs: list[InvertedSkills] = []
+        self._runs: list[Part] = []
         self._directories: list[str] = []
         self._features: list[SkillFeatures] = []
         self._vectors: list[Sequence[float] | None] = []
@@ -168,11 +174,14 @@ class SegmentBuilder:
             with self._open_run() as run:
                 write_segment(run, [Part(self._take())], table_id="")
                 run.flush()
-                self._runs.append(read_segment(mapped(run), "").skills)
+                self._runs.append(Part.of(read_segment(mapped(run), "")))
+                self._runs[-1].release()
 
-    def write(self, file: BinaryIO, *, table_id: str) -> None:
-        """Write the segment of all skills added. Raises OSError, and ValueError for vectors of different lengths."""
-        write_segment(file, [*map(Part, self._runs), Part(self._take())], table_id=table_id)
+    def parts(self) -> list[Part]:
+        """Return the skills added so far."""
+        if self._directories or not self._runs:
+            self._runs.append(Part(self._take()))
+        return self._runs
 
     def _take(self) -> InvertedSkills:
         taken = invert(self._directories, self._features, self._vectors)
@@ -252,31 +261,34 @@ def write_segment(
 def write_update(
     file: BinaryIO,
     segments: Sequence[Segment],
-    changed: InvertedSkills,
+    changed: Sequence[Part],
     *,
     removed: Collection[str],
     version: int,
     table_id: str,
-    small: int = SMALL,
+    share: float = ADDED_SHARE,
 ) -> None:
     """Write the segment of the next version: the skills of `segments`, some `changed`, new or removed.
 
-    It is a whole one where there are at most `small` skills or many have changed since the first of the `segments`,
-    which is that of the table's `version`; else an addition to that. Raises OSError, and ValueError as `write_segment`.
+    It is an addition to the first of the `segments`, which is that of the table's `version`, up to a `share` of that;
+    then it is a whole one. Raises OSError, and ValueError as `write_segment`
+    and for a segment that has changed since it was written.
     """
     import numpy as np
 
-    left = {*removed, *changed.directories}
+    left = {*removed, *(directory for part in changed for directory in part.skills.directories)}
     kept = [
         np.fromiter((directory not in left for directory in own), dtype=bool, count=len(own))
         for own in (segment.skills.directories for segment in segments)
     ]
     for segment in segments[1:]:
         kept[0][segment.gone] = False
-    parts = [*(Part(segment.skills, own) for segment, own in zip(segments, kept, strict=True)), Part(changed)]
+    parts = [*map(Part.of, segments, kept), *changed]
     base, gone = segments[0], (~kept[0]).nonzero()[0].astype(np.int32)
-    added = len(changed.directories) + sum(int(own.sum()) for own in kept[1:])
-    if len(kept[0]) <= small or added + len(gone) > len(kept[0]) // _LARGEST_SHARE:
+    added = sum(len(part.skills.directories) for part in changed) + sum(int(own.sum()) for own in kept[1:])
+    if added + len(gone) > share * len(kept[0]):
+        for segment in segments:
+            segment.stored.verify()
         write_segment(file, parts, table_id=table_id)
     else:
         addition = Addition(Base(version, base.mark), gone, base.mean_lengths)
@@ -289,30 +301,29 @@ def open_segment(path: str, table_id: str) -> Segment:
     return _segment(open_arrays(path, _KINDS), table_id, name)
 
 
-def open_segments(path_of: Callable[[int], str], version: int, table_id: str) -> tuple[Segment, ...]:
-    """Return the segment of a version of the table, after the one that it is an addition to, if it is one.
-
-    `path_of` returns the path for a version. Raises OSError or ValueError if there are no usable ones.
-    """
+def check_pair(base: Segment, last: Segment) -> None:
+    """Raise ValueError where `last` is no addition to `base`."""
     import numpy as np
 
-    last = open_segment(path_of(version), table_id)
-    if last.base is None:
-        return (last,)
-    base = open_segment(path_of(last.base.version), table_id)
+    dimensions = {one.skills.vectors.shape[1] for one in (base, last) if one.skills.vectors is not None}
     if (
-        base.mark != last.base.mark
+        last.base is None
         or base.base is not None
+        or base.mark != last.base.mark
         or not are_numbers(last.gone, len(base.skills.directories))
-        or (
-            base.skills.vectors is not None
-            and last.skills.vectors is not None
-            and base.skills.vectors.shape[1] != last.skills.vectors.shape[1]
-        )
+        or len(dimensions) > 1
         or not np.array_equal(base.mean_lengths, last.mean_lengths)
     ):
-        raise ValueError(f"{os.path.basename(path_of(version))} is an addition to another segment")
-    return base, last
+        raise ValueError("a segment is an addition to another")
+
+
+def base_version(path: str) -> int | None:
+    """Return the version of the segment that the one in a file is an addition to; None for none, or no such file."""
+    try:
+        base = _base(read_meta(path))
+    except (OSError, ValueError):
+        return None
+    return None if base is None else base.version
 
 
 def read_segment(content: bytes | mmap.mmap, table_id: str) -> Segment:
@@ -329,10 +340,7 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
     if meta.get("weights") != str(WEIGHTS):
         raise ValueError(f"{name} was written with other weights")
     try:
-        skills, mark, written = int(str(meta["skills"])), str(meta["mark"]), meta["base"]
-        base = None
-        if isinstance(written, list):
-            base = Base(int(written[0]), str(written[1]))
+        skills, mark, base = int(str(meta["skills"])), str(meta["mark"]), _base(meta)
         text = arrays["directories"].tobytes().decode("utf-8", "surrogatepass")
         directories = text.split(_BETWEEN) if skills else []
         lengths, vectors = arrays["lengths"].reshape(skills, len(FIELDS)), None
@@ -362,9 +370,18 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
         starts,
         owners,
         arrays["counts"],
-        stored.release,
     )
-    return Segment(inverted, arrays["impacts"], arrays["mean_lengths"], mark, base, arrays["gone"])
+    return Segment(inverted, arrays["impacts"], arrays["mean_lengths"], mark, base, arrays["gone"], stored)
+
+
+def _base(meta: Mapping[str, object]) -> Base | None:
+    """Return the base that a segment's meta names. Raises ValueError."""
+    match meta.get("base"):
+        case None:
+            return None
+        case [int(version), str(mark)]:
+            return Base(version, mark)
+    raise ValueError("its base has no such name")
 
 
 def are_numbers(owners: NDArray[Any], skills: int) -> bool:
@@ -430,7 +447,7 @@ def _blocks(
         hashes, owners, counts = (np.concatenate(values) for values in zip(*found, strict=True))
         yield _sorted(hashes, owners, counts) if len(parts) > 1 else (hashes, owners, counts)
         for part in parts:
-            part.skills.release()
+            part.release()
 
 
 def _sorted(

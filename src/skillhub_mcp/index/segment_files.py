@@ -1,0 +1,97 @@
+"""The files of segments beside the table: one for each version, some an addition to that of an earlier version.
+
+They are derived: named after the version, they carry the table's id, and whoever misses one has it made again from the
+table's rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Collection
+from typing import BinaryIO
+
+from skillhub_mcp.atomic_write import replacing
+from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp.index.segment import (
+    ADDED_SHARE,
+    Segment,
+    SegmentBuilder,
+    base_version,
+    check_pair,
+    open_segment,
+    write_segment,
+    write_update,
+)
+
+
+class SegmentFiles:
+    """The segments of one table in the `directory` of its database. Methods raise OSError and ValueError."""
+
+    def __init__(self, directory: str, table: str, *, share: float = ADDED_SHARE) -> None:
+        self._directory = directory
+        self._table = table
+        self._share = share
+
+    def open(self, version: int, table_id: str) -> tuple[Segment, ...]:
+        """Return the segment of a version, after the one that it is an addition to, if it is one.
+
+        Raises where there is none, or none of that table that can be used.
+        """
+        last = open_segment(self._path(version), table_id)
+        if last.base is None:
+            return (last,)
+        base = open_segment(self._path(last.base.version), table_id)
+        check_pair(base, last)
+        return base, last
+
+    def check(self, version: int, table_id: str) -> None:
+        """Read all of the segments of a version; raises ValueError where something has changed since it was written."""
+        for segment in self.open(version, table_id):
+            segment.stored.verify()
+
+    def builder(self) -> SegmentBuilder:
+        """Return a builder of a segment of any size."""
+        return SegmentBuilder(self._open_run)
+
+    def write(self, version: int, table_id: str, skills: SegmentBuilder) -> None:
+        """Keep the segment of a version that has these skills."""
+        with self._replacing(version) as file:
+            write_segment(file, skills.parts(), table_id=table_id)
+
+    def write_update(
+        self, version: int, table_id: str, changed: SegmentBuilder, *, removed: Collection[str], before: int
+    ) -> None:
+        """Keep the segment of a version that differs from the one `before` in these skills."""
+        segments = self.open(before, table_id)
+        base = before if segments[-1].base is None else segments[-1].base.version
+        with self._replacing(version) as file:
+            write_update(
+                file,
+                segments,
+                changed.parts(),
+                removed=removed,
+                version=base,
+                table_id=table_id,
+                share=self._share,
+            )
+
+    def remove(self, *but: int | None) -> None:
+        """Delete the segments of all versions but some, and but those that these are additions to."""
+        kept = {version for version in but if version is not None}
+        kept |= {base for version in kept if (base := base_version(self._path(version))) is not None}
+        for name in os.listdir(self._directory):
+            found = re.fullmatch(rf"postings-{re.escape(self._table)}-(\d+)\.arrays(?:\.[-\d]+\.new)?", name)
+            if found and int(found[1]) not in kept:
+                os.unlink(os.path.join(self._directory, name))
+
+    def _replacing(self, version: int) -> contextlib.AbstractContextManager[BinaryIO]:
+        return replacing(self._path(version), mode=private_mode(self._directory))
+
+    def _path(self, version: int) -> str:
+        return os.path.join(self._directory, f"postings-{self._table}-{version}.arrays")
+
+    def _open_run(self) -> BinaryIO:
+        return tempfile.TemporaryFile(dir=self._directory)
