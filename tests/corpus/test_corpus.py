@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import statistics
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.hubs import hub_of
 
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.server.tools.results import compact_json, search_result
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.names import is_specified_name
@@ -96,10 +101,26 @@ def test_a_second_look_opens_nothing_and_sees_the_same(seen: Scan, corpus: Path)
     assert again.snapshot == seen.snapshot
 
 
-def test_the_corpus_is_indexed_and_searched(corpus: Path, hub_environment: dict[str, str]) -> None:
-    with hub_of({**hub_environment, "SKILLS_DIR": str(corpus)}) as hub:
-        view = hub.refresh()
-        assert view.index is not None
-        assert view.index.table.count() == view.snapshot.report.found - len(view.snapshot.report.refused)
-        assert hub.search("make an emoji reaction gif small enough for slack").hits[0].skill.name == "slack-gif-creator"
-        assert hub.search("PDFから請求書番号を抽出").hits
+@pytest.fixture(scope="module")
+def hub(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SkillHub]:
+    database = tmp_path_factory.mktemp("corpus") / "skills.lancedb"
+    with hub_of({"SKILLS_DIR": str(corpus), "DB_PATH": str(database), "EMBEDDING_PROVIDER": "none"}) as hub:
+        yield hub
+
+
+def test_the_corpus_is_indexed_and_searched(hub: SkillHub) -> None:
+    view = hub.refresh()
+    assert view.index is not None
+    assert view.index.table.count() == view.snapshot.report.found - len(view.snapshot.report.refused)
+    assert hub.search("make an emoji reaction gif small enough for slack").hits[0].skill.name == "slack-gif-creator"
+    assert hub.search("PDFから請求書番号を抽出").hits
+
+
+@pytest.mark.parametrize(("file", "field"), [("queries.jsonl", "text"), ("agent_queries.jsonl", "query")])
+def test_half_of_the_answers_cost_an_agent_at_most_2_500_bytes(
+    hub: SkillHub, corpus: Path, file: str, field: str
+) -> None:
+    questions = (corpus.parents[1] / "eval" / file).read_text(encoding="utf-8").splitlines()
+    answers = [hub.search(json.loads(question)[field]) for question in questions]
+    sizes = [len(compact_json(search_result(answer, every=False)).encode()) for answer in answers]
+    assert statistics.median(sizes) <= 2_500

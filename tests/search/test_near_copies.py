@@ -120,6 +120,19 @@ def test_the_stronger_source_is_shown_for_its_copies_unless_the_query_names_one(
         handles.reverse()
 
 
+def test_what_awaits_trust_stands_for_no_skill_of_the_person_however_it_is_written(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    write_skill("tables-of-reports", REPORTS, root=repo / ".agents" / "skills", tags="tables, annual, reports")
+    write_skill("scanned", REPORTS, root=Path(os.environ["HOME"], ".agents", "skills"))
+    places = {"SKILLHUB_ROOTS": "project,user", "SKILLHUB_CWD": str(repo), "SKILLHUB_TRUST": "limited"}
+    with hub_of({key: one for key, one in hub_environment.items() if key != "SKILLS_DIR"} | places) as hub:
+        (hit,) = hub.search("tables of annual reports of companies").hits
+        assert (hit.handle, hit.copies) == ("scanned", ("tables-of-reports",))
+
+
 def test_hits_that_score_the_same_come_in_an_order_that_does_not_depend_on_where_they_lie(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:

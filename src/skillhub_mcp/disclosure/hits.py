@@ -6,6 +6,7 @@ have theirs whole, the others as far as tells them apart.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -44,6 +45,12 @@ def shown(scores: Sequence[float]) -> int:
     if len(scores) <= _ALWAYS or scores[0] < _CLEAR:
         return len(scores)
     return max(_ALWAYS, sum(score >= scores[0] * _BESIDE for score in scores))
+
+
+def two_digits(score: float) -> float:
+    """Return a score as it is shown: never rounded up, or a near miss would read as a fit, and a guess as certain."""
+    # As binary fractions some scores of two digits are a little less than they say.
+    return math.floor(score * 100 + 1e-9) / 100
 
 
 def descriptions(texts: Sequence[str], *, whole: int = _WHOLE_HITS) -> list[str]:

@@ -24,6 +24,7 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.screen import stdout_screen
+from skillhub_mcp.disclosure.hits import two_digits
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SearchAnswer
 from skillhub_mcp.search.ranking import HALF
@@ -119,7 +120,7 @@ def _print_hits(answer: SearchAnswer) -> None:
         print_text(f"No good match (searched {answer.searched:,}). Nearest:")
     for hit in answer.hits:
         fits = Colour.GREEN if hit.score >= HALF else Colour.YELLOW
-        score = f"{paint(f'{hit.score:.2f}', fits)}  " if hit.reason is not None else ""
+        score = f"{paint(f'{two_digits(hit.score):.2f}', fits)}  " if hit.reason is not None else ""
         category = paint(f"  [{hit.skill.category}]", Colour.DIM) if hit.skill.category else ""
         trust = paint("  (awaits trust: `skillhub trust`)", Colour.YELLOW) if hit.skill.awaits_trust else ""
         print_painted(f"{score}{paint(hit.handle, Colour.BOLD)}{category}{trust}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.hits import descriptions, shown
+from skillhub_mcp.disclosure.hits import descriptions, shown, two_digits
 from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.skills.encodings import one_of
@@ -124,8 +123,7 @@ def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) ->
     result: dict[str, object] = {
         "name": path_for_model(hit.handle),
         "description": description,
-        # Never rounded up, or a near miss would read as a fit.
-        "score": math.floor(hit.score * 100 + 1e-9) / 100,
+        "score": two_digits(hit.score),
     }
     if hit.skill.awaits_trust:
         result["source"] = AWAITING_SOURCE
