@@ -31,6 +31,8 @@ def merged(one: tuple[str, str], other: tuple[str, str]) -> bool:
         (("reports", REPORTS), ("annual-report-tables", REPORTS)),
         (("reports", REPORTS), ("reports-fork", f"{REPORTS[:-1]} quickly.")),
         (("reports", REPORTS), ("reports-fork", REPORTS.replace("Extract", "**Extracts**").replace("of", "for"))),
+        # Its words with other punctuation.
+        (("reports", REPORTS), ("my-reports", REPORTS.replace(",", ";").replace(" and", " /"))),
         # Namesakes of two sources: of a longer text a word may stand in the place of another.
         (
             ("skill-creator", f"{LAMBDA} {REPORTS} Extends Claude's capabilities."),

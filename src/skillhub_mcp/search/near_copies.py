@@ -22,7 +22,7 @@ _SHARED_TERMS = 0.9
 _FEWEST_TERMS = 6
 _COMPARED_CHARACTERS = 2_048
 # Such descriptions are about as long as each other and have most of their words, as they are written, in common.
-_LENGTHS, _SHARED_WORDS = 0.75, 0.6
+_LENGTHS, _SHARED_WORDS = 0.75, 0.4
 # A text whose words are longer on average has no blanks between them.
 _LONGEST_WORDS = 12
 
