@@ -41,12 +41,8 @@ def test_other_ways_of_writing_the_same_become_one(written: str, meant: str) -> 
     assert normalise_query(written) == meant
 
 
-def test_a_word_said_often_is_said_once() -> None:
-    assert normalise_query("pdf " * 400 + "table PDF Pdf") == "pdf table"
-
-
 def test_a_query_is_read_up_to_its_bound() -> None:
-    assert normalise_query("a" * 50 + " " + "b" * 10_000) == "a" * 50 + " " + "b" * (MAX_QUERY_CHARACTERS - 51)
+    assert normalise_query("a" * 50 + " " + "b" * 100_000) == "a" * 50 + " " + "b" * (MAX_QUERY_CHARACTERS - 51)
 
 
 def test_a_character_that_becomes_many_does_not_pass_the_bound() -> None:

@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from skillhub_mcp.analysis.analyzer import terms
-from skillhub_mcp.analysis.lexicon import languages, stop_words, synonym_groups, translations
+from skillhub_mcp.analysis.lexicon import languages, stop_words, translations
 
 
 def lines(name: str) -> list[str]:
@@ -21,12 +21,6 @@ def test_every_line_of_the_translations_can_be_read_and_has_words_on_both_sides(
         assert all(terms(word) for word in english.split(",")), line
         assert all(word.strip() for word in others.split(",")), line
     assert len(lines("translations.txt")) > 200
-
-
-def test_every_synonym_is_a_term_or_a_phrase_and_no_group_is_of_one() -> None:
-    for group in synonym_groups():
-        assert len(group) > 1
-        assert all(terms(word) for word in group), group
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.search.test_ranking import candidates, scores
 
-from skillhub_mcp.search.ranking import NEVER_CUT, Hit, Reason, cut_tail, rank
+from skillhub_mcp.search.hits import NEVER_CUT, Hit, Reason, cut_tail
+from skillhub_mcp.search.ranking import rank
 
 THRESHOLDS = st.floats(min_value=0.0, max_value=1.0)
 WORDS = st.floats(min_value=0.0, max_value=1e6, allow_subnormal=False)
@@ -21,19 +22,19 @@ def hit_lists(draw: st.DrawFn) -> list[Hit]:
     return sorted(found, key=lambda hit: (-hit.score, hit.directory))
 
 
-@given(st.lists(st.tuples(WORDS, THRESHOLDS, THRESHOLDS), max_size=20), st.integers(min_value=0, max_value=10**6))
-def test_scores_are_within_0_and_1_fall_and_ties_stand_by_key(
-    given_parts: list[tuple[float, float, float]], skills: int
+@given(st.lists(st.tuples(WORDS, THRESHOLDS | st.just(float("nan"))), max_size=20), THRESHOLDS, st.booleans())
+def test_totals_fall_and_every_candidate_is_ranked_once(
+    given_parts: list[tuple[float, float]], meaning: float, by_meaning_alone: bool
 ) -> None:
-    words = [word for word, _, _ in given_parts]
-    totals = [total for _, total, _ in given_parts]
-    found = rank(
-        candidates(*[None] * len(words)), scores(words, [share for *_, share in given_parts]), totals, skills=skills
-    )
-    assert all(0.0 <= hit.score <= 1.0 for hit in found)
-    assert len(found) == sum(word > 0.0 for word in words)
-    for before, after in itertools.pairwise(found):
-        assert before.score > after.score or (before.score == after.score and before.directory < after.directory)
+    words, nearness = (np.array([part[place] for part in given_parts]) for place in (0, 1))
+    numbers = np.arange(len(given_parts))
+    found = rank(words, numbers, nearness, meaning=meaning, by_meaning_alone=by_meaning_alone)
+    assert sorted(found.numbers.tolist()) == numbers.tolist()
+    assert found.words.tolist() == words[found.numbers].tolist()
+    for (total, number), (after, other) in itertools.pairwise(
+        zip(found.totals.tolist(), found.numbers.tolist(), strict=True)
+    ):
+        assert total > after or (total == after and number < other)
 
 
 @given(hit_lists(), THRESHOLDS, st.integers(min_value=1, max_value=40))

@@ -21,7 +21,7 @@ from skillhub_mcp.index.rows import IndexRow
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, load_state, state_path
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
-from skillhub_mcp.search.ranking import Hit
+from skillhub_mcp.search.hits import Hit
 from skillhub_mcp.search.searcher import Searcher, SearchRequest
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, Skill

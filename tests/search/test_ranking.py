@@ -1,150 +1,125 @@
-"""How well the best fits, the order of hits, and which of them are kept."""
+"""The text score of every skill, and the order of the best."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pytest
-from tests.search.builders import make_skill
+from tests.search.builders import make_skill, row
 
-from skillhub_mcp.index.candidate import Candidate
-from skillhub_mcp.index.features import decode_features, encode_features
-from skillhub_mcp.search.ranking import HALF, NEVER_CUT, Hit, Reason, confident, cut_tail, rank
-from skillhub_mcp.search.scoring import Scores
+from skillhub_mcp.analysis.analyzer import normalise_query
+from skillhub_mcp.index.lance_store import LanceStore
+from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.search.query import parse_query
+from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
+from skillhub_mcp.skills.model import Skill
 
-PARTS = decode_features(encode_features(make_skill("x"), "").encoded)
+LIBRARY = (
+    make_skill("invoice-sorter", "Sort invoices into folders, invoices of every kind."),
+    make_skill("invoice-writer", "Write an invoice."),
+    make_skill("bread", "Bake bread at home."),
+)
+NOTHING_KNOWN = np.full(3, np.nan)
 
 
-def hits(*scores: float) -> list[Hit]:
-    return [Hit(f"/library/{position:02}", score, Reason.TEXT) for position, score in enumerate(scores)]
+@pytest.fixture
+def index(tmp_path: Path) -> SkillIndex:
+    return index_of(tmp_path, LIBRARY)
 
 
-def candidates(*nearness: float | None) -> list[Candidate]:
-    return [Candidate(f"/library/{position:02}", PARTS, near) for position, near in enumerate(nearness)]
+def index_of(tmp_path: Path, skills: Sequence[Skill], bodies: Sequence[str] = ()) -> SkillIndex:
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [row(skill, body) for skill, body in zip(skills, bodies or [""] * len(skills), strict=True)]
+    return store.open(store.rebuild(rows, dimension=None))
 
 
-def scores(words: list[float], coverage: list[float] | None = None) -> Scores:
-    nothing = np.zeros(len(words))
-    covered = nothing if coverage is None else np.array(coverage)
-    return Scores(np.array(words), nothing, nothing, covered, np.zeros((0, len(words))))
+def scores(
+    index: SkillIndex, text: str, fields: Sequence[str] = ("name", "description", "tags", "category", "body")
+) -> dict[str, float]:
+    query = parse_query(normalise_query(text), index.statistics, index.speller)
+    found = text_scores(query, index, fields=frozenset(fields)).tolist()
+    return {directory.rsplit("/", 1)[1]: score for directory, score in zip(index.directories, found, strict=True)}
+
+
+def test_every_skill_is_scored_and_what_has_no_word_of_the_question_has_nothing(index: SkillIndex) -> None:
+    found = scores(index, "sort invoices")
+    assert found["invoice-sorter"] > found["invoice-writer"] > found["bread"] == 0.0
+
+
+def test_a_rare_word_counts_more_than_a_common_one(index: SkillIndex) -> None:
+    assert scores(index, "bread")["bread"] > scores(index, "invoice")["invoice-writer"]
+
+
+def test_what_is_said_twice_counts_more_and_less_than_twice(index: SkillIndex) -> None:
+    once, twice = (scores(index, text)["bread"] for text in ("bread", "bread and bread"))
+    assert once < twice < 2 * once
+
+
+def test_only_the_fields_that_are_asked_for_count(tmp_path: Path) -> None:
+    index = index_of(tmp_path, [make_skill("loaf", "Bake.")], ["Knead the dough."])
+    assert scores(index, "dough")["loaf"] > 0.0
+    assert scores(index, "dough", ["name", "description"])["loaf"] == 0.0
+    assert scores(index, "bake", ["description"])["loaf"] > 0.0
+
+
+def test_of_several_meanings_the_best_counts_and_they_do_not_add_up(tmp_path: Path) -> None:
+    """`Ordner` is a folder and a directory: a skill that says both is not twice as right."""
+    skills = [make_skill("one", "Sort a folder."), make_skill("two", "Sort a folder, a directory.")]
+    index = index_of(tmp_path, skills)
+    query = parse_query("die Ordner und die Rechnungen", index.statistics, index.speller)
+    clause = next(clause for clause in query.clauses if clause.asked == "Ordner")
+    assert len(clause.alternatives) > 1
+    one, two = text_scores(query, index).tolist()
+    single = max(
+        text_scores(parse_query(choice.text, index.statistics, index.speller), index)[1] * choice.weight
+        for choice in clause.alternatives
+    )
+    assert two == pytest.approx(single)
+    assert one > 0.0
 
 
 @pytest.mark.acceptance("S2-15")
-def test_the_best_comes_first_and_equal_scores_stand_by_key() -> None:
-    given = rank(candidates(None, None, None), scores([5.0, 9.0, 5.0]), [0.5, 1.0, 0.5], skills=100)
-    assert [hit.directory for hit in given] == ["/library/01", "/library/00", "/library/02"]
+def test_the_best_come_first_and_equal_ones_by_number() -> None:
+    found = np.array([5.0, 0.0, 9.0, 5.0, 1.0], dtype=np.float32)
+    assert best(found, limit=10).tolist() == [2, 0, 3, 4]
+    assert best(found, limit=2).tolist() == [2, 0]
+    assert best(np.zeros(4), limit=3).tolist() == []
 
 
-@pytest.mark.acceptance("S2-19")
-@pytest.mark.parametrize("skills", [0, 1, 100, 100_000])
-def test_scores_lie_between_0_and_1_and_keep_the_ratios_of_the_totals(skills: int) -> None:
-    found = rank(candidates(None, None), scores([400.0, 100.0]), [1.2, 0.3], skills=skills)
-    assert found[0].score <= 1.0
-    assert found[1].score == pytest.approx(found[0].score / 4)
+def test_without_vectors_the_order_is_that_of_the_words() -> None:
+    found = rank(np.array([5.0, 0.0, 9.0]), np.array([0, 2]), NOTHING_KNOWN[:2], meaning=1.0)
+    assert found.numbers.tolist() == [2, 0]
+    assert found.words.tolist() == [9.0, 5.0]
+    assert np.isnan(found.nearness).all()
 
 
-def test_the_best_of_those_that_fit_fully_shows_a_whole() -> None:
-    for total in (0.1 + 0.2, 1.1, 1.2345678901, 7 / 3):
-        assert rank(candidates(None, None), scores([400.0, 1.0]), [total, 0.1], skills=10)[0].score == 1.0
+def test_what_is_nearer_in_meaning_passes_what_has_a_little_more_words() -> None:
+    words, numbers, nearness = np.array([10.0, 9.0]), np.array([0, 1]), np.array([0.1, 0.9])
+    assert rank(words, numbers, nearness, meaning=0.0).numbers.tolist() == [0, 1]
+    assert rank(words, numbers, nearness, meaning=0.5).numbers.tolist() == [1, 0]
 
 
-def test_a_score_means_the_same_whatever_the_size_of_the_library() -> None:
-    # A word's weight grows with the logarithm of the library's size.
-    small = rank(candidates(None), scores([20.0]), [1.0], skills=99)
-    large = rank(candidates(None), scores([40.0]), [1.0], skills=9_999)
-    assert small[0].score == pytest.approx(large[0].score)
+def test_by_meaning_alone_words_do_not_count() -> None:
+    found = rank(np.array([99.0, 1.0]), np.array([0, 1]), np.array([0.2, 0.3]), meaning=1.0, by_meaning_alone=True)
+    assert found.numbers.tolist() == [1, 0]
+    assert found.totals.tolist() == [0.3, 0.2]
 
 
-def test_few_words_in_common_are_a_near_miss_and_many_a_fit() -> None:
-    weak = rank(candidates(None), scores([5.0], [0.2]), [1.0], skills=2_000)
-    strong = rank(candidates(None), scores([60.0], [0.2]), [1.0], skills=2_000)
-    assert weak[0].score < HALF <= strong[0].score
-    assert (weak[0].fits, strong[0].fits) == (False, True)
+def test_a_skill_without_a_vector_is_as_near_as_its_words_say() -> None:
+    words, numbers = np.array([10.0, 8.0, 1.0]), np.array([0, 1, 2])
+    found = rank(words, numbers, np.array([0.9, np.nan, 0.1]), meaning=1.0)
+    assert found.numbers.tolist() == [0, 1, 2]
+    assert found.totals.tolist() == pytest.approx([1.9, 1.6, 0.2])
 
 
-def test_a_short_question_that_a_description_covers_fits() -> None:
-    (hit,) = rank(candidates(None), scores([5.0], [0.9]), [1.0], skills=2_000)
-    assert hit.fits
-    (whole,) = rank(candidates(None), scores([5.0], [1.0]), [1.0], skills=2_000)
-    assert whole.score == 1.0
+def test_some_are_put_first_and_the_others_keep_their_order() -> None:
+    found = Ranking(*(np.array(part) for part in ([7, 5, 3], [3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [3.0, 2.0, 1.0])))
+    assert found.with_first([3]).numbers.tolist() == [3, 7, 5]
+    assert found.ordered_by(np.array([1.0, 1.0, 2.0])).numbers.tolist() == [3, 7, 5]
 
 
-def test_what_shares_no_word_is_no_hit_unless_a_vector_found_it() -> None:
-    found = rank(candidates(None, None, 0.4), scores([7.0, 0.0, 0.0]), [1.0, 0.1, 0.05], skills=10)
-    assert [(hit.directory, hit.reason) for hit in found] == [
-        ("/library/00", Reason.TEXT),
-        ("/library/02", Reason.VECTOR),
-    ]
-
-
-def test_meaning_alone_is_scored_by_cosine_and_not_below_zero() -> None:
-    found = rank(candidates(0.25, 0.75, -0.5), scores([0.0] * 3), [0.0] * 3, skills=10, meaning_alone=True)
-    assert [hit.score for hit in found] == [0.75, 0.25, 0.0]
-    assert {hit.reason for hit in found} == {Reason.VECTOR}
-
-
-def test_meaning_without_any_word_is_at_most_a_near_miss() -> None:
-    (hit,) = rank(candidates(0.9), scores([0.0]), [0.2], skills=10)
-    assert 0.0 < hit.score < HALF
-
-
-@pytest.mark.parametrize(("nearest", "times"), [(0.27, 1.0), (0.09, 1 / 3), (0.54, 2.0), (-0.1, 0.0), (None, 1.0)])
-def test_text_counts_as_much_as_the_nearest_is_near_beside_what_is_usual(nearest: float | None, times: float) -> None:
-    def best(usual: float | None) -> float:
-        found = rank(candidates(None, nearest), scores([9.0, 3.0]), [1.0, 0.5], skills=2_000, usual_nearness=usual)
-        return found[0].score
-
-    assert 0.0 < best(None) < HALF
-    assert best(0.27) == pytest.approx(best(None) * times)
-
-
-def test_a_near_miss_by_words_is_not_lifted_by_its_nearness() -> None:
-    def score_of(nearness: float | None) -> float:
-        return rank(candidates(nearness), scores([2.0]), [1.0], skills=2_000)[0].score
-
-    assert 0.0 < score_of(None) < 0.1
-    assert score_of(0.9) == score_of(None)
-
-
-def test_no_candidates_are_no_hits() -> None:
-    assert rank([], scores([]), [], skills=10) == []
-    assert not confident([], threshold=0.0)
-
-
-@pytest.mark.parametrize(("threshold", "expected"), [(0.0, True), (0.5, True), (0.51, False), (1.0, False)])
-def test_whether_the_best_fits_is_a_matter_of_the_threshold(threshold: float, *, expected: bool) -> None:
-    assert confident(hits(0.5, 0.1), threshold=threshold) is expected
-
-
-@pytest.mark.acceptance("S2-16")
-@pytest.mark.parametrize("count", range(NEVER_CUT + 1))
-def test_five_hits_or_fewer_are_all_kept_however_weak(count: int) -> None:
-    given = hits(*[1.0, 0.001, 0.001, 0.0, 0.0][:count])
-    assert cut_tail(given, threshold=1.0, limit=10) == given
-
-
-@pytest.mark.acceptance("S2-17")
-def test_of_more_than_five_those_below_their_share_of_the_best_are_cut() -> None:
-    given = hits(1.0, 0.9, 0.5, 0.2, 0.1999, 0.01)
-    assert [hit.score for hit in cut_tail(given, threshold=0.2, limit=10)] == [1.0, 0.9, 0.5, 0.2]
-
-
-@pytest.mark.acceptance("S2-17")
-def test_the_share_is_of_the_best_and_not_of_a_whole() -> None:
-    given = hits(0.5, 0.4, 0.25, 0.125, 0.12, 0.01)
-    assert [hit.score for hit in cut_tail(given, threshold=0.25, limit=10)] == [0.5, 0.4, 0.25, 0.125]
-    assert cut_tail(hits(0.05, 0.04, 0.04, 0.04, 0.04, 0.04), threshold=0.5, limit=10)[-1].score == 0.04
-
-
-@pytest.mark.acceptance("S2-17")
-def test_the_limit_counts_after_the_cut() -> None:
-    given = hits(1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.01)
-    assert len(cut_tail(given, threshold=0.2, limit=3)) == 3
-    assert len(cut_tail(given, threshold=0.2, limit=100)) == 6
-
-
-def test_five_hits_are_still_limited() -> None:
-    assert len(cut_tail(hits(0.5, 0.4, 0.3), threshold=0.2, limit=2)) == 2
-
-
-def test_six_hits_without_any_score_are_all_kept() -> None:
-    assert len(cut_tail(hits(*[0.0] * 6), threshold=0.2, limit=10)) == 6
+def test_of_nothing_nothing_is_ranked() -> None:
+    nothing = np.zeros(0)
+    assert len(rank(np.zeros(3), nothing.astype(int), nothing, meaning=1.0).numbers) == 0

@@ -12,7 +12,7 @@ from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.skill_index import SkillIndex
-from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.search.hits import Reason
 from skillhub_mcp.search.rerankers import Contenders
 from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest, SearchResult
 from skillhub_mcp.skills.model import Skill
@@ -170,7 +170,7 @@ class Judge:
             raise RerankingError("the test's model is down")
         return [
             2.0 - self.names.index(one) / 10 if one in self.names else words / 2
-            for one, words in zip(contenders.names, contenders.words.tolist(), strict=True)
+            for one, words in zip(contenders.names, contenders.shares.tolist(), strict=True)
         ]
 
 
@@ -308,18 +308,3 @@ def test_an_answer_without_a_provider_that_failed_is_not_kept(tmp_path: Path) ->
     assert not found(Searcher(embedder=embedder), index, "bake bread").cacheable
     # Without an embedder nothing is missing.
     assert found(Searcher(), index, "bake bread").cacheable
-
-
-@pytest.mark.parametrize("local", [True, False])
-def test_only_word_vectors_say_how_near_a_skill_usually_is(tmp_path: Path, local: bool) -> None:
-    """The cosines of a provider's model are of another scale: text counts in full beside them."""
-    embedder = WordEmbedder(dimension=64)
-    embedder.is_local = local
-    skills = [LIBRARY[0], *(make_skill(f"other-{number}") for number in range(200))]
-    index = stored(tmp_path, skills, embedder)
-    request = SearchRequest("folders lantern umbrella", limit=40, among=frozenset(skill.directory for skill in skills))
-    text = Searcher().search(index, request).hits[0]
-    both = Searcher(embedder=embedder).search(index, request).hits[0]
-    assert text.directory == both.directory == LIBRARY[0].directory
-    assert text.score < 1.0
-    assert (both.score == pytest.approx(text.score)) == (not local)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from skillhub_mcp.search.query import Alternative, TermOrigin
-from skillhub_mcp.search.scoring import Contribution
+from skillhub_mcp.search.contributions import Contribution
+from skillhub_mcp.search.query import Alternative, Clause, TermOrigin
 from skillhub_mcp.search.standing import differences
 
 
 def part(word: str, worth: float, *fields: str) -> Contribution:
-    return Contribution(word, Alternative((word,), 1.0, TermOrigin.ASKED, word), worth, fields)
+    choice = Alternative((word,), 1.0, TermOrigin.ASKED, word)
+    return Contribution(Clause(word, (choice,)), choice, worth, fields)
 
 
 def test_what_weighs_about_the_same_is_no_difference_and_the_weightiest_comes_first() -> None:

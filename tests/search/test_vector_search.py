@@ -9,7 +9,7 @@ import pytest
 from tests.hubs import hub_of
 from tests.search.builders import WordEmbedder
 
-from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.search.hits import Reason
 
 Writer = Callable[..., Path]
 

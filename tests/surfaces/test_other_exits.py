@@ -66,8 +66,7 @@ def test_a_model_that_orders_hits_is_shown_values() -> None:
 
     names = [f"{one.word} {one.text}" for one in PAYLOADS]
     descriptions = [f"Does {one.text}" for one in PAYLOADS]
-    none = np.zeros(len(names))
-    contenders = Contenders(none, none, none, names=names, descriptions=descriptions)
+    contenders = Contenders(np.zeros(len(names)), names, descriptions)
     ModelReranker("a model", answer).rerank("a task", contenders)
     (told,) = map(json.loads, asked)
     assert len(told["skills"]) == len(PAYLOADS)

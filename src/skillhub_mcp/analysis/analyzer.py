@@ -24,7 +24,7 @@ from skillhub_mcp.analysis.lexicon import stop_words
 from skillhub_mcp.analysis.scripts import MARKS, TRIPLED, UNSPACED, fold_marks
 from skillhub_mcp.harmless import without_hidden
 
-MAX_QUERY_CHARACTERS = 2_000
+MAX_QUERY_CHARACTERS = 65_536
 MAX_TERM_CHARACTERS = 64
 
 _TOKEN = re.compile(rf"[cCfF]#|[cC]\+\+|[^\W_]+(?:[{TRIPLED}{MARKS}]+[^\W_]*)*|[{TRIPLED}]+")
@@ -41,16 +41,10 @@ _stemmer_lock = threading.Lock()
 
 
 def normalise_query(text: str) -> str:
-    """Return `text` in NFKC with blanks collapsed, each word once, at most 2,000 characters.
-
-    A repeated word adds no meaning, but would count twice in a score.
-    """
+    """Return `text` in NFKC with blanks collapsed, at most 65,536 characters."""
     # Cut before, to bound the work, and after, because a character may become many.
     normal = unicodedata.normalize("NFKC", text[:MAX_QUERY_CHARACTERS])[:MAX_QUERY_CHARACTERS]
-    words: dict[str, str] = {}
-    for word in normal.replace("\0", " ").split():
-        words.setdefault(word.casefold(), word)
-    return " ".join(words.values())
+    return " ".join(normal.replace("\0", " ").split())
 
 
 def terms(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The word lists that ship with the package: stop words, synonyms and translations, read when first needed.
+"""The word lists that ship with the package: stop words and translations, read when first needed.
 
 They are small on purpose: the vocabulary of tasks and skills, not a dictionary.
 """
@@ -98,12 +98,6 @@ def translations() -> Translations:
                 word = fold_marks(other)
                 beginnings.setdefault(word[:_SHORTEST_PREFIX], []).append((word, meanings))
     return Translations(runs, max(map(len, runs)), beginnings, phrases)
-
-
-@cache
-def synonym_groups() -> Sequence[Sequence[str]]:
-    """Return groups of English words and phrases that are synonyms of one another."""
-    return [_parts(line) for line in _lines("synonyms.txt")]
 
 
 @cache

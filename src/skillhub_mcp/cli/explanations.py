@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from skillhub_mcp.disclosure.why import Account, Cause, Explanation
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.search.ranking import HALF
+from skillhub_mcp.search.hits import FITS
 from skillhub_mcp.search.standing import LeftOut, Standing
 
 
@@ -84,7 +84,7 @@ def _standing_lines(standing: Standing, account: Account) -> list[str]:
         why = "" if standing.left_out is None else f": {standing.left_out.value}"
         lines = [f"{name} is not among the {hits}{why}"]
     elif standing.rank == 1:
-        near_miss = "" if standing.score >= HALF else ", a near miss: nothing fits well"
+        near_miss = "" if standing.score >= FITS else ", a near miss: nothing fits well"
         lines = [f"{name} is the first of {hits}, {standing.score:.2f}{near_miss}"]
     else:
         lines = [f"{name} is number {standing.rank:,} of {hits}, {standing.score:.2f}"]

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.index.features import FIELDS
+from skillhub_mcp.index.impacts import ALL_FIELDS
+from skillhub_mcp.search.hits import FITS, NEAR_MISSES
 from skillhub_mcp.search.query import ALL_ORIGINS, TermOrigin
-from skillhub_mcp.search.ranking import NEAR_MISSES
-from skillhub_mcp.search.rerankers.fixed import FixedWeights
-from skillhub_mcp.search.scoring import ALL_FIELDS
-from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest
+from skillhub_mcp.search.searcher import MEANING, Searcher, SearchMode, SearchRequest
 
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.base import Embedder
@@ -27,18 +26,15 @@ Engine = Callable[[str], EngineAnswer]
 
 _DEPTH = 10
 _ALWAYS_CONFIDENT = True
-_BARE_WEIGHTS = FixedWeights(meaning=0.0, phrase=0.0)
 _QUERY_TERMS_ONLY = frozenset({TermOrigin.ASKED})
 
 # The ablations: the whole search without one part.
-_ABLATIONS: Mapping[str, tuple[FixedWeights | None, frozenset[TermOrigin], frozenset[str]]] = {
-    "without body": (None, ALL_ORIGINS, ALL_FIELDS - {"body"}),
-    "without synonyms": (None, ALL_ORIGINS - {TermOrigin.SYNONYM}, ALL_FIELDS),
-    "without translations": (None, ALL_ORIGINS - {TermOrigin.TRANSLATION}, ALL_FIELDS),
-    "without spelling": (None, ALL_ORIGINS - {TermOrigin.SPELLING, TermOrigin.JOINED}, ALL_FIELDS),
-    "without phrases": (FixedWeights(phrase=0.0), ALL_ORIGINS, ALL_FIELDS),
-    "without meaning": (FixedWeights(meaning=0.0), ALL_ORIGINS, ALL_FIELDS),
-    "bm25f alone": (_BARE_WEIGHTS, _QUERY_TERMS_ONLY, ALL_FIELDS),
+_ABLATIONS: Mapping[str, tuple[float, frozenset[TermOrigin], frozenset[str]]] = {
+    "without body": (MEANING, ALL_ORIGINS, ALL_FIELDS - {"body"}),
+    "without translations": (MEANING, ALL_ORIGINS - {TermOrigin.TRANSLATION}, ALL_FIELDS),
+    "without spelling": (MEANING, ALL_ORIGINS - {TermOrigin.SPELLING}, ALL_FIELDS),
+    "without meaning": (0.0, ALL_ORIGINS, ALL_FIELDS),
+    "bm25f alone": (0.0, _QUERY_TERMS_ONLY, ALL_FIELDS),
 }
 BASELINES = ("words", "lancedb", "fts5", *_ABLATIONS)
 
@@ -59,14 +55,14 @@ def open_baseline(
         with closing(_build_fts5(skills, among)) as connection:
             yield lambda text: (_search_fts5(connection, text), _ALWAYS_CONFIDENT)
     else:
-        weights, origins, fields = _ABLATIONS[name]
-        yield _search_engine(Searcher(embedder=embedder, weights=weights, origins=origins, fields=fields), index, among)
+        meaning, origins, fields = _ABLATIONS[name]
+        yield _search_engine(Searcher(embedder=embedder, meaning=meaning, origins=origins, fields=fields), index, among)
 
 
 def _search_engine(searcher: Searcher, index: SkillIndex, among: frozenset[str]) -> Engine:
     def search(text: str) -> EngineAnswer:
         hits = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among)).hits
-        fits = bool(hits) and hits[0].fits
+        fits = bool(hits) and hits[0].score >= FITS
         # As in the hub: where no skill matches, only near misses are returned.
         return [hit.directory for hit in hits[: _DEPTH if fits else NEAR_MISSES]], fits
 

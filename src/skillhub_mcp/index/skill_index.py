@@ -181,7 +181,7 @@ class SkillIndex:
         found: NDArray[Any] = self._lengths[np.array(numbers, dtype=np.intp)]
         return found
 
-    def cosines(self, vector: Vector, numbers: Sequence[int]) -> NDArray[Any]:
+    def cosines(self, vector: Vector, numbers: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
         """Return the cosine of each of those skills' vectors to `vector`: shape (n,), float32, nan where it has none.
 
         All vectors have a length of 1.

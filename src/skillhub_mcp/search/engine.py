@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
@@ -21,10 +21,10 @@ from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.answer_cache import AnswerCache
+from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
+from skillhub_mcp.search.hits import NEAR_MISSES, Hit, Reason, confident, cut_tail
 from skillhub_mcp.search.near_copies import Told, near_copies
-from skillhub_mcp.search.ranking import NEAR_MISSES, Hit, Reason, confident, cut_tail
-from skillhub_mcp.search.scoring import Contribution
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.search.standing import LeftOut, Standing, differences
 from skillhub_mcp.search.visible_skills import VisibleSkills
@@ -192,7 +192,7 @@ class SearchEngine:
             result = self._searcher.search(index, request)
             distinct = _distinct(result.hits, request.named, scope.snapshot)
             compared = [directory, *(hit.directory for hit in distinct.hits[:1])]
-            own, *first = self._searcher.explain(index, result, compared)
+            own, *first = self._searcher.explain(index, result.query, compared)
         except IndexDamaged as error:
             raise IndexUnavailable(
                 f"The index cannot be read: {error}", hint="skillhub doctor says what is damaged"
@@ -230,45 +230,55 @@ class SearchEngine:
         try:
             request = _request(parameters, scope)
             result = self._searcher.search(index, request)
-            answer = self._answer(parameters, scope, result, _distinct(result.hits, request.named, scope.snapshot))
-            if explain:
-                return self._explained(scope, result, answer), result.mode
+            distinct = _distinct(result.hits, request.named, scope.snapshot)
+            answer = self._answer(parameters, scope, result, distinct, explain=explain)
         except IndexDamaged:
             # Another process may have cleaned this version away: what it published since can answer.
             self._live.discard_index(index)
             raise
-        if result.cacheable:
+        if result.cacheable and not explain:
             self._answers.put(sources, policy, parameters, (answer, result.mode))
         return answer, result.mode
 
     def _answer(
-        self, parameters: _Parameters, scope: _Scope, result: SearchResult, distinct: _Distinct
+        self,
+        parameters: _Parameters,
+        scope: _Scope,
+        result: SearchResult,
+        distinct: _Distinct,
+        *,
+        explain: bool = False,
     ) -> SearchAnswer:
         hits = cut_tail(distinct.hits, threshold=self._options.threshold, limit=parameters.limit)
         is_confident = confident(hits, threshold=self._options.confidence)
         shown = hits if is_confident else hits[:NEAR_MISSES]
         snapshot, names = scope.snapshot, scope.names
         found = []
-        for hit, matched in zip(shown, result.matched([hit.directory for hit in shown]), strict=True):
+        explained = self._searcher.explain(scope.index, result.query, [hit.directory for hit in shown])
+        for hit, own in zip(shown, explained, strict=True):
             skill = snapshot.by_directory(hit.directory)
-            if skill is not None:
-                copies = (snapshot.by_directory(directory) for directory in distinct.copies.get(hit.directory, ()))
-                handles = tuple(names.handle(copy) for copy in copies if copy is not None)
-                found.append(FoundSkill(skill, names.handle(skill), hit.score, hit.reason, tuple(matched), handles))
+            if skill is None:
+                continue
+            copies = (snapshot.by_directory(directory) for directory in distinct.copies.get(hit.directory, ()))
+            found.append(
+                FoundSkill(
+                    skill,
+                    names.handle(skill),
+                    hit.score,
+                    hit.reason,
+                    matched=tuple(dict.fromkeys(one.asked for one in own)),
+                    copies=tuple(names.handle(copy) for copy in copies if copy is not None),
+                    contributions=tuple(own) if explain else (),
+                )
+            )
         return SearchAnswer(
             hits=tuple(found),
             searched=len(scope.among),
             served=scope.served,
-            considered=len(result.candidates),
+            considered=len(result.hits),
             confident=is_confident,
             away=_away(snapshot, found),
         )
-
-    def _explained(self, scope: _Scope, result: SearchResult, answer: SearchAnswer) -> SearchAnswer:
-        directories = [hit.skill.directory for hit in answer.hits]
-        explanations = self._searcher.explain(scope.index, result, directories)
-        hits = zip(answer.hits, explanations, strict=True)
-        return replace(answer, hits=tuple(replace(hit, contributions=tuple(own)) for hit, own in hits))
 
     def _list_by_name(self, parameters: _Parameters, policy: Policy) -> SearchAnswer:
         snapshot = self._live.snapshot()
@@ -359,7 +369,7 @@ def _standing(
         left_out = _why_left_out(place, answer, is_copy=is_copy, has_words=bool(own), limit=request.limit)
 
     def nearness(of: str) -> float | None:
-        return result.candidates[of].nearness if of in result.candidates else None
+        return result.nearness.get(of)
 
     return Standing(
         task=request.text,
@@ -398,7 +408,6 @@ def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:
         parameters.text,
         limit=parameters.limit * _CANDIDATES_PER_HIT,
         among=scope.among,
-        where=parameters.where,
         named=frozenset() if named is None else frozenset({named.directory}),
         describe=describe,
     )

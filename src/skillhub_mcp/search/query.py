@@ -1,53 +1,50 @@
 """Query parsing: a text becomes clauses, each of which any of several alternatives satisfies. Pure.
 
 1. A word as typed has full weight; an alternative to it has less, and never adds to it.
-2. A word in another language has its English translations as alternatives; without any it stands for itself.
-3. A word that no skill has is corrected as a misspelling, or split into two words. If neither works, its clause stays
-   without alternatives, so that a query of such words finds nothing that fits.
+2. A word that a text has n times counts 1 + log n. Of a long text the rarest words count, wherever they stand.
+3. A word in another language has its English translations as alternatives; without any it stands for itself.
+4. In a short text, a word that no skill has is corrected as a misspelling, or split into two words. If neither works,
+   it is `unknown`, so that a query of such words finds nothing that fits.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache, cached_property
-from itertools import pairwise
+from functools import cached_property
+from heapq import nlargest
 
-from skillhub_mcp.analysis.analyzer import stem, terms, token_terms, tokens
-from skillhub_mcp.analysis.lexicon import languages, stop_word_languages, stop_words, synonym_groups, translations
+from skillhub_mcp.analysis.analyzer import terms, token_terms, tokens
+from skillhub_mcp.analysis.lexicon import languages, stop_word_languages, stop_words, translations
 from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.statistics import Statistics
 
-# Measured on the development queries; docs/benchmarks.md shows what each kind of alternative adds.
 _FIRST_MEANING = 1.0
 _FURTHER_MEANING = 0.8
 _INSIDE_A_COMPOUND = 0.8
 _BESIDE_ITSELF = 0.6
-_SYNONYM = 0.6
 _CORRECTED = 0.8
-_JOINED = 0.6
 
-_LONGEST_PHRASE = 3
 _SHORTEST_COMPOUND = 9
 _SHORTEST_INSIDE = 5
 _SHORTEST_FOREIGN = 3
-_SHORTEST_JOINED = 7
 # A word that so few bodies have, and no description, may be a misspelling in those skills too.
 _RARE = 5
-_MOST_CLAUSES = 60
+# Longer texts are pasted, not typed: what no skill has in them is a name or a number.
+_MOST_TYPED_WORDS = 40
+_MOST_CLAUSES = 100
 
 
 class TermOrigin(str, Enum):
     """How an alternative follows from what was written."""
 
     ASKED = "asked"
-    SYNONYM = "synonym"
     TRANSLATION = "translation"
     SPELLING = "spelling"
-    JOINED = "joined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +59,20 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One part of a query as `asked`, and its alternatives; without any, nothing satisfies it."""
+    """One word of a query as `asked`, its alternatives, and its `weight` by how often it was said."""
 
     asked: str
     alternatives: tuple[Alternative, ...]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed query: its clauses, and the pairs of adjacent terms."""
+    """A parsed query: its clauses, the words that no skill has, and how many of the rarer ones were left out."""
 
     clauses: tuple[Clause, ...]
-    phrases: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...] = ()
+    left_out: int = 0
 
     @cached_property
     def terms(self) -> tuple[str, ...]:
@@ -85,7 +84,7 @@ class Query:
 @dataclass
 class _Draft:
     asked: str
-    wanted: tuple[str, ...] = ()
+    weight: float = 1.0
     alternatives: dict[tuple[str, ...], Alternative] = field(default_factory=dict)
 
     def offer(self, text: str, weight: float, origin: TermOrigin, wanted: Sequence[str] | None = None) -> None:
@@ -107,19 +106,30 @@ def parse_query(
 ) -> Query:
     """Parse a normalised query against the vocabulary of the skills, with alternatives of those `origins` only."""
     words = tokens(query)
-    language = _language(words, speller)
-    english = any(fold_marks(word) in stop_words("en") for word in words)
+    said = Counter(map(fold_marks, words))
+    distinct = _distinct(words)
+    language = _language(distinct, speller)
+    typed = len(words) <= _MOST_TYPED_WORDS
     drafts = [*_translated(query, language, speller)]
     translated = {word for draft in drafts for word in draft.asked.split()} if language else set()
-    for word in words:
+    english = not said.keys().isdisjoint(stop_words("en"))
+    for word in distinct:
+        folded = fold_marks(word)
         if UNSPACED.search(word):
             drafts += _of_unspaced(word, statistics)
-        elif language is None or word.isupper() or fold_marks(word) not in stop_words(language) | translated:
-            drafts += _of_word(word, language, statistics, speller, english=english)
-    asked = [term for word in words for term in token_terms(word)]
-    _offer_synonyms(asked, drafts)
-    _offer_joined(words, drafts, statistics)
-    return Query(_clauses(drafts, origins), tuple(dict.fromkeys(pairwise(asked))))
+        elif language is None or word.isupper() or folded not in stop_words(language) | translated:
+            draft = _Draft(word, 1.0 + math.log(said[folded]))
+            if _offer_word(draft, folded, language, statistics, speller, english=english, typed=typed):
+                drafts.append(draft)
+    return _query(drafts, statistics, origins)
+
+
+def _distinct(words: Sequence[str]) -> list[str]:
+    """Return the words in their order, each as it is written first."""
+    first: dict[str, str] = {}
+    for word in words:
+        first.setdefault(fold_marks(word), word)
+    return list(first.values())
 
 
 def _language(words: Sequence[str], speller: Speller) -> str | None:
@@ -163,14 +173,18 @@ def _of_unspaced(word: str, statistics: Statistics) -> Iterator[_Draft]:
             yield draft
 
 
-def _of_word(
-    word: str, language: str | None, statistics: Statistics, speller: Speller, *, english: bool
-) -> Iterator[_Draft]:
-    wanted = token_terms(word)
-    if not wanted:
-        return
-    folded = fold_marks(word)
-    draft = _Draft(word, wanted)
+def _offer_word(
+    draft: _Draft,
+    folded: str,
+    language: str | None,
+    statistics: Statistics,
+    speller: Speller,
+    *,
+    english: bool,
+    typed: bool,
+) -> bool:
+    """Offer what a word may mean; False for a word that is no term, such as `the`."""
+    wanted = token_terms(draft.asked)
     known = [term for term in wanted if statistics.frequency(term)]
     foreign = language is not None or not (english or known or speller.knows(folded))
     if foreign and len(folded) >= _SHORTEST_FOREIGN:
@@ -180,13 +194,14 @@ def _of_word(
             for meanings in translations().inside(folded, shortest=_SHORTEST_INSIDE):
                 draft.offer_meanings(meanings, _INSIDE_A_COMPOUND)
     for term in known:
-        draft.offer(word, 1.0, TermOrigin.ASKED, [term])
-    if not speller.knows(folded) and language is None and all(statistics.frequency(term) < _RARE for term in wanted):
-        _correct(draft, folded, speller)
-    yield draft
+        draft.offer(draft.asked, 1.0, TermOrigin.ASKED, [term])
+    misspelt = typed and language is None and not speller.knows(folded)
+    if misspelt and all(statistics.frequency(term) < _RARE for term in wanted):
+        _offer_corrections(draft, folded, speller)
+    return bool(wanted)
 
 
-def _correct(draft: _Draft, word: str, speller: Speller) -> None:
+def _offer_corrections(draft: _Draft, word: str, speller: Speller) -> None:
     near = speller.near(word)
     for known in near:
         draft.offer(known, _CORRECTED, TermOrigin.SPELLING)
@@ -195,47 +210,23 @@ def _correct(draft: _Draft, word: str, speller: Speller) -> None:
         draft.offer(" ".join(parts), _CORRECTED, TermOrigin.SPELLING)
 
 
-def _offer_synonyms(asked: Sequence[str], drafts: list[_Draft]) -> None:
-    for size in range(_LONGEST_PHRASE, 0, -1):
-        for at in range(len(asked) - size + 1):
-            wanted = tuple(asked[at : at + size])
-            others = _synonyms().get(wanted, ())
-            if not others:
-                continue
-            draft = next((draft for draft in drafts if wanted == draft.wanted or wanted in draft.alternatives), None)
-            if draft is None:
-                draft = _Draft(" ".join(wanted))
-                drafts.append(draft)
-            for other in others:
-                draft.offer(other, _SYNONYM, TermOrigin.SYNONYM)
-
-
-def _offer_joined(words: Sequence[str], drafts: Sequence[_Draft], statistics: Statistics) -> None:
-    """Offer the joined form of two adjacent words where skills write them as one."""
-    for pair in pairwise(words):
-        one = "".join(map(fold_marks, pair))
-        if len(one) >= _SHORTEST_JOINED and not UNSPACED.search(one) and statistics.frequency(stem(one)):
-            for draft in drafts:
-                if draft.asked in pair:
-                    draft.offer(one, _JOINED, TermOrigin.JOINED)
-
-
-def _clauses(drafts: Sequence[_Draft], origins: frozenset[TermOrigin]) -> tuple[Clause, ...]:
-    """Return the drafts as clauses, without duplicate sets of alternatives."""
-    clauses: dict[tuple[str, frozenset[tuple[str, ...]]], Clause] = {}
+def _query(drafts: Sequence[_Draft], statistics: Statistics, origins: frozenset[TermOrigin]) -> Query:
+    """Return the drafts as a query: the rarest clauses in their order, each set of alternatives once."""
+    clauses: dict[frozenset[tuple[str, ...]], Clause] = {}
+    unknown: dict[str, None] = {}
     for draft in drafts:
         alternatives = tuple(choice for choice in draft.alternatives.values() if choice.origin in origins)
-        key = ("" if alternatives else draft.asked, frozenset(choice.terms for choice in alternatives))
-        clauses.setdefault(key, Clause(draft.asked, alternatives))
-    return tuple(clauses.values())[:_MOST_CLAUSES]
+        if alternatives:
+            key = frozenset(choice.terms for choice in alternatives)
+            clauses.setdefault(key, Clause(draft.asked, alternatives, draft.weight))
+        else:
+            unknown.setdefault(draft.asked)
 
+    def rarity(clause: Clause) -> float:
+        return clause.weight * max(statistics.rarity(term) for choice in clause.alternatives for term in choice.terms)
 
-@cache
-def _synonyms() -> dict[tuple[str, ...], list[str]]:
-    found: dict[tuple[str, ...], list[str]] = {}
-    for group in synonym_groups():
-        for word in group:
-            known = found.setdefault(tuple(terms(word)), [])
-            known += [other for other in group if other != word and other not in known]
-    found.pop((), None)
-    return found
+    kept = list(clauses.values())
+    if len(kept) > _MOST_CLAUSES:
+        rarest = set(map(id, nlargest(_MOST_CLAUSES, kept, key=rarity)))
+        kept = [clause for clause in kept if id(clause) in rarest]
+    return Query(tuple(kept), tuple(unknown), len(clauses) - len(kept))

@@ -1,133 +1,128 @@
-"""Ranking: the final score of each hit from 0 to 1, their order, whether the best fits, and what is cut. Pure."""
+"""Ranking: every skill's BM25F score, and the nearness in meaning of the best. Pure, over the postings of an index.
+
+1. A clause is worth the best of its alternatives that the skill has: rarity times impact. The impact of a term on a
+   skill is BM25F's saturated frequency over the weighted fields (`index.impacts`), computed when it was indexed.
+2. The text score of a skill is the sum over the clauses; its share of the best one's is between 0 and 1.
+3. Where there are vectors, the nearness of the best by text is added: a cosine on the scale of the library's own
+   descriptions. With a provider's model the nearest of all skills are candidates, too.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from enum import Enum
-from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.index.impacts import ALL_FIELDS
 
 if TYPE_CHECKING:
-    from skillhub_mcp.index.candidate import Candidate
-    from skillhub_mcp.search.scoring import Scores
+    from typing import Any
 
-NEVER_CUT = 5
-NEAR_MISSES = 3
+    from numpy.typing import NDArray
 
-# By text alone a fitting skill scores at least this times the logarithm of the number of skills: 99 of 100 do, while
-# two thirds of the queries that nothing fits stay below. docs/benchmarks.md has the curve.
-_FITTING = 2.6
-# A skill whose name and description cover this share of the query, by rarity, fits however short the query is.
-_COVERED = 0.7
-# The score shown at that limit: above it a skill fits, below it is a near miss.
-HALF = 0.5
+    from skillhub_mcp.index.skill_index import SkillIndex
+    from skillhub_mcp.search.query import Alternative, Clause, Query
 
 
-class Reason(str, Enum):
-    """What found a hit."""
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The best skills by their numbers in the index, best first, and why: arrays of one length.
 
-    TEXT = "text"
-    VECTOR = "vector"
-    BOTH = "text and vector"
-
-
-class Hit(NamedTuple):
-    """A skill that was found: its directory (the key of the row), a score in 0..1, and what found it.
-
-    A score of one half or more means that the skill fits, whatever the query and however many skills there are.
+    `words` are text scores; `nearness` shares in 0..1, NaN without a vector; `totals` what they are ordered by.
     """
 
-    directory: str
-    score: float
-    reason: Reason
+    numbers: NDArray[Any]
+    words: NDArray[Any]
+    nearness: NDArray[Any]
+    totals: NDArray[Any]
 
-    @property
-    def fits(self) -> bool:
-        """Whether the score says that the skill fits."""
-        return self.score >= HALF
+    def ordered_by(self, totals: NDArray[Any]) -> Ranking:
+        """Return the same skills by other totals, in their order; of equal ones what came first stays first."""
+        import numpy as np
+
+        order = np.argsort(-totals, kind="stable")
+        return Ranking(self.numbers[order], self.words[order], self.nearness[order], totals[order])
+
+    def with_first(self, numbers: Sequence[int]) -> Ranking:
+        """Return the same skills with those of `numbers` before all others."""
+        import numpy as np
+
+        ahead = np.isin(self.numbers, numbers)
+        return self.ordered_by(np.where(ahead, 1.0 + float(self.totals.max(initial=0.0)), self.totals))
+
+
+def text_scores(query: Query, index: SkillIndex, *, fields: frozenset[str] = ALL_FIELDS) -> NDArray[Any]:
+    """Return the text score of every skill: shape (skills,). It grows with each occurrence of a term of the query."""
+    import numpy as np
+
+    scores = np.zeros(len(index.directories), dtype=np.float32)
+    for clause in query.clauses:
+        numbers, worth = _worth_of(clause, index, fields)
+        scores[numbers] += worth
+    return scores
+
+
+def _worth_of(clause: Clause, index: SkillIndex, fields: frozenset[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the numbers of the skills that have an alternative of a clause, and what the best of them is worth."""
+    import numpy as np
+
+    if len(clause.alternatives) == 1:
+        numbers, worth = _worth_of_alternative(clause.alternatives[0], index, fields)
+    else:
+        several = [_worth_of_alternative(choice, index, fields) for choice in clause.alternatives]
+        numbers, places = np.unique(np.concatenate([numbers for numbers, _ in several]), return_inverse=True)
+        worth = np.zeros(len(numbers), dtype=np.float32)
+        np.maximum.at(worth, places, np.concatenate([worth for _, worth in several]))
+    return numbers, clause.weight * worth
+
+
+def _worth_of_alternative(
+    choice: Alternative, index: SkillIndex, fields: frozenset[str]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """An alternative of several terms is worth as much as its weakest one, to a skill that has them all."""
+    import numpy as np
+
+    numbers, worth = _worth_of_term(choice.terms[0], index, fields)
+    for term in choice.terms[1:]:
+        others, other_worth = _worth_of_term(term, index, fields)
+        numbers, here, there = np.intersect1d(numbers, others, assume_unique=True, return_indices=True)
+        worth = np.minimum(worth[here], other_worth[there])
+    return numbers, choice.weight * worth
+
+
+def _worth_of_term(term: str, index: SkillIndex, fields: frozenset[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    numbers, impacts = index.postings(term, fields=fields)
+    return numbers, index.statistics.rarity(term) * impacts
+
+
+def best(scores: NDArray[Any], *, limit: int) -> NDArray[Any]:
+    """Return the numbers of up to `limit` skills that score above 0, best first; of equal ones the lower number."""
+    import numpy as np
+
+    found = scores.nonzero()[0]
+    if limit < len(found):
+        # Scores below the last wanted one need no sorting.
+        found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
+    return found[np.argsort(-scores[found], kind="stable")][:limit]
 
 
 def rank(
-    candidates: Sequence[Candidate],
-    scores: Scores,
-    totals: Sequence[float],
+    words: NDArray[Any],
+    numbers: NDArray[Any],
+    nearness: NDArray[Any],
     *,
-    skills: int,
-    meaning_alone: bool = False,
-    usual_nearness: float | None = None,
-    named: frozenset[str] = frozenset(),
-) -> list[Hit]:
-    """Return the candidates that score at all as hits, best first; equal ones keep their order.
+    meaning: float,
+    by_meaning_alone: bool = False,
+) -> Ranking:
+    """Return the skills of those `numbers` best first; `words` has the text score of every skill.
 
-    `totals` are the reranked scores. The score of the best hit is its fitness among that many `skills`; the others
-    keep their ratio to it. With `meaning_alone` the cosine is the score. A skill `named` like the query comes first and
-    fits.
+    A skill without a vector counts as near as its words say: as the farthest, it would come after all others until it
+    is embedded.
     """
-    if meaning_alone:
-        near = [Hit(one.directory, min(1.0, max(0.0, one.nearness or 0.0)), Reason.VECTOR) for one in candidates]
-        return sorted(near, key=_score, reverse=True)
-    if named:
-        first = 1.0 + max(totals, default=0.0)
-        totals = [first if one.directory in named else total for one, total in zip(candidates, totals, strict=True)]
-    top = max(totals, default=0.0)
-    fit = 1.0 if named else fitness(candidates, scores, totals, skills=skills, usual_nearness=usual_nearness)
-    found = [
-        Hit(one.directory, fit * total / top if total > 0.0 else 0.0, _reason(one, words))
-        for one, total, words in zip(candidates, totals, scores.words.tolist(), strict=True)
-        if words > 0.0 or one.nearness is not None or one.directory in named
-    ]
-    return sorted(found, key=_score, reverse=True)
+    import numpy as np
 
-
-def _reason(candidate: Candidate, words: float) -> Reason:
-    if candidate.nearness is None:
-        return Reason.TEXT
-    return Reason.BOTH if words > 0.0 else Reason.VECTOR
-
-
-def fitness(
-    candidates: Sequence[Candidate],
-    scores: Scores,
-    totals: Sequence[float],
-    *,
-    skills: int,
-    usual_nearness: float | None = None,
-) -> float:
-    """Return how well the best candidate fits, in 0..1; from one half on it fits.
-
-    The weight of a word grows with the logarithm of the number of skills, so scores are measured by it. Where the
-    `usual_nearness` of a barely fitting skill is known, text counts less the farther the nearest candidate is.
-    """
-    if not totals:
-        return 0.0
-    best = max(range(len(totals)), key=totals.__getitem__)
-    strength = float(scores.words.max(initial=0.0)) / (_FITTING * math.log1p(max(1, skills)))
-    if usual_nearness is not None:
-        nearest = max((one.nearness for one in candidates if one.nearness is not None), default=usual_nearness)
-        strength *= max(0.0, nearest) / usual_nearness
-    coverage = float(scores.coverage[best])
-    by_coverage = HALF + (coverage - _COVERED) * HALF / (1.0 - _COVERED) if coverage >= _COVERED else 0.0
-    # Without a shared word there is the cosine alone, which says little.
-    nearness = 0.0 if strength else max(0.0, candidates[best].nearness or 0.0) * HALF
-    return min(1.0, max(strength * HALF, by_coverage, nearness))
-
-
-def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
-    """Whether the best of `hits` reaches `threshold`."""
-    return bool(hits) and hits[0].score >= threshold
-
-
-def cut_tail(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:
-    """Keep at most `limit` hits; of more than five, only those with score/top of at least `threshold`.
-
-    `hits` are best first.
-    """
-    kept = list(hits)
-    if len(kept) > NEVER_CUT:
-        top = kept[0].score
-        kept = [hit for hit in kept if top <= 0.0 or hit.score / top >= threshold]
-    return kept[:limit]
-
-
-_score = attrgetter("score")
+    own = words[numbers].astype(np.float64)
+    shares = own / max(float(own.max(initial=0.0)), 1e-9)
+    near = np.where(np.isnan(nearness), shares, nearness)
+    found = Ranking(numbers, own, nearness, near)
+    return found.ordered_by(near if by_meaning_alone else shares + meaning * near)

@@ -1,4 +1,4 @@
-"""One search of one index version, in stages: parse the query, collect candidates, score, rerank, rank.
+"""One search of one index version: parse the query, score every skill, rank the best, say how likely the first fits.
 
 Providers are optional in every stage: where an embedding or reranking provider fails, the search continues without it,
 and the provider is not called again for a while.
@@ -7,6 +7,7 @@ and the provider is not called again for a while.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,29 +18,34 @@ from typing import TYPE_CHECKING, Literal
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
-from skillhub_mcp.index.filter import NO_FILTER, Filter
+from skillhub_mcp.index.impacts import ALL_FIELDS
+from skillhub_mcp.index.nearness_scale import NearnessScale
+from skillhub_mcp.search.contributions import Contribution, contributions
+from skillhub_mcp.search.hits import Hit, Reason
+from skillhub_mcp.search.likelihood import evidence_of, likelihood
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
-from skillhub_mcp.search.ranking import Hit, rank
+from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
 from skillhub_mcp.search.rerankers.base import Contenders, Reranker
-from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
-from skillhub_mcp.search.scoring import ALL_FIELDS, Contribution, Scores, contributions, score
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
     from skillhub_mcp.embedders.base import Embedder, Vector
-    from skillhub_mcp.index.candidate import Candidate
     from skillhub_mcp.index.skill_index import SkillIndex
 
 log = logging.getLogger(__name__)
 
-# Ranking needs more to choose from than four candidates for each hit: measured, 80 lose nothing.
-_CANDIDATES = 80
-# Text matches in every field; where only some fields count, this many times more candidates are needed.
-_SOME_FIELDS_FACTOR = 4
+# How many of the best by text are compared in meaning, too.
+_CANDIDATES = 100
+# What a cosine means where there are too few skills to tell: that of the word vectors.
+_USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
+# What full nearness in meaning adds to a text score of 1, the best one's.
+MEANING = 1.0
 PROVIDER_REST_SECONDS = 30.0
 _CACHED_QUERY_VECTORS = 256
 _RERANKED_BY_MODEL = 20
-# The cosine of word vectors between a query and a skill that just fits it.
-_USUAL_NEARNESS = 0.27
 
 
 class SearchMode(str, Enum):
@@ -71,7 +77,6 @@ class SearchRequest:
     text: str
     limit: int
     among: frozenset[str]
-    where: Filter = NO_FILTER
     named: frozenset[str] = frozenset()
     describe: DescribeRow = no_description
 
@@ -80,21 +85,15 @@ class SearchRequest:
 class SearchResult:
     """The hits of one search, best first, and what they were chosen by.
 
-    `candidates` are in the order of `scores`. A result is not `cacheable` where a provider failed: the next search may
-    do better.
+    `nearness` has the nearness in meaning of each hit that has a vector, by directory. A result is not `cacheable`
+    where a provider failed: the next search may do better.
     """
 
     hits: Sequence[Hit]
     query: Query
-    candidates: Mapping[str, Candidate]
-    scores: Scores
+    nearness: Mapping[str, float]
     mode: RetrievalMode
     cacheable: bool = True
-
-    def matched(self, directories: Sequence[str]) -> list[list[str]]:
-        """Return for each of those hits the words of the query that it has, the weightiest first."""
-        columns = {directory: column for column, directory in enumerate(self.candidates)}
-        return [self.scores.matched(self.query, columns[directory]) for directory in directories]
 
 
 class Searcher:
@@ -109,7 +108,7 @@ class Searcher:
         mode: SearchMode = SearchMode.AUTO,
         fields: frozenset[str] = ALL_FIELDS,
         embedder: Embedder | None = None,
-        weights: FixedWeights | None = None,
+        meaning: float = MEANING,
         model: Reranker | None = None,
         origins: frozenset[TermOrigin] = ALL_ORIGINS,
         embedder_breaker: CircuitBreaker | None = None,
@@ -119,7 +118,7 @@ class Searcher:
         self._mode = mode
         self._fields = fields
         self._is_local = embedder is None or embedder.is_local
-        self._weights = weights or (WITH_WORD_VECTORS if self._is_local else WITH_A_PROVIDER)
+        self._meaning = meaning
         self._model = model
         self._origins = origins
         self._observer = observer
@@ -138,36 +137,23 @@ class Searcher:
         vector = self._query_vector(index, request.text)
         mode = self._retrieval_mode(index, vector)
         with observe(self._observer, SearchStepEvent(name="candidates")):
-            candidates = self._candidates(index, request, query, vector, mode)
+            words = text_scores(query, index, fields=self._fields) * index.members(request.among)
+            numbers = self._candidates(index, request, words, vector, mode)
         with observe(self._observer, SearchStepEvent(name="score")):
-            rows = tuple(candidates.values())
-            nearness = () if vector is None else [row.nearness for row in rows]
-            terms = index.terms_of(rows)
-            scores = score(query, terms, index.statistics, nearness=nearness, fields=self._fields)
-            hits = rank(
-                rows,
-                scores,
-                self._rerank(request, rows, scores),
-                skills=index.statistics.skills,
-                meaning_alone=mode == "vector",
-                named=request.named & request.among,
-                usual_nearness=_USUAL_NEARNESS if vector is not None and self._is_local else None,
-            )
+            ranking = self._rank(index, request, words, numbers, vector, mode)
+            hits, nearness = _hits(index, request, query, ranking, mode)
         lacks_vector = vector is None and self._embed is not None and index.dimension is not None
         lacks_model = self._model is not None and self._model_breaker.is_open
-        return SearchResult(hits, query, candidates, scores, mode, cacheable=not (lacks_vector or lacks_model))
+        return SearchResult(hits, query, nearness, mode, cacheable=not (lacks_vector or lacks_model))
 
-    def explain(self, index: SkillIndex, result: SearchResult, directories: Sequence[str]) -> list[list[Contribution]]:
-        """Return what each clause of the query contributes to the text score of those rows, candidates or not.
+    def explain(self, index: SkillIndex, query: Query, directories: Sequence[str]) -> list[list[Contribution]]:
+        """Return what each clause of a query contributes to the text score of those rows, hits or not.
 
         Nothing for a row that the index has not. Raises IndexDamaged.
         """
-        others = index.get_rows([one for one in directories if one not in result.candidates])
-        rows = {**result.candidates, **{row.directory: row for row in others}}
-        present = [directory for directory in directories if directory in rows]
-        terms = index.terms_of([rows[directory] for directory in present])
-        found = contributions(result.query, terms, index.statistics, fields=self._fields)
-        by_directory = dict(zip(present, found, strict=True))
+        numbers = {one: number for one in directories if (number := index.number(one)) is not None}
+        found = contributions(query, index, list(numbers.values()), fields=self._fields)
+        by_directory = dict(zip(numbers, found, strict=True))
         return [by_directory.get(directory, []) for directory in directories]
 
     def _query_vector(self, index: SkillIndex, text: str) -> Vector | None:
@@ -195,48 +181,92 @@ class Searcher:
         # By vectors alone, a skill that has none yet could not be found at all.
         return "vector" if self._mode is SearchMode.VECTOR and not index.lacks_vectors else "hybrid"
 
-    @property
-    def _vectors_find_candidates(self) -> bool:
-        """Whether vectors add candidates of their own; word vectors only rank those that text finds."""
-        return self._mode is not SearchMode.AUTO or not self._is_local
-
     def _candidates(
-        self, index: SkillIndex, request: SearchRequest, query: Query, vector: Vector | None, mode: RetrievalMode
-    ) -> dict[str, Candidate]:
-        """Return the candidates by directory, in the order of their directories."""
-        wanted = max(request.limit, _CANDIDATES)
-        found: dict[str, Candidate] = {}
-        if mode != "vector" and query.terms:
-            many = wanted if self._fields == ALL_FIELDS else wanted * _SOME_FIELDS_FACTOR
-            by_text = index.match_terms(
-                query.terms, limit=many, among=request.among, vector=vector, where=request.where
-            )
-            found = {row.directory: row for row in by_text}
-        if vector is not None and (self._vectors_find_candidates or len(found) < request.limit):
-            nearest = index.nearest_rows(vector, limit=wanted, among=request.among, where=request.where)
-            found = {row.directory: row for row in nearest} | found
-        named = request.named & request.among
-        if named:
-            found |= {row.directory: row for row in index.get_rows(named - found.keys(), vector)}
-        return {directory: found[directory] for directory in sorted(found)}
+        self, index: SkillIndex, request: SearchRequest, words: NDArray[Any], vector: Vector | None, mode: RetrievalMode
+    ) -> NDArray[Any]:
+        """Return the numbers of the skills that are compared, each once.
 
-    def _rerank(self, request: SearchRequest, rows: Sequence[Candidate], scores: Scores) -> list[float]:
-        """Return what each candidate counts: by fixed weights, and the best of them by the model where there is one."""
-        totals = self._weights.rerank(request.text, Contenders(scores.shares, scores.meaning, scores.phrase))
-        if self._model is None or not rows or self._model_breaker.is_open:
-            return totals
-        best = sorted(range(len(totals)), key=lambda number: -totals[number])[:_RERANKED_BY_MODEL]
-        names, descriptions = zip(*(request.describe(rows[number].directory) for number in best), strict=True)
-        shown = Contenders(scores.shares[best], scores.meaning[best], scores.phrase[best], names, descriptions)
+        Word vectors only rank what text finds: by themselves they bring little but noise (docs/benchmarks.md).
+        """
+        import numpy as np
+
+        wanted = max(request.limit, _CANDIDATES)
+        found = [np.zeros(0, dtype=np.intp) if mode == "vector" else best(words, limit=wanted)]
+        if vector is not None and (
+            self._mode is not SearchMode.AUTO or not self._is_local or len(found[0]) < request.limit
+        ):
+            found.append(index.nearest(vector, limit=wanted, among=request.among))
+        found.append(np.array(_named(index, request), dtype=np.intp))
+        numbers: NDArray[Any] = np.unique(np.concatenate(found))
+        return numbers
+
+    def _rank(
+        self,
+        index: SkillIndex,
+        request: SearchRequest,
+        words: NDArray[Any],
+        numbers: NDArray[Any],
+        vector: Vector | None,
+        mode: RetrievalMode,
+    ) -> Ranking:
+        import numpy as np
+
+        nearness = np.full(len(numbers), np.nan)
+        if vector is not None and len(numbers):
+            cosines = index.cosines(vector, numbers)
+            scale = index.nearness_scale or _USUAL_SCALE
+            nearness = np.where(np.isnan(cosines), np.nan, scale.share(cosines))
+        ranking = rank(words, numbers, nearness, meaning=self._meaning, by_meaning_alone=mode == "vector")
+        ranking = self._reranked(index, request, ranking)
+        named = _named(index, request)
+        return ranking.with_first(named) if named else ranking
+
+    def _reranked(self, index: SkillIndex, request: SearchRequest, ranking: Ranking) -> Ranking:
+        """Return the ranking with the best of it as the model orders them, where there is one that answers."""
+        import numpy as np
+
+        if self._model is None or not len(ranking.numbers) or self._model_breaker.is_open:
+            return ranking
+        shown = ranking.numbers[:_RERANKED_BY_MODEL].tolist()
+        names, descriptions = zip(*(request.describe(index.directories[number]) for number in shown), strict=True)
+        shares = ranking.totals[: len(shown)] / max(float(ranking.totals[0]), 1e-9)
         try:
-            chosen = self._model.rerank(request.text, shown)
+            chosen = self._model.rerank(request.text, Contenders(shares, names, descriptions))
         except RerankingError as error:
             self._model_breaker.record_failure()
-            log.warning("Ranking by fixed weights for a while: %s", error.message)
-            return totals
+            log.warning("Ranking without the model for a while: %s", error.message)
+            return ranking
         # Whatever the model was not shown comes after what it was.
-        scale = 1.0 / (1.0 + max(totals))
-        totals = [total * scale for total in totals]
-        for number, total in zip(best, chosen, strict=True):
-            totals[number] = 1.0 + total
-        return totals
+        totals = ranking.totals / (1.0 + max(float(ranking.totals[0]), 0.0))
+        totals[: len(shown)] = 1.0 + np.array(chosen)
+        return ranking.ordered_by(totals)
+
+
+def _named(index: SkillIndex, request: SearchRequest) -> list[int]:
+    """Return the numbers of the rows that are named like the text."""
+    numbers = (index.number(one) for one in request.named & request.among)
+    return sorted(number for number in numbers if number is not None)
+
+
+def _hits(
+    index: SkillIndex, request: SearchRequest, query: Query, ranking: Ranking, mode: RetrievalMode
+) -> tuple[list[Hit], dict[str, float]]:
+    """Return the hits, and their nearness in meaning by directory."""
+    if not len(ranking.numbers):
+        return [], {}
+    directories = [index.directories[number] for number in ranking.numbers.tolist()]
+    exact = directories[0] in request.named
+    sure = 1.0 if exact else likelihood(evidence_of(query, index.statistics, ranking))
+    top = max(float(ranking.totals[0]), 1e-9)
+    scores = (sure * (ranking.totals / top)).clip(0.0, 1.0).tolist()
+    hits, nearness = [], {}
+    for directory, score, words, near in zip(
+        directories, scores, ranking.words.tolist(), ranking.nearness.tolist(), strict=True
+    ):
+        if math.isnan(near):
+            reason = Reason.TEXT
+        else:
+            nearness[directory] = near
+            reason = Reason.BOTH if words > 0.0 and mode != "vector" else Reason.VECTOR
+        hits.append(Hit(directory, score, reason))
+    return hits, nearness

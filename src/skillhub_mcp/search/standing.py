@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from skillhub_mcp.search.scoring import Contribution
+from skillhub_mcp.search.contributions import Contribution
 
 # Less of a word's worth than this share of the first's is worth a line.
 _MUCH_LESS = 0.75

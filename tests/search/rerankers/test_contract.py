@@ -14,7 +14,6 @@ from tests.fakes.onnx_models import cross_encoder
 
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.search.rerankers import Contenders, Reranker, make_reranker
-from skillhub_mcp.search.rerankers.fixed import WITH_A_PROVIDER, WITH_WORD_VECTORS, FixedWeights
 from skillhub_mcp.search.rerankers.local import LocalReranker
 from skillhub_mcp.search.rerankers.model import ModelReranker
 
@@ -22,18 +21,18 @@ KEY = "sk-secret-key-of-a-person"
 Provider = Literal["openai", "gemini"]
 
 ROWS = (
-    ("bread", "Bake bread at home.", 1.0, 0.1, 0.0),
-    ("walrus", "Feed the walrus.", 0.4, 0.9, 0.5),
-    ("seal", "Feed the seal.", 0.7, 0.2, 0.0),
-    ("seal", "Another text of that name.", 0.7, 0.2, 0.0),
+    ("bread", "Bake bread at home.", 1.0),
+    ("walrus", "Feed the walrus.", 0.4),
+    ("seal", "Feed the seal.", 0.7),
+    ("seal", "Another text of that name.", 0.7),
 )
 
 
 def contenders(*numbers: int) -> Contenders:
     """Those of the rows, in that order."""
     rows = [ROWS[number] for number in numbers]
-    words, meaning, phrase = (np.array([row[part] for row in rows], dtype=float) for part in (2, 3, 4))
-    return Contenders(words, meaning, phrase, [row[0] for row in rows], [row[1] for row in rows])
+    shares = np.array([row[2] for row in rows], dtype=float)
+    return Contenders(shares, [row[0] for row in rows], [row[1] for row in rows])
 
 
 CONTENDERS = contenders(*range(len(ROWS)))
@@ -53,11 +52,9 @@ def asking(provider: Provider, api: EmbeddingApi) -> ModelReranker:
     return make_reranker(provider, model=None, api_key=KEY, base_url=api.url_for(provider))
 
 
-@pytest.fixture(params=["fixed", "local", "openai", "gemini"])
+@pytest.fixture(params=["local", "openai", "gemini"])
 def reranker(request: pytest.FixtureRequest, api: EmbeddingApi, tmp_path: Path) -> Reranker:
-    if request.param == "local":
-        return LocalReranker(str(cross_encoder(tmp_path)))
-    return WITH_WORD_VECTORS if request.param == "fixed" else asking(request.param, api)
+    return LocalReranker(str(cross_encoder(tmp_path))) if request.param == "local" else asking(request.param, api)
 
 
 def test_each_contender_gets_one_number_of_at_least_zero(reranker: Reranker) -> None:
@@ -77,13 +74,6 @@ def test_the_order_in_which_they_come_makes_no_difference(reranker: Reranker) ->
 
 def test_no_contenders_are_no_numbers(reranker: Reranker) -> None:
     assert reranker.rerank("feed the walrus", contenders()) == []
-
-
-def test_fixed_weights_add_up_the_parts() -> None:
-    plain = FixedWeights(meaning=0.0, phrase=0.0)
-    assert plain.rerank("", CONTENDERS) == [1.0, 0.4, 0.7, 0.7]
-    assert FixedWeights(0.5, 0.25).rerank("", contenders(1)) == [pytest.approx(0.4 + 0.45 + 0.125)]
-    assert WITH_A_PROVIDER.meaning > WITH_WORD_VECTORS.meaning
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])

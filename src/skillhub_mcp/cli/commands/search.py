@@ -27,7 +27,7 @@ from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.disclosure.hits import two_digits
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SearchAnswer
-from skillhub_mcp.search.ranking import HALF
+from skillhub_mcp.search.hits import FITS
 from skillhub_mcp.skills.roots import SOURCES, Source
 
 _INDENT = " " * 6
@@ -119,7 +119,7 @@ def _print_hits(answer: SearchAnswer) -> None:
     elif not answer.confident:
         print_text(f"No good match (searched {answer.searched:,}). Nearest:")
     for hit in answer.hits:
-        fits = Colour.GREEN if hit.score >= HALF else Colour.YELLOW
+        fits = Colour.GREEN if hit.score >= FITS else Colour.YELLOW
         score = f"{paint(f'{two_digits(hit.score):.2f}', fits)}  " if hit.reason is not None else ""
         category = paint(f"  [{hit.skill.category}]", Colour.DIM) if hit.skill.category else ""
         trust = paint("  (awaits trust: `skillhub trust`)", Colour.YELLOW) if hit.skill.awaits_trust else ""

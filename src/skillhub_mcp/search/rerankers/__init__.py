@@ -1,7 +1,6 @@
-"""Rerankers order the best candidates: by fixed weights, a provider's model, or a cross-encoder on this machine.
+"""Rerankers order the best hits again: a provider's model, or a cross-encoder on this machine, reads them.
 
 base   the `Reranker` protocol and its values
-fixed  a weighted sum of words, meaning and phrase
 local  a cross-encoder that the person has, in this process
 model  a model's order of names and descriptions
 """

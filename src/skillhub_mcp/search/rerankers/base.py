@@ -14,18 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """Candidates as rerankers see them: the components of their scores, each in 0..1, their names and descriptions.
+    """The best hits as rerankers see them: their scores as shares of the best, their names and descriptions.
 
-    `words` is the share of the best BM25F score; `meaning` the scaled nearness of the vector; `phrase` the share of the
-    query's pairs of words that are adjacent. `names` and `descriptions` are empty where no reranker reads them. Each
-    has one item per candidate.
+    Each has one item per hit.
     """
 
-    words: NDArray[Any]
-    meaning: NDArray[Any]
-    phrase: NDArray[Any]
-    names: Sequence[str] = ()
-    descriptions: Sequence[str] = ()
+    shares: NDArray[Any]
+    names: Sequence[str]
+    descriptions: Sequence[str]
 
 
 class Reranker(Protocol):

@@ -61,8 +61,8 @@ class ModelReranker:
             raise self._failure(error.reason) from None
         places = {shown[number - 1]: place for place, number in enumerate(self._numbers(answer, len(shown)))}
         return [
-            2.0 - places[one] / len(shown) if one in places else min(max(words, 0.0), 0.999)
-            for one, words in enumerate(contenders.words.tolist())
+            2.0 - places[one] / len(shown) if one in places else min(max(share, 0.0), 0.999)
+            for one, share in enumerate(contenders.shares.tolist())
         ]
 
     def _numbers(self, answer: str, there: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 MAX_NAME_CHARACTERS = 256
-MAX_QUERY_ARGUMENT = 4_000
+MAX_QUERY_ARGUMENT = 65_536
 MAX_PATH_CHARACTERS = 1_024
 MAX_TAGS = 20
 
