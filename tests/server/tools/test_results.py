@@ -6,7 +6,7 @@ import pytest
 from tests.search.builders import make_skill
 
 from skillhub_mcp.hub import FoundSkill, SearchAnswer
-from skillhub_mcp.search.ranking import Reason
+from skillhub_mcp.search.hits import Reason
 from skillhub_mcp.server.tools.results import search_result
 
 
