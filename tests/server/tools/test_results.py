@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.search.builders import make_skill
 
 from skillhub_mcp.hub import FoundSkill, SearchAnswer
 from skillhub_mcp.search.hits import Reason
 from skillhub_mcp.server.tools.results import search_result
+from skillhub_mcp.skills.snapshot import UnavailableRoot
 
 
 def answer(*scores: float) -> SearchAnswer:
@@ -23,6 +26,16 @@ def test_fewer_hits_are_shown_where_the_first_is_clear_unless_every_one_is_wante
     assert [hit["name"] for hit in skills(clear, every=False)] == [f"skill-{number}" for number in range(5)]
     assert len(skills(clear, every=True)) == 10
     assert len(skills(answer(0.7, *[0.3] * 9), every=False)) == 10
+
+
+def test_what_cannot_be_loaded_is_told_of_hits_that_are_shown_alone() -> None:
+    away = (UnavailableRoot("/away", "is missing", 1),)
+    many = answer(0.97, *[0.3] * 9)
+    for place, told in ((0, True), (9, False)):
+        lost = replace(many.hits[place], skill=replace(many.hits[place].skill, root="/away"))
+        hits = (*many.hits[:place], lost, *many.hits[place + 1 :])
+        note = search_result(replace(many, hits=hits, away=away), every=False).get("note", "")
+        assert (lost.handle in str(note)) is bool(note) is told
 
 
 @pytest.mark.parametrize(("score", "shown"), [(0.49999, 0.49), (0.5, 0.5), (0.29, 0.29), (0.9999, 0.99), (1.0, 1.0)])

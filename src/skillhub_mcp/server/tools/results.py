@@ -104,8 +104,8 @@ def search_result(
         result |= {"facets": all_for_model(asdict(answer.facets))} if skills else {}
     elif not answer.confident:
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
-    if answer.away:
-        note = AWAY_NOTE.format(names=", ".join(_away_names(answer)))
+    if away := _away_names(answer):
+        note = AWAY_NOTE.format(names=", ".join(away))
         result["note"] = f"{result['note']} {note}" if "note" in result else note
     if any(hit.contributions for hit in answer.hits):
         counts = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
