@@ -1149,11 +1149,12 @@ def _check_requirements(settings: Settings) -> None:
     provider = settings.embedding.provider
     if provider in ("openai", "gemini") and not settings.embedding.api_key:
         name = f"{provider.upper()}_API_KEY"
+        own = " (a server of yours that has no keys takes any text)" if settings.embedding.base_url else ""
         raise InvalidSetting(
             "EMBEDDING_PROVIDER",
             provider,
             f"requires {name}, which is not set",
-            hint=f"set {name}, or EMBEDDING_PROVIDER=none to search without embeddings",
+            hint=f"set {name}{own}, or EMBEDDING_PROVIDER=none to search without embeddings",
         )
     if provider == "onnx" and not settings.embedding.model_dir:
         raise InvalidSetting(

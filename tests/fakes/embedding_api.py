@@ -38,6 +38,49 @@ class Recorded:
     body: Any
 
 
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """How a server that people run themselves differs from OpenAI: what it refuses, and how it says so.
+
+    It takes at most `texts` at a time, each of at most `characters`. One that is `bare` answers numbers though base64
+    was asked for, without an account of tokens, and knows no `json_object`.
+    """
+
+    status: int
+    error: Callable[[str], object]
+    texts: int = 10_000
+    characters: int = 10_000
+    bare: bool = False
+
+    def refusal(self, body: Any) -> str:
+        """Return why it refuses a request, or an empty text."""
+        if self.bare and body.get("response_format", {}).get("type") == "json_object":
+            return "'response_format.type' must be 'json_schema' or 'text'"
+        if "input" not in body:
+            return ""
+        if len(body["input"]) > self.texts:
+            return f"batch size {len(body['input'])} > maximum allowed batch size {self.texts}"
+        if any(len(text) > self.characters for text in body["input"]):
+            return "the input length exceeds the context length"
+        return ""
+
+
+LOCAL_SERVERS = {
+    "Ollama": LocalServer(
+        400, lambda why: {"error": {"message": why, "type": "api_error", "param": None, "code": None}}, characters=1_000
+    ),
+    "LM Studio": LocalServer(400, lambda why: {"error": why}, bare=True),
+    "TEI": LocalServer(
+        413, lambda why: {"message": why, "code": 413, "type": "Validation"}, texts=32, characters=1_000
+    ),
+    "vLLM": LocalServer(
+        400,
+        lambda why: {"error": {"message": why, "type": "BadRequestError", "param": None, "code": 400}},
+        characters=1_000,
+    ),
+}
+
+
 @dataclass(slots=True)
 class _Trouble:
     statuses: list[tuple[int, str | None]] = field(default_factory=list)
@@ -47,6 +90,7 @@ class _Trouble:
     spoil: Callable[[list[list[float]]], list[list[float]]] | None = None
     hang: threading.Event | None = None
     drip: threading.Event | None = None
+    server: LocalServer | None = None
 
 
 class EmbeddingApi:
@@ -74,7 +118,7 @@ class EmbeddingApi:
                 if api._trouble.drip is not None:
                     self._drip(api._trouble.drip)
                     return
-                status, retry_after = api._next_status()
+                status, retry_after = api._next_status(body)
                 content = api._content(status, self.path, body, self.headers)
                 self.send_response(status)
                 self.send_header("content-type", "text/html" if api._trouble.page else "application/json")
@@ -102,15 +146,23 @@ class EmbeddingApi:
         self._handler = Handler
         self._listen(0)
 
-    def _next_status(self) -> tuple[int, str | None]:
+    def _next_status(self, body: Any) -> tuple[int, str | None]:
+        server = self._trouble.server
+        if server is not None and server.refusal(body):
+            return server.status, None
         return self._trouble.statuses.pop(0) if self._trouble.statuses else self._trouble.lasting
 
     def _content(self, status: int, path: str, body: Any, headers: object) -> bytes:
         trouble = self._trouble
         if trouble.page:
             return trouble.page
-        if status != 200:
-            answer: Any = {"error": {"message": f"trouble with {headers}", "code": status, "status": "X"}}
+        if status != 200 and trouble.server is not None:
+            answer: Any = trouble.server.error(trouble.server.refusal(body))
+        elif trouble.server is not None and trouble.server.bare and "input" in body:
+            answer = openai_answer([embed(text) for text in body["input"]])
+            del answer["usage"]
+        elif status != 200:
+            answer = {"error": {"message": f"trouble with {headers}", "code": status, "status": "X"}}
         else:
             answer = trouble.answer if trouble.answer is not None else _answer(path, body, trouble.spoil)
         return json.dumps(answer).encode()
@@ -175,6 +227,10 @@ class EmbeddingApi:
     def fail_always(self, status: int, *, retry_after: str | None = None) -> None:
         """Answer every request with this status."""
         self._trouble.lasting = (status, retry_after)
+
+    def behave_as(self, server: LocalServer) -> None:
+        """Refuse and answer as such a server does."""
+        self._trouble.server = server
 
     def answer_page(self, page: bytes) -> None:
         """Answer every request with these bytes, as a proxy does that knows nothing of the protocol."""

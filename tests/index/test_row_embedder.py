@@ -45,6 +45,14 @@ def test_every_text_gets_its_own_vector_whatever_batch_it_is_in() -> None:
         assert own.vector == pytest.approx(embedder.embed_query(str(own.text)))
 
 
+def test_an_embedder_that_is_best_given_few_texts_is_and_what_came_before_a_failure_is_kept() -> None:
+    embedder, published = WordEmbedder(), Published()
+    embedder.texts_at_once = 3
+    embedder.lasts = 2
+    rows_of(embedder).embed(texts(9), published)
+    assert [len(vectors) for vectors in published] == [6]
+
+
 def test_what_came_before_a_failure_is_published_and_the_rest_is_asked_for_again() -> None:
     embedder, published = WordEmbedder(), Published()
     rows = rows_of(embedder, pause=0)

@@ -88,6 +88,7 @@ class WordEmbedder:
     """Embeds a text as counts of its hashed words: the same text gives the same vector, shared words a near one."""
 
     is_local = False
+    texts_at_once = 100
 
     def __init__(self, identity: str = "test:words", dimension: int = 16) -> None:
         self.identity = identity

@@ -20,6 +20,10 @@ class Embedder(Protocol):
     def is_local(self) -> bool:
         """Whether it runs on this machine and makes no request."""
 
+    @property
+    def texts_at_once(self) -> int:
+        """How many texts one call is best given, so that a caller may stop between two."""
+
     def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
         """Return one vector per text, in order. Without texts, makes no request.
 

@@ -44,6 +44,7 @@ class LocalEmbedder:
 
     identity = "local:wordllama-l2-supercat-256"
     is_local = True
+    texts_at_once = 100
 
     def __init__(self) -> None:
         self._loading = threading.Lock()

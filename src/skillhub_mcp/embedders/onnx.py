@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, Pooling
-from skillhub_mcp.embedders.onnx_model import OnnxModel, Output
+from skillhub_mcp.embedders.onnx_model import MAX_BATCH_TEXTS, OnnxModel, Output
 from skillhub_mcp.embedders.remote import sendable
 from skillhub_mcp.errors import EmbeddingError
 
@@ -41,6 +41,7 @@ class OnnxEmbedder:
     """
 
     is_local = False
+    texts_at_once = MAX_BATCH_TEXTS
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from skillhub_mcp.embedders.transport import settings_failures
 
 DEFAULT_MODEL = "text-embedding-3-small"
 DEFAULT_ANSWERING_MODEL = "gpt-4.1-mini"
+_ANY_OBJECT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
 
 
 class OpenAIRequest:
@@ -22,6 +23,7 @@ class OpenAIRequest:
         self._api_key = api_key
         self._base_url = base_url
         self._client: Any = None
+        self._format: dict[str, Any] = {"type": "json_object"}
 
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
         """Return the vectors, in the texts' order; `purpose` is not used by OpenAI. Raises RequestFailed."""
@@ -36,11 +38,21 @@ class OpenAIRequest:
 
     def answer(self, instruction: str, text: str, *, timeout: float) -> str:
         """Return what the model answers, as JSON text. Raises RequestFailed."""
+        try:
+            return self._answer(instruction, text, timeout=timeout)
+        except RequestFailed as failed:
+            if not failed.refused or self._format is _ANY_OBJECT:
+                raise
+        # LM Studio takes a schema, and refuses the form that all others take.
+        self._format = _ANY_OBJECT
+        return self._answer(instruction, text, timeout=timeout)
+
+    def _answer(self, instruction: str, text: str, *, timeout: float) -> str:
         client = self._get_client()
         messages = [{"role": "system", "content": instruction}, {"role": "user", "content": text}]
         with _translated_errors():
             answer = client.chat.completions.create(
-                model=self._model, messages=messages, response_format={"type": "json_object"}, timeout=timeout
+                model=self._model, messages=messages, response_format=self._format, timeout=timeout
             )
             return str(answer.choices[0].message.content)
 

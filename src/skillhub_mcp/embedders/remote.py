@@ -32,21 +32,36 @@ _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 20.0
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _SERVER_ERRORS = range(500, 600)
+# Bad request, payload too large, unprocessable: what servers on this machine answer to more texts, or to longer ones,
+# than they take. Each says so in words of its own.
+_REFUSED_STATUSES = frozenset({400, 413, 422})
+_SHORTEST_BYTES = 500
+_FEWEST_TEXTS = 10
 _LATE = "did not answer in time"
 
 
 class RequestFailed(Exception):
     """One request failed. `retry_after` is how many seconds the provider asked to wait, if it did.
 
-    An `outage` is a provider that cannot be reached or fails itself: rarely over by the next retry.
+    An `outage` is a provider that cannot be reached or fails itself: rarely over by the next retry. What was `refused`
+    may be answered in parts.
     """
 
-    def __init__(self, reason: str, *, retryable: bool, retry_after: float | None = None, outage: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retryable: bool,
+        retry_after: float | None = None,
+        outage: bool = False,
+        refused: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
         self.outage = outage
+        self.refused = refused
 
 
 class EmbeddingRequest(Protocol):
@@ -63,6 +78,7 @@ class RemoteEmbedder:
     """An Embedder that calls one provider."""
 
     is_local = False
+    texts_at_once = MAX_BATCH_TEXTS
 
     def __init__(
         self,
@@ -80,6 +96,7 @@ class RemoteEmbedder:
         self._unhurried = unhurried
         self._sleep = sleep
         self._clock = clock
+        self._most_texts = MAX_BATCH_TEXTS
 
     @property
     def identity(self) -> str:
@@ -90,8 +107,8 @@ class RemoteEmbedder:
         """Return one vector per text, in order; the time limits count for each batch. Raises EmbeddingError."""
         limits = self._waiting if waiting else self._unhurried
         vectors: list[Vector] = []
-        for batch in batches(texts):
-            vectors += self._call(batch, "document", limits)
+        for batch in batches(texts, most=self._most_texts):
+            vectors += self._answered(batch, "document", limits)
         dimensions = {len(vector) for vector in vectors}
         if len(dimensions) > 1:
             raise self._failure("answered with vectors of different lengths")
@@ -99,11 +116,43 @@ class RemoteEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Raises EmbeddingError."""
-        return self._call([sendable(text)], "query", self._waiting)[0]
+        return self._answered([sendable(text)], "query", self._waiting)[0]
 
     def close(self) -> None:
         """Close the open connections; the next call opens new ones."""
         self._request.close()
+
+    def _answered(self, texts: Sequence[str], purpose: Purpose, limits: TimeLimits) -> list[Vector]:
+        """Return the vectors; what is refused is asked for in halves, and a single text shortened.
+
+        Raises EmbeddingError, without its cause, which holds the provider's text and the headers: a log would contain
+        the key.
+        """
+        until = self._clock() + limits.total if limits is self._waiting else math.inf
+        vectors: list[Vector] = []
+        todo = [list(texts)]
+        refused, accepted = [], []
+        while todo:
+            part = todo.pop()
+            try:
+                vectors += self._call(part, purpose, limits)
+                accepted.append(len(part))
+            except RequestFailed as failed:
+                smaller = _smaller(part) if failed.refused and self._clock() < until else []
+                if not smaller:
+                    self._take_fewer(failed, part)
+                    raise self._failure(failed.reason) from None
+                refused.append(len(part))
+                todo += reversed(smaller)
+        if refused and max(accepted) < min(refused):
+            # It was the number of texts, and not one of them.
+            self._most_texts = max(accepted)
+        return vectors
+
+    def _take_fewer(self, failed: RequestFailed, texts: Sequence[str]) -> None:
+        # A server on this machine may need long for many texts: the next time it is asked for fewer.
+        if failed.reason == _LATE and len(texts) > _FEWEST_TEXTS:
+            self._most_texts = max(_FEWEST_TEXTS, len(texts) // 2)
 
     def _call(self, texts: Sequence[str], purpose: Purpose, limits: TimeLimits) -> list[Vector]:
         pause = _FIRST_PAUSE_SECONDS
@@ -113,7 +162,7 @@ class RemoteEmbedder:
         while True:
             remaining = deadline - self._clock()
             if remaining <= 0:
-                raise self._failure(reason)
+                raise RequestFailed(reason, retryable=False)
             try:
                 vectors = self._call_once(texts, purpose, remaining)
             except RequestFailed as failed:
@@ -125,8 +174,7 @@ class RemoteEmbedder:
                 # Never less than the pause: a provider that keeps answering 0 seconds would be called without end.
                 wait = max(jittered, failed.retry_after or 0.0)
                 if not failed.retryable or self._clock() + wait >= deadline:
-                    # Without its cause, which holds the provider's text and the headers: a log would contain the key.
-                    raise self._failure(reason) from None
+                    raise RequestFailed(reason, retryable=False, refused=failed.refused) from None
             else:
                 return self._checked(vectors, len(texts))
             self._sleep(wait)
@@ -171,20 +219,28 @@ def answered_within(seconds: float, ask: Callable[[], T]) -> T:
     return answer.result()
 
 
-def batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield batches of the texts, in order and as `sendable` returns them, within the limits of every provider."""
+def batches(texts: Sequence[str], *, most: int = MAX_BATCH_TEXTS) -> Iterator[list[str]]:
+    """Yield batches of at most `most` texts, in order and as `sendable` returns them, within all providers' limits."""
     batch: list[str] = []
     size = 0
     for text in texts:
         kept = sendable(text)
         added = len(kept.encode())
-        if batch and (len(batch) >= MAX_BATCH_TEXTS or size + added > MAX_BATCH_BYTES):
+        if batch and (len(batch) >= most or size + added > MAX_BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(kept)
         size += added
     if batch:
         yield batch
+
+
+def _smaller(texts: list[str]) -> list[list[str]]:
+    """Return the halves of several texts, or the first half of a single long one; nothing where that is no use."""
+    if len(texts) > 1:
+        return [texts[: len(texts) // 2], texts[len(texts) // 2 :]]
+    kept = texts[0].encode()
+    return [[kept[: len(kept) // 2].decode(errors="ignore")]] if len(kept) > _SHORTEST_BYTES else []
 
 
 def sendable(text: str) -> str:
@@ -205,6 +261,7 @@ def status_failure(status: int, *, retry_after: str | None) -> RequestFailed:
         retryable=outage or status in _RETRIED_STATUSES,
         retry_after=_seconds_to_wait(retry_after),
         outage=outage,
+        refused=status in _REFUSED_STATUSES,
     )
 
 

@@ -94,7 +94,7 @@ class RowEmbedder:
         todo = list(texts.items())
         while done < len(todo) and not self._cancelled.is_set() and time.monotonic() < deadline:
             self._progress("embedding", done, len(todo))
-            batch = todo[done : done + BATCH_TEXTS]
+            batch = todo[done : done + min(BATCH_TEXTS, self.embedder.texts_at_once)]
             try:
                 vectors = self._ask([text for _, text in batch], waiting=seconds is not None)
                 dimension = _checked_dimension(vectors, dimension)

@@ -1,0 +1,104 @@
+"""Servers that people run themselves and that speak OpenAI's protocol: Ollama, LM Studio, TEI and vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.embedders.conftest import KEY, PATIENT, Provider
+from tests.fakes.embedding_api import DIMENSION, LOCAL_SERVERS, EmbeddingApi, LocalServer, embed
+
+from skillhub_mcp.embedders import EmbedderOptions, TimeLimits, make_embedder
+from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS, RemoteEmbedder
+from skillhub_mcp.errors import EmbeddingError
+from skillhub_mcp.search.rerankers import make_reranker
+
+SHORT = [f"text number {number}" for number in range(MAX_BATCH_TEXTS + 20)]
+LONG = "deploy a container " * 150
+
+
+@pytest.fixture(params=LOCAL_SERVERS)
+def server(request: pytest.FixtureRequest) -> LocalServer:
+    found: LocalServer = LOCAL_SERVERS[request.param]
+    return found
+
+
+@pytest.fixture
+def provider() -> Provider:
+    return "openai"
+
+
+@pytest.fixture
+def embedder(api: EmbeddingApi, server: LocalServer) -> Iterator[RemoteEmbedder]:
+    api.behave_as(server)
+    made = make_embedder(EmbedderOptions("openai", "nomic-embed-text", KEY, api.url_for("openai"), PATIENT, PATIENT))
+    yield made
+    made.close()
+
+
+def unit(text: str) -> list[float]:
+    vector = embed(text)
+    length = sum(number * number for number in vector) ** 0.5
+    return [number / length for number in vector]
+
+
+def test_all_texts_get_their_vectors_in_their_order_however_many_it_takes_at_once(
+    embedder: RemoteEmbedder, api: EmbeddingApi, server: LocalServer
+) -> None:
+    vectors = embedder.embed_documents(SHORT)
+    assert all(vector == pytest.approx(unit(text), abs=1e-6) for text, vector in zip(SHORT, vectors, strict=True))
+    assert "dimensions" not in api.requests[0].body
+    # What it takes is learnt once.
+    api.requests.clear()
+    embedder.embed_documents(SHORT)
+    assert max(len(request.body["input"]) for request in api.requests) <= server.texts
+    assert len(api.requests) <= 1 + len(SHORT) / min(server.texts, MAX_BATCH_TEXTS) * 2
+
+
+def test_a_text_that_is_longer_than_it_takes_is_shortened_and_no_other(
+    embedder: RemoteEmbedder, api: EmbeddingApi
+) -> None:
+    texts = [*SHORT[:5], LONG, *SHORT[5:10]]
+    vectors = embedder.embed_documents(texts)
+    assert [len(vector) for vector in vectors] == [DIMENSION] * len(texts)
+    assert vectors[4] == pytest.approx(unit(texts[4]), abs=1e-6)
+    assert vectors[5] == pytest.approx(unit(LONG), abs=0.05)
+    assert vectors[6] == pytest.approx(unit(texts[6]), abs=1e-6)
+    assert embedder.embed_query(LONG) == pytest.approx(unit(LONG), abs=0.05)
+    # One long text says nothing of how many it takes.
+    api.requests.clear()
+    embedder.embed_documents(SHORT[:20])
+    assert len(api.requests) == 1
+
+
+def test_what_is_refused_for_another_reason_fails_after_few_requests(
+    embedder: RemoteEmbedder, api: EmbeddingApi
+) -> None:
+    api.recover()
+    api.fail_always(400)
+    with pytest.raises(EmbeddingError, match="HTTP status 400"):
+        embedder.embed_documents(SHORT[:MAX_BATCH_TEXTS])
+    assert len(api.requests) < 10
+
+
+def test_a_server_that_needs_long_for_many_texts_is_asked_for_fewer_the_next_time(
+    api: EmbeddingApi, provider: Provider
+) -> None:
+    hasty = TimeLimits(total=0.3, outage=0.3)
+    embedder = make_embedder(EmbedderOptions(provider, None, KEY, api.url_for(provider), hasty, hasty))
+    api.hang()
+    with pytest.raises(EmbeddingError, match="in time"):
+        embedder.embed_documents(SHORT[:40])
+    api.recover()
+    assert len(embedder.embed_documents(SHORT[:40])) == 40
+    assert [len(request.body["input"]) for request in api.requests] == [40, 20, 20]
+
+
+def test_its_model_orders_hits(api: EmbeddingApi, server: LocalServer) -> None:
+    api.behave_as(server)
+    reranker = make_reranker("openai", model="qwen3", api_key=KEY, base_url=api.url_for("openai"))
+    answer = reranker._ask("choose", '{"task": "feed", "skills": [{"number": 1, "description": "feed"}]}', timeout=9.0)
+    assert answer == '{"fitting": [1]}'
+    tries = len(api.requests)
+    reranker._ask("choose", '{"task": "feed", "skills": []}', timeout=9.0)
+    assert len(api.requests) == tries + 1
