@@ -27,7 +27,6 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     from lancedb.query import MatchQuery
 
     from skillhub_mcp.bootstrap import make_hub
-    from skillhub_mcp.index.lance import TERMS
     from skillhub_mcp.settings import read_settings
 
     settings, _ = read_settings({**os.environ, "SKILLS_DIR": library, "DB_PATH": database})
@@ -50,8 +49,8 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     table = index.table._table  # noqa: SLF001 - what is measured is what lies below
 
     def bare(text: str) -> object:
-        # As the documentation of LanceDB has it, over the same column; a hub's four candidates for each of ten hits.
-        query = table.search(MatchQuery(text.lower(), TERMS)).select(["path", "_score"]).limit(40)
+        # As the documentation of LanceDB has it, over the descriptions alone; four candidates for each of ten hits.
+        query = table.search(MatchQuery(text, "description")).select(["path", "_score"]).limit(40)
         return query.to_list()
 
     def fts5(text: str) -> object:

@@ -333,7 +333,7 @@ def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
         hub.refresh()
     for file in (database(hub_environment) / "skills.lance" / "_versions").glob("*.manifest"):
         fill_with_noise(file)
-    for file in database(hub_environment).glob("rows-*.npz"):
+    for file in database(hub_environment).glob("postings-*"):
         file.unlink()
     done = skillhub(hub_environment, "search", "walruses")
     assert done.returncode == 0

@@ -145,6 +145,23 @@ def test_another_schema_is_rebuilt(db: Path, skills_dir: Path, write_skill: Writ
     assert desk.published().schema == SCHEMA_VERSION
 
 
+def test_what_another_release_embedded_is_not_embedded_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    for name in ("bread", "walrus", "changed"):
+        write_skill(name, f"about {name}")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    desk.sync()
+    save_state(state_path(str(db)), replace(desk.published(), schema=SCHEMA_VERSION - 1))
+    write_skill("changed", "other text")
+    embedder.texts.clear()
+    published = Desk(db, skills_dir, embedder=embedder).sync()
+    assert published.report is not None
+    assert published.report.rebuilt
+    assert [text.splitlines()[-1] for text in embedder.texts] == ["other text"]
+    assert not published.index.lacks_vectors
+    assert published.index.table.unembedded() == frozenset()
+
+
 @pytest.mark.acceptance("S2-50")
 def test_another_provider_has_an_index_of_its_own(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
@@ -231,8 +248,8 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     desk.sync()
     walrus = write_skill("walrus", "feed walrus")
     index = desk.sync().index
-    hits = index.nearest_rows(embedder.embed_query("walrus feed"), limit=1, among=frozenset(index.table.stored()))
-    assert [hit.directory for hit in hits] == [str(walrus)]
+    (nearest,) = index.nearest(embedder.embed_query("walrus feed"), 1, frozenset(index.table.stored()))
+    assert index.directories[nearest] == str(walrus)
 
 
 def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.search.builders import WordEmbedder, index_of, make_skill, names, row
+from tests.search.builders import WordEmbedder, index_of, make_skill, names, row, text_hits
 
 from skillhub_mcp.index import lance, lance_store, versions
 from skillhub_mcp.index.features import decode_features
-from skillhub_mcp.index.filter import Filter
-from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.skills.model import Skill
 
@@ -48,7 +48,7 @@ def test_the_table_has_the_specified_fields_and_no_vector_without_embeddings(tmp
     index = index_of(tmp_path / "db", LIBRARY)
     fields = set(opened(tmp_path / "db", index.version).schema.names)
     specified = {"name", "description", "category", "tags", "tags_text", "instructions", "path", "metadata"}
-    assert fields == specified | {"root", "content_hash", "terms", "features"}
+    assert fields == specified | {"root", "content_hash", "features"}
     assert index.dimension is None
 
 
@@ -68,7 +68,6 @@ def test_a_row_holds_the_skill_its_body_and_its_metadata(tmp_path: Path) -> None
     found = opened(tmp_path / "db", version).search().limit(5).to_list()
     by_name = {stored["name"]: stored for stored in found}
     assert decode_features(by_name[PDF.name].pop("features")).lengths.tolist() == [3, 7, 3, 1, 2]
-    assert "invoic" in by_name[PDF.name].pop("terms").split()
     assert by_name[PDF.name] == {
         "name": PDF.name,
         "description": PDF.description,
@@ -98,7 +97,6 @@ def test_the_indexes_are_the_specified_ones_and_the_body_has_none(tmp_path: Path
         "description",
         "tags_text",
         "category",
-        "terms",
     }
     assert "BITMAP" in kinds["category"]
     assert kinds["tags"] == {"LABELLIST"}
@@ -130,11 +128,12 @@ def test_name_description_tags_and_category_are_searched(tmp_path: Path, query: 
 @pytest.mark.acceptance("S2-12")
 def test_the_body_is_not_searched_by_match_fields(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
-    index = store.open_table(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
+    index = store.open(store.rebuild([row(PDF, "zebra crossing"), row(CHART)], dimension=None))
     among = frozenset(skill.directory for skill in LIBRARY)
     assert names(index, "zebra", among=LIBRARY) == [PDF.name]
-    assert index.match_fields("zebra", limit=10, among=among) == []
-    assert [one.directory for one in index.match_fields("invoice", limit=10, among=among)] == [PDF.directory]
+    assert index.table.match_fields("zebra", limit=10, among=among) == []
+    assert index.table.match_fields("invoice numbers", limit=10, among=among) == [PDF.directory, CHART.directory]
+    assert index.table.match_fields("invoice numbers", limit=1, among=frozenset({CHART.directory})) == [CHART.directory]
 
 
 @pytest.mark.acceptance("S2-13")
@@ -176,8 +175,8 @@ def test_rows_that_no_index_has_merged_yet_are_found_alike(tmp_path: Path, query
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
     version = store.update([row(skill) for skill in SCRIPTS], removed=[], dimension=None, published=version)
-    index = store.open_table(version)
-    assert names(index, query, among=(*SCRIPTS, PDF))[:1] == [found]
+    index = store.open(version)
+    assert names(index, query, among=SCRIPTS)[:1] == [found]
 
 
 @pytest.mark.acceptance("S2-21")
@@ -236,12 +235,6 @@ def test_the_best_of_many_is_found_where_the_better_ones_may_not_be_served(tmp_p
     assert names(index, "stamps", among=[*served, wanted], limit=4) == ["wanted"]
 
 
-def test_nothing_that_may_be_served_finds_nothing(tmp_path: Path) -> None:
-    index = index_of(tmp_path / "db", LIBRARY)
-    assert index.match_terms(["invoic"], limit=10, among=frozenset()) == []
-    assert index.match_terms(["invoic"], limit=0, among=frozenset({PDF.directory})) == []
-
-
 ODD_PATHS = [
     "/lib/it's",
     "/lib/''",
@@ -260,11 +253,11 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(skill) for skill in library], dimension=None)
     for skill in library:
-        assert names(store.open_table(version), "odd", among=[skill]) == [skill.name]
+        assert names(store.open(version), "odd", among=[skill]) == [skill.name]
     changed = [make_skill(skill.name, "New text.", directory=skill.directory) for skill in library]
     version = store.update([row(skill) for skill in changed], removed=[], dimension=None, published=version)
     assert store.open_table(version).count() == len(library)
-    assert sorted(names(store.open_table(version), "text", among=changed)) == [skill.name for skill in library]
+    assert sorted(names(store.open(version), "text", among=changed)) == [skill.name for skill in library]
     for left, path in reversed(list(enumerate(ODD_PATHS))):
         version = store.update([], removed=[path], dimension=None, published=version)
         assert store.open_table(version).stored().keys() == set(ODD_PATHS[:left])
@@ -273,73 +266,44 @@ def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_pa
 def test_a_path_is_matched_whole_and_by_letter_case(tmp_path: Path) -> None:
     upper, lower = (make_skill("stamps", directory=path) for path in ("/lib/A", "/lib/a"))
     index = index_of(tmp_path / "db", [upper, lower, make_skill("stamps", directory="/lib/a/b")])
-    hits = index.match_terms(["stamp"], limit=10, among=frozenset({"/lib/A"}))
+    hits = text_hits(index, "stamps", among=frozenset({"/lib/A"}))
     assert [hit.directory for hit in hits] == ["/lib/A"]
 
 
-def test_a_candidate_has_the_features_of_its_row_and_no_nearness_without_a_vector(tmp_path: Path) -> None:
-    index = index_of(tmp_path / "db", LIBRARY)
-    (found,) = index.match_terms(["invoic"], limit=10, among=frozenset({PDF.directory}))
-    assert found.features.lengths.tolist() == [3, 7, 3, 1, 0]
-    assert found.nearness is None
-
-
-def test_a_search_is_narrowed_inside_the_index_to_a_category_and_to_tags(tmp_path: Path) -> None:
-    library = [
-        make_skill(f"skill-{number:05}", "Sorts stamps.", category="it's" if number % 2 else "other", tags=("a", "b'c"))
-        for number in range(1_300)
-    ]
-    index = index_of(tmp_path / "db", library)
-    among = frozenset(skill.directory for skill in library)
-    narrowing = Filter.create(" IT'S ", ["B'C", "a", ""])
-    found = index.match_terms(["stamp"], limit=2_000, among=among, where=narrowing)
-    assert {one.directory for one in found} == {skill.directory for skill in library if narrowing.matches(skill)}
-    assert len(found) == 650
-    assert index.match_terms(["stamp"], limit=9, among=among, where=Filter.create(None, ["a", "none"])) == []
-    assert not Filter.create("  ", [" "])
-
-
-def test_the_nearest_vectors_are_found_and_scored_by_cosine(tmp_path: Path) -> None:
+def test_the_nearest_vectors_are_found_best_first(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     vectors = embedder.embed_documents([skill.searchable_text for skill in LIBRARY])
     store = LanceStore(str(tmp_path / "db"))
     rows = [row(skill, vector=vector) for skill, vector in zip(LIBRARY, vectors, strict=True)]
-    index = store.open_table(store.rebuild(rows, dimension=embedder.dimension))
-    hits = index.nearest_rows(vectors[1], limit=10, among=frozenset({skill.directory for skill in LIBRARY}))
-    assert hits[0].directory == REVIEW.directory
-    near = [hit.nearness for hit in hits if hit.nearness is not None]
+    index = store.open(store.rebuild(rows, dimension=embedder.dimension))
+    found = index.nearest(vectors[1], 10, frozenset({skill.directory for skill in LIBRARY}))
+    assert index.directories[found[0]] == REVIEW.directory
+    near = index.cosines(vectors[1], found).tolist()
     assert near[0] == pytest.approx(1.0)
     assert len(near) == len(LIBRARY)
     assert near == sorted(near, reverse=True)
-    (worded,) = index.match_terms(["review"], limit=5, among=frozenset({REVIEW.directory}), vector=vectors[1])
-    assert worded.nearness == pytest.approx(1.0)
-    only = index.nearest_rows(vectors[1], limit=10, among=frozenset({PDF.directory}))
-    assert [hit.directory for hit in only] == [PDF.directory]
-
-
-def test_an_opposite_vector_is_found_as_such(tmp_path: Path) -> None:
-    store = LanceStore(str(tmp_path / "db"))
-    index = store.open_table(store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2))
-    (hit,) = index.nearest_rows([-1.0, 0.0], limit=1, among=frozenset({PDF.directory}))
-    assert hit.nearness == -1.0
+    only = index.nearest(vectors[1], 10, frozenset({PDF.directory}))
+    assert [index.directories[number] for number in only.tolist()] == [PDF.directory]
 
 
 def test_a_row_without_a_vector_is_found_by_text_and_not_by_vector(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
-    index = store.open_table(store.update([row(REVIEW)], removed=[], dimension=2, published=version))
+    index = store.open(store.update([row(REVIEW)], removed=[], dimension=2, published=version))
     everything = frozenset({PDF.directory, REVIEW.directory})
-    found = index.nearest_rows([1.0, 0.0], limit=10, among=everything)
-    assert [hit.directory for hit in found] == [PDF.directory]
+    found = index.nearest([1.0, 0.0], 10, everything)
+    assert [index.directories[number] for number in found.tolist()] == [PDF.directory]
     assert names(index, "pull request", among=LIBRARY) == [REVIEW.name]
-    assert index.vectors([PDF.directory, REVIEW.directory]).keys() == {PDF.directory}
+    assert index.table.vectors([PDF.directory, REVIEW.directory]).keys() == {PDF.directory}
 
 
 def test_vectors_that_are_not_to_be_used_are_as_if_they_were_not_there(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF, vector=[1.0, 0.0])], dimension=2)
-    assert store.open_table(version).dimension == 2
-    assert store.open_table(version, with_vectors=False).dimension is None
+    for open_ in (store.open, store.open_table):
+        assert open_(version).dimension == 2
+        assert open_(version, with_vectors=False).dimension is None
+    assert store.open(version, with_vectors=False).nearest([1.0, 0.0], 9, frozenset({PDF.directory})).tolist() == []
 
 
 def test_the_vectors_of_many_rows_are_read_in_portions(tmp_path: Path) -> None:
@@ -357,9 +321,9 @@ def test_an_update_changes_adds_and_removes_each_row_once(tmp_path: Path) -> Non
     version = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
     changed = make_skill(PDF.name, "Now about receipts.", directory=PDF.directory)
     version = store.update([row(changed), row(CHART)], removed=[REVIEW.directory], dimension=None, published=version)
-    index = store.open_table(version)
-    assert index.count() == 2
-    assert index.stored().keys() == {PDF.directory, CHART.directory}
+    index = store.open(version)
+    assert index.table.count() == 2
+    assert index.table.stored().keys() == {PDF.directory, CHART.directory}
     assert names(index, "receipts", among=LIBRARY) == [PDF.name]
     assert names(index, "key fields", among=LIBRARY) == []
 
@@ -368,20 +332,21 @@ def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([], dimension=None)
     assert store.open_table(version).count() == 0
-    assert names(store.open_table(version), "invoice", among=LIBRARY) == []
+    assert names(store.open(version), "invoice", among=LIBRARY) == []
     version = store.update([row(PDF), *map(row, SCRIPTS)], removed=[], dimension=None, published=version)
-    assert names(store.open_table(version), "invoice", among=LIBRARY) == [PDF.name]
-    assert names(store.open_table(version), "請求書", among=SCRIPTS) == ["ja"]
+    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
 
 
 def test_a_library_of_more_than_one_batch_is_written_whole(tmp_path: Path) -> None:
     library = [make_skill(f"skill-{number:05}") for number in range(2 * lance_store._BATCH_ROWS + 1)]
-    assert index_of(tmp_path / "db", library).count() == len(library)
+    index = index_of(tmp_path / "db", library)
+    assert index.table.count() == len(index.directories) == len(library)
 
 
 def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
-    reader = store.open_table(store.rebuild([row(PDF)], dimension=None))
+    reader = store.open(store.rebuild([row(PDF)], dimension=None))
     answers: list[list[str]] = []
     writing, answered = threading.Event(), threading.Event()
 
@@ -408,13 +373,13 @@ def test_a_reader_keeps_its_version_while_the_table_is_rebuilt_and_after(tmp_pat
     asker.join()
     assert answers == [[PDF.name], [PDF.name]]
     assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
-    assert names(store.open_table(version), "numbers", among=LIBRARY) == [CHART.name]
+    assert names(store.open(version), "numbers", among=LIBRARY) == [CHART.name]
 
 
 def test_a_reader_keeps_its_version_while_another_thread_updates(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     published = store.rebuild([row(PDF), row(REVIEW)], dimension=None)
-    reader = store.open_table(published)
+    reader = store.open(published)
     found: list[list[str]] = []
 
     def ask() -> None:
@@ -460,14 +425,14 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
     version = store.update([row(CHART)], removed=[], dimension=None, published=published)
     assert store.open_table(version).stored().keys() == {PDF.directory, CHART.directory}
     assert store.open_table(version).dimension is None
-    assert len(opened(tmp_path / "db", version).list_indices()) == 8
+    assert len(opened(tmp_path / "db", version).list_indices()) == 7
 
 
 def test_a_table_without_its_text_index_is_damaged(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     store.rebuild([row(PDF)], dimension=None)
     table = store._connect().open_table(FIRST_TABLE)
-    table.drop_index(f"{lance.TERMS}_idx")
+    table.drop_index(lance_store._WATCHED_INDEX)
     with pytest.raises(IndexDamaged, match="full-text index"):
         store.update([row(REVIEW)], removed=[], dimension=None, published=int(table.version))
 
@@ -489,7 +454,7 @@ def test_old_versions_are_removed_in_time_but_never_one_that_is_read(
     counts: list[int] = []
     for _ in range(50):
         published = version
-        reader = store.open_table(published)
+        reader = store.open(published)
         version = store.update([row(PDF)], removed=[REVIEW.directory], dimension=None, published=published)
         assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
         counts.append(len(opened(tmp_path / "db", version).list_versions()))
@@ -506,7 +471,7 @@ def test_a_version_that_was_published_for_days_stays_for_those_who_read_it_now(
     days_ago = time.time() - 1_000_000
     for manifest in (tmp_path / "db" / f"{FIRST_TABLE}.lance" / "_versions").glob("*.manifest"):
         os.utime(manifest, (days_ago, days_ago))
-    reader = store.open_table(first)
+    reader = store.open(first)
     second = store.update([row(REVIEW)], removed=[], dimension=None, published=first)
     store.update([row(REVIEW, "More.")], removed=[], dimension=None, published=second)
     assert names(reader, "invoice", among=LIBRARY) == [PDF.name]
@@ -535,7 +500,7 @@ def test_many_small_changes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: py
     assert max(sizes) < 3 * fresh
     assert sum(size < 2 * fresh for size in sizes) > 70
     assert store.open_table(version).count() == 300
-    assert names(store.open_table(version), "other79", among=library) == [library[79 * 7 % 300].name]
+    assert names(store.open(version), "other79", among=library) == [library[79 * 7 % 300].name]
 
 
 def test_what_a_merge_replaced_stays_while_it_is_read_and_is_tidied_up_without_another_update(
@@ -558,7 +523,7 @@ def test_what_a_merge_replaced_stays_while_it_is_read_and_is_tidied_up_without_a
     assert not store.is_tidy
     store.tidy(second)
     assert store.is_tidy
-    assert bytes_below(tmp_path / "db") < 2.2 * fresh
+    assert bytes_below(tmp_path / "db") < 1.5 * fresh
     assert len(names(LanceStore(str(tmp_path / "db")).open(second), "walrus", among=library)) == 60
     assert int(opened(tmp_path / "db", second).version) == second
 
@@ -609,12 +574,12 @@ def test_a_table_that_was_deleted_under_an_open_store_does_not_exist(tmp_path: P
 def test_another_process_may_replace_the_whole_directory(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
-    assert names(store.open_table(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
     other = LanceStore(str(tmp_path / "db"))
     other.discard()
     assert other.rebuild([row(REVIEW)], dimension=None) == version
-    assert names(store.open_table(version), "invoice", among=LIBRARY) == []
-    assert names(store.open_table(version), "request", among=LIBRARY) == [REVIEW.name]
+    assert names(store.open(version), "invoice", among=LIBRARY) == []
+    assert names(store.open(version), "request", among=LIBRARY) == [REVIEW.name]
 
 
 def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -624,8 +589,8 @@ def test_an_index_in_memory_is_whole_and_leaves_no_file(tmp_path: Path, monkeypa
     version = store.rebuild([row(skill) for skill in LIBRARY], dimension=None)
     version = store.update([row(SCRIPTS[0])], removed=[CHART.directory], dimension=None, published=version)
     assert store.exists
-    assert names(store.open_table(version), "invoice", among=LIBRARY) == [PDF.name]
-    assert names(store.open_table(version), "請求書", among=SCRIPTS) == ["ja"]
+    assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
+    assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -640,7 +605,7 @@ def test_many_threads_may_query_one_index(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
     wrong: list[object] = []
 
-    def ask(index: LanceIndex) -> None:
+    def ask(index: SkillIndex) -> None:
         answers = [names(index, "invoice", among=LIBRARY) for _ in range(20)]
         wrong.extend(found for found in answers if found != [PDF.name])
 

@@ -21,12 +21,12 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import live_index as live_index_module
-from skillhub_mcp.index.held_index import HeldIndex
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.search import ranking, searcher
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.roots import make_roots
 
@@ -571,13 +571,13 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.limits: list[int] = []
-        match_terms = HeldIndex.match_terms
+        best = ranking.best
 
-        def recorded(index: HeldIndex, words: Any, *, limit: int, **rest: Any) -> Any:
+        def recorded(scores: Any, *, limit: int) -> Any:
             self.limits.append(limit)
-            return match_terms(index, words, limit=limit, **rest)
+            return best(scores, limit=limit)
 
-        monkeypatch.setattr(HeldIndex, "match_terms", recorded)
+        monkeypatch.setattr(searcher, "best", recorded)
 
 
 @pytest.mark.acceptance("S2-15", "S2-18")
@@ -585,7 +585,7 @@ def test_at_least_four_candidates_are_taken_for_each_hit_and_ten_hits_by_default
     write_skill: Writer, hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(15):
-        write_skill(f"skill-{number:02}", "About walruses. " + "And about bread. " * number)
+        write_skill(f"skill-{number:02}", "About walruses. " + f"And about bread{number}. " * number)
     asked = Asked(monkeypatch)
     with hub_of(hub_environment) as hub:
         default = hub.search("walruses").hits
@@ -593,7 +593,7 @@ def test_at_least_four_candidates_are_taken_for_each_hit_and_ten_hits_by_default
         many = hub.search("walruses", limit=50).hits
     with hub_of({**hub_environment, "SEARCH_LIMIT": "4"}) as hub:
         four = hub.search("walruses").hits
-    assert asked.limits == [80, 80, 200, 80]
+    assert asked.limits == [100, 100, 200, 100]
     assert [len(default), len(three), len(many), len(four)] == [10, 3, 15, 4]
     assert [hit.score for hit in default] == sorted((hit.score for hit in default), reverse=True)
     assert default[:3] == three

@@ -9,7 +9,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import numpy as np
 import pytest
 
-from skillhub_mcp.index.held_rows import HeldRows, load_rows, save_rows
 from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
 
 
@@ -72,9 +71,17 @@ def test_an_array_that_is_missing_is_told(tmp_path: Path) -> None:
         load_arrays(archive(tmp_path / "a.npz", of_size("(1,)") + b"1"), {"other": 1})
 
 
-def test_rows_whose_parts_do_not_fit_each_other_are_refused(tmp_path: Path) -> None:
-    path = str(tmp_path / "rows.npz")
-    rows = HeldRows(["/a"], [], None, np.zeros(1, dtype=bool))
-    save_rows(path, rows, "id")
-    with pytest.raises(ValueError, match="damaged"):
-        load_rows(path, "id")
+def test_no_byte_of_its_list_of_entries_can_change_unnoticed(tmp_path: Path) -> None:
+    """The list at the end has no checksum: a longer comment to one entry hides the next ones."""
+    file = tmp_path / "a.npz"
+    arrays = {"words": np.arange(3), "more": np.eye(3), "last": np.zeros(0)}
+    save_arrays(str(file), arrays)
+    whole = file.read_bytes()
+    # Every other byte: either byte of a length will do.
+    for place in range(whole.index(b"PK\1\2"), len(whole), 2):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            read = load_arrays(str(file), {"words": 1, "more": 2, "last": 1})
+        except (OSError, ValueError):
+            continue
+        assert all((read[name] == own).all() for name, own in arrays.items())

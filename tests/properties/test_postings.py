@@ -77,14 +77,7 @@ def index_of(segments: tuple[Segment, ...], library: Library) -> SkillIndex:
     builder = StatisticsBuilder()
     for directory, skill in library.items():
         builder.add(encoded(directory, skill), ())
-    return SkillIndex(
-        segments,
-        builder.build(),
-        version=1,
-        table_id="id",
-        open_table=pytest.fail,
-        before=None,  # type: ignore[arg-type]
-    )
+    return SkillIndex(segments, builder.build(), version=1, table_id="id", open_table=pytest.fail)
 
 
 def naive_impact(skill: tuple[Any, ...], term: str, mean_lengths: list[float], fields: frozenset[str]) -> float:

@@ -8,13 +8,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.indexer import Indexer, Published
-from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.rows import IndexRow
@@ -63,23 +61,23 @@ def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> I
     return IndexRow(skill, instructions, vector)
 
 
-def index_of(db_path: str | Path, skills: Sequence[Skill]) -> LanceIndex:
-    """A text index of `skills` on disk, searched in LanceDB."""
+def index_of(db_path: str | Path, skills: Sequence[Skill]) -> SkillIndex:
+    """A text index of `skills` on disk."""
     store = LanceStore(str(db_path))
-    return store.open_table(store.rebuild([row(skill) for skill in skills], dimension=None))
+    return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
 
 
-def names(index: SkillIndex | LanceIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
+def names(index: SkillIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
     """The names of the skills that `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
     return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
 
 
-def text_hits(index: SkillIndex | LanceIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+def text_hits(index: SkillIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """The skills that full text alone finds, best first."""
     return (
         Searcher()
-        .search(cast("SkillIndex", index), SearchRequest(normalise_query(query), limit=limit, among=frozenset(among)))
+        .search(index, SearchRequest(normalise_query(query), limit=limit, among=frozenset(among)))
         .hits[:limit]
     )
 

@@ -48,7 +48,7 @@ def open_baseline(
         yield _search_engine(Searcher(mode=SearchMode.FTS), index, among)
     elif name == "lancedb":
         yield lambda text: (
-            [one.directory for one in index.table.match_fields(normalise_query(text), limit=_DEPTH, among=among)],
+            index.table.match_fields(normalise_query(text), limit=_DEPTH, among=among),
             _ALWAYS_CONFIDENT,
         )
     elif name == "fts5":

@@ -1,11 +1,8 @@
 """The index over the skills: the LanceDB table and its state, kept in sync with the files.
 
-candidate     a row that a search may return, before it is scored
 checksums     whether a file of the table has changed since it was written
-features      the terms, phrases and lengths of a skill, as stored in its row
-filter        narrowing a search by category and tags
-held_index    a small library's index in memory
-held_rows     the rows of a small library, in memory and in a file beside the table
+features      the terms and lengths of a skill, as stored in its row
+filter        narrowing a search by category and tags, and conditions for LanceDB
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
 indexer       the one writer: lock, changed rows, embeddings, commit
@@ -14,7 +11,6 @@ lance_store   LanceDB, writing: new versions of the table
 live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
-postings      a small library's terms in memory
 progress      the progress of indexing, for callers that wait
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 rows          what is written for a skill, and read back to see what changed

@@ -1,4 +1,4 @@
-"""The filter of a search: a category and tags, matched in Python and, where possible, also inside LanceDB."""
+"""The filter of a search: a category and tags. And conditions as SQL, for LanceDB."""
 
 from __future__ import annotations
 
@@ -30,13 +30,6 @@ class Filter:
         if self.category is not None and fold_name(skill.category or "") != self.category:
             return False
         return set(self.tags) <= {fold_name(tag) for tag in skill.tags}
-
-    @property
-    def condition(self) -> str:
-        """The filter as SQL, for LanceDB to read fewer rows; skips non-ASCII text, which may be stored in two forms."""
-        parts = [f"category = {quoted(self.category)}"] if self.category is not None and self.category.isascii() else []
-        parts += [f"array_has(tags, {quoted(tag)})" for tag in self.tags if tag.isascii()]
-        return " AND ".join(parts)
 
 
 NO_FILTER = Filter()

@@ -459,7 +459,11 @@ class Indexer:
         """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it."""
         skills = scan.snapshot.everything
         try:
-            written = self._update(base, skills, reason) or self._rebuild(skills, reason, published)
+            written = self._update(base, skills, reason)
+            if written is None:
+                # Another release of ours wrote it: its vectors are as good as ever.
+                same_vectors = base is not None and base.schema != SCHEMA_VERSION and base.embedding == self.embedding
+                written = self._rebuild(skills, reason, published, same_vectors=same_vectors)
             kept = None if written.report.rebuilt else base
             index = self._store_of(written.table).open(written.version)
             identity = self.identity
@@ -552,10 +556,18 @@ class Indexer:
             return frozenset()
         return index.unembedded()
 
-    def _rebuild(self, skills: Sequence[Skill], reason: str, published: IndexState | None) -> _Written:
-        vectors, failure = self._local_vectors(skills)
+    def _rebuild(
+        self, skills: Sequence[Skill], reason: str, published: IndexState | None, *, same_vectors: bool
+    ) -> _Written:
+        vectors = self._vectors_before(skills, published) if same_vectors else {}
+        dimension = len(next(iter(vectors.values())).vector) if vectors else None
+        rest = [skill for skill in skills if skill.directory not in vectors]
+        made, failure = self._local_vectors(rest, dimension=dimension)
+        vectors |= made
         if not vectors:
-            vectors = self._stale_vectors(skills, published)
+            # Searches go on using them until the embedder has answered: where the provider is down, none is lost.
+            before = self._vectors_before(skills, published)
+            vectors = {directory: replace(own, text=None) for directory, own in before.items()}
         dimension = len(next(iter(vectors.values())).vector) if vectors else None
         now = None if published is None else published.table_version
         store = self._store_of(FIRST_TABLE if self._in_memory else self.identity.claim().table)
@@ -606,19 +618,15 @@ class Indexer:
         by_text = {own.text: own for own in earlier.values()}
         return {skill.directory: by_text[skill.searchable_text] for skill in skills if skill.searchable_text in by_text}
 
-    def _stale_vectors(self, skills: Sequence[Skill], published: IndexState | None) -> dict[str, StoredVector]:
-        """Return the vectors that a table written anew keeps until the embedder has answered again.
-
-        Searches go on using them: a rebuild while the provider is down loses none.
-        """
+    def _vectors_before(self, skills: Sequence[Skill], published: IndexState | None) -> dict[str, StoredVector]:
+        """Return the vectors of the published table whose text is unchanged, for a table that is written anew."""
         if published is None or self._rows_embedder is None or published.embedding != self.embedding:
             return {}
         try:
-            kept = self._unchanged_vectors(skills, self._open_table(published))
+            return self._unchanged_vectors(skills, self._open_table(published))
         except IndexDamaged as error:
             log.debug("The vectors of the index before are lost: %s", error)
             return {}
-        return {directory: replace(own, text=None) for directory, own in kept.items()}
 
     def _local_vectors(
         self, skills: Sequence[Skill], *, dimension: int | None = None

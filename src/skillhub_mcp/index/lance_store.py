@@ -29,14 +29,11 @@ from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import decode_features, short_words
 from skillhub_mcp.index.filter import path_in
-from skillhub_mcp.index.held_index import HeldIndex
-from skillhub_mcp.index.held_rows import HELD_ROWS, HeldRows, load_rows, save_rows
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
     LANCE_FAILURES,
     PATHS_PER_STATEMENT,
     TABLE_ID,
-    TERMS,
     TEXT_FIELDS,
     IndexDamaged,
     LanceIndex,
@@ -54,9 +51,11 @@ from skillhub_mcp.index.versions import TableVersions
 
 log = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 IN_MEMORY = "memory://"
 
+# Any of the full-text indexes says which rows are not in it yet.
+_WATCHED_INDEX = "description_idx"
 _BATCH_ROWS = 1_000
 _NAMED_FILES = 3
 _ID_BYTES = 8
@@ -78,10 +77,13 @@ _NEVER = dt.timedelta(days=36_500)
 class LanceStore:
     """One table of a database: opens complete versions, and writes new ones for a caller with the writer's lock."""
 
-    def __init__(self, db_path: str, table: str = FIRST_TABLE, *, held_rows: int = HELD_ROWS) -> None:
+    def __init__(
+        self,
+        db_path: str,
+        table: str = FIRST_TABLE,
+    ) -> None:
         self.db_path = db_path
         self.table = table
-        self._held_rows = held_rows
         self._segment_files = None if db_path == IN_MEMORY else SegmentFiles(db_path, table)
         self._connection: Any = None
         self._in_memory: dict[int, Statistics] = {}
@@ -106,18 +108,18 @@ class LanceStore:
         It also raises where the table was not `created_as` that id: then another took its name. What is searched lies
         in a file beside the table, and LanceDB is not loaded; where there is no such file, it is written.
         """
-        before = self._open_before(version, created_as=created_as, with_vectors=with_vectors)
+        if created_as is None or self.db_path == IN_MEMORY:
+            created_as = self.open_table(version, created_as=created_as).table_id
 
         def open_table() -> LanceIndex:
-            return self.open_table(version, created_as=before.table_id, with_vectors=with_vectors)
+            return self.open_table(version, created_as=created_as, with_vectors=with_vectors)
 
         return SkillIndex(
-            self._segments(version, before.table_id),
-            before.statistics,
+            self._segments(version, created_as),
+            self._statistics(version, created_as),
             version=version,
-            table_id=before.table_id,
+            table_id=created_as,
             open_table=open_table,
-            before=before,
             with_vectors=with_vectors,
         )
 
@@ -151,33 +153,20 @@ class LanceStore:
             skills.add(*row)
         return skills
 
-    def _open_before(
-        self, version: int, *, created_as: str | None = None, with_vectors: bool = True
-    ) -> HeldIndex | LanceIndex:
-        if created_as is not None:
-            held = self._load_held(version, created_as)
-            if held is not None:
-                return self._hold(*held, version=version, table_id=created_as, with_vectors=with_vectors)
-        index = self.open_table(version, created_as=created_as, with_vectors=with_vectors)
-        if index.statistics.skills > self._held_rows:
-            return index
-        rows = (index if with_vectors else self.open_table(version)).rows()
-        if self.db_path != IN_MEMORY:
-            # Without the file each start of a server or a command loads LanceDB, and that is all.
-            with contextlib.suppress(OSError):
-                save_rows(self._rows_path(version), rows, index.table_id)
-        return self._hold(rows, index.statistics, version=version, table_id=index.table_id, with_vectors=with_vectors)
-
     def open_table(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> LanceIndex:
         """Open a version of the table in LanceDB, as `open` does. Raises IndexDamaged."""
+        return LanceIndex(self._check_out(version, created_as), with_vectors=with_vectors)
+
+    def _check_out(self, version: int, created_as: str | None = None) -> Any:
+        """Return a version of LanceDB's table. Raises IndexDamaged."""
         try:
             table = self._connect().open_table(self.table)
             table.checkout(version)
-            if created_as is not None and table_id(table) != created_as:
-                raise IndexDamaged("it is not the table that the index state names")
-            return LanceIndex(table, self._statistics(table), with_vectors=with_vectors)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
+        if created_as is not None and table_id(table) != created_as:
+            raise IndexDamaged("it is not the table that the index state names")
+        return table
 
     def check(self, version: int, *, created_as: str | None = None) -> None:
         """Read all of a version of the table, and compare its files with what was written.
@@ -267,7 +256,7 @@ class LanceStore:
             before = self._connect().open_table(self.table)
             before.checkout(published)
             schema = _schema(dimension, table_id(before))
-            statistics = self._statistics(before)
+            statistics = self._statistics(published, table_id(before))
             builder, skills = StatisticsBuilder.from_statistics(statistics), self._builder()
             written: list[str] = []
             for batch in _batches(_counting(rows, builder, skills), schema):
@@ -277,7 +266,7 @@ class LanceStore:
                 merge.execute(pa.Table.from_batches([batch], schema=schema), on_bad_vectors="null")
             for keys in chunks(sorted(removed), PATHS_PER_STATEMENT):
                 table.delete(path_in(keys))
-            for features, words in LanceIndex(before, statistics).features({*written, *removed}).values():
+            for features, words in LanceIndex(before).features({*written, *removed}).values():
                 builder.add(features, words, times=-1)
             self._maintain(table, published, statistics.skills)
             self._keep_update(table, skills, removed=removed, before=published)
@@ -302,7 +291,7 @@ class LanceStore:
                 table.restore()
             before = self._connect().open_table(self.table)
             before.checkout(published)
-            statistics = self._statistics(before)
+            statistics = self._statistics(published, table_id(before))
             fields = _vector_fields(dimension)
             if "vector" in table.schema.names and table.schema.field("vector").type.list_size != dimension:
                 table.drop_columns([field.name for field in fields])
@@ -318,7 +307,7 @@ class LanceStore:
             merge.execute(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), texts, column], schema=schema))
             self._maintain(table, published, statistics.skills)
             skills = self._builder()
-            for path, (features, _) in LanceIndex(before, statistics).features(vectors.keys()).items():
+            for path, (features, _) in LanceIndex(before).features(vectors.keys()).items():
                 skills.add(path, decode_features(features), vectors[path].vector)
             self._keep_update(table, skills, removed=(), before=published)
             return self._store_statistics(table, statistics, published)
@@ -366,48 +355,34 @@ class LanceStore:
             self._connection = lancedb.connect(self.db_path)
         return self._connection
 
-    def _load_held(self, version: int, created_as: str) -> tuple[HeldRows, Statistics] | None:
-        """Return the kept rows and statistics of a version of a small table, or None where both are not there."""
-        try:
-            rows = load_rows(self._rows_path(version), created_as)
-            if len(rows.directories) <= self._held_rows:
-                return rows, load_statistics(self._statistics_path(version), created_as)
-        except (OSError, ValueError) as error:
-            log.debug("The rows are read from the table: %s", error)
-        return None
-
-    def _hold(
-        self, rows: HeldRows, statistics: Statistics, *, version: int, table_id: str, with_vectors: bool
-    ) -> HeldIndex:
-        return HeldIndex(
-            rows if with_vectors else rows.without_vectors(),
-            statistics,
-            version=version,
-            table_id=table_id,
-            open_table=lambda: self.open_table(version, created_as=table_id, with_vectors=with_vectors),
-        )
-
     @property
     def _table_directory(self) -> str:
         return os.path.join(self.db_path, f"{self.table}.lance")
 
-    def _statistics(self, table: Any) -> Statistics:
-        """Return the statistics of a version of the table; if their file is lost, it is written again."""
-        version = int(table.version)
+    def _statistics(self, version: int, created_as: str) -> Statistics:
+        """Return the statistics of a version of the table; if their file is lost, it is written again.
+
+        Raises IndexDamaged.
+        """
         if version in self._in_memory:
             return self._in_memory[version]
         try:
-            return load_statistics(self._statistics_path(version), table_id(table))
-        except (OSError, ValueError):
-            builder = StatisticsBuilder()
+            return load_statistics(self._statistics_path(version), created_as)
+        except (OSError, ValueError) as error:
+            log.debug("The statistics are made from the table: %s", error)
+        builder = StatisticsBuilder()
+        table = self._check_out(version, created_as)
+        try:
             for batch in table.search().select(COUNTED_COLUMNS).limit(None).to_batches():
                 for row in batch.to_pylist():
                     builder.add(row["features"], short_words((row["name"], row["description"], *row["tags"])))
             statistics = builder.build()
-            if self.db_path != IN_MEMORY:
-                with contextlib.suppress(OSError):
-                    save_statistics(self._statistics_path(version), statistics, table_id(table))
-            return statistics
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+        if self.db_path != IN_MEMORY:
+            with contextlib.suppress(OSError):
+                save_statistics(self._statistics_path(version), statistics, created_as)
+        return statistics
 
     def _store_statistics(self, table: Any, statistics: Statistics, published: int | None) -> int:
         """Save the statistics of a new version beside the table, and delete what belongs to versions no longer read."""
@@ -425,7 +400,7 @@ class LanceStore:
         """Delete the statistics, rows and segments kept beside the table, but for those of some versions."""
         if self._segment_files is not None:
             self._segment_files.remove(*but)
-        # Before tables had ids, a database had one table, and its statistics no name of a table.
+        # Before tables had ids, a database had one table, and its statistics no name of a table. Schema 2 kept rows.
         table = rf"(?:{self.table}-){'?' * (self.table == FIRST_TABLE)}"
         for name in os.listdir(self.db_path):
             found = re.fullmatch(rf"(?:statistics|rows)-{table}(\d+)\.npz(?:(?:\.[-\d]+)?\.new)?", name)
@@ -438,9 +413,6 @@ class LanceStore:
 
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
-
-    def _rows_path(self, version: int) -> str:
-        return os.path.join(self.db_path, f"rows-{self.table}-{version}.npz")
 
     def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
@@ -456,23 +428,13 @@ class LanceStore:
             # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese
             # and Korean.
             table.create_index(field, config=FTS(base_tokenizer="icu/split"))
-        # The terms come from SkillHub's own analyser: LanceDB only splits them at spaces.
-        analysed = FTS(
-            base_tokenizer="whitespace",
-            lower_case=False,
-            stem=False,
-            remove_stop_words=False,
-            ascii_folding=False,
-            max_token_length=None,
-        )
-        table.create_index(TERMS, config=analysed)
         table.create_index("category", config=Bitmap(), name="category_bitmap")
         table.create_index("tags", config=LabelList())
         table.create_index("path", config=BTree())
         return table
 
     def _unmerged_rows(self, table: Any) -> int:
-        indexed = table.index_stats(f"{TERMS}_idx")
+        indexed = table.index_stats(_WATCHED_INDEX)
         if indexed is None:
             raise RuntimeError("the full-text index is missing")
         return int(indexed.num_unindexed_rows)
@@ -564,7 +526,6 @@ def _schema(dimension: int | None, created_as: str) -> Any:
         pa.field("tags_text", text),
         pa.field("instructions", text),
         pa.field("metadata", text),
-        pa.field(TERMS, text),
         pa.field("features", pa.binary(), nullable=False),
     ]
     if dimension is not None:
@@ -625,7 +586,6 @@ def _values(row: IndexRow, *, with_vectors: bool) -> dict[str, object]:
         "tags_text": " ".join(skill.tags),
         "instructions": row.instructions,
         "metadata": json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True),
-        TERMS: row.features.text,
         "features": row.features.encoded,
     }
     if with_vectors:

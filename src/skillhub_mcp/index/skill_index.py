@@ -5,14 +5,13 @@ It reads segments (`segment`), which lie beside the table: LanceDB is not loaded
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import Occurrences, hash_term, unpack_counts
-from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.embedders.base import Vector
-    from skillhub_mcp.index.candidate import Candidate
-    from skillhub_mcp.index.features import Terms
-    from skillhub_mcp.index.held_index import HeldIndex
     from skillhub_mcp.index.lance import LanceIndex
     from skillhub_mcp.index.statistics import Statistics
 
@@ -48,7 +44,6 @@ class SkillIndex:
         version: int,
         table_id: str,
         open_table: Callable[[], LanceIndex],
-        before: HeldIndex | LanceIndex,
         with_vectors: bool = True,
     ) -> None:
         import numpy as np
@@ -59,7 +54,6 @@ class SkillIndex:
         self.speller = Speller(statistics.words)
         self.mean_lengths = segments[0].mean_lengths
         self._open_table = open_table
-        self._before = before
         directories: list[str] = []
         parts: list[_Part] = []
         alive: list[NDArray[Any]] = []
@@ -80,11 +74,11 @@ class SkillIndex:
         self.directories: Sequence[str] = directories
         self._parts = parts
         self._lengths = np.concatenate([segment.skills.lengths for segment in segments])
-        alive_now = np.concatenate(alive)
-        self._embedded = np.concatenate(embedded) & alive_now
+        self._alive = np.concatenate(alive)
+        self._embedded = np.concatenate(embedded) & self._alive
         dimensions = {part.vectors.shape[1] for part in parts if part.vectors is not None}
         self.dimension = int(max(dimensions)) if with_vectors and dimensions else None
-        self.lacks_vectors = self.dimension is None or bool((alive_now & ~self._embedded).any())
+        self.lacks_vectors = self.dimension is None or bool((self._alive & ~self._embedded).any())
         self._last_members: tuple[frozenset[str], NDArray[Any]] | None = None
 
     @cached_property
@@ -112,6 +106,7 @@ class SkillIndex:
         if known is None or known[0] is not among:
             members = (directory in among for directory in self.directories)
             found = np.fromiter(members, dtype=bool, count=len(self.directories))
+            found &= self._alive
             found.flags.writeable = False
             known = self._last_members = (among, found)
         return known[1]
@@ -149,7 +144,7 @@ class SkillIndex:
             return owners[0], impacts[0]
         return np.concatenate(owners), np.concatenate(impacts)
 
-    def occurrences(self, terms: Sequence[str], numbers: Sequence[int]) -> Occurrences:
+    def occurrences(self, terms: Sequence[str], numbers: Sequence[int] | NDArray[Any]) -> Occurrences:
         """Return how often each of those skills has each of the terms, by field; `rows` are places in `numbers`.
 
         Raises IndexDamaged.
@@ -174,7 +169,7 @@ class SkillIndex:
                 counts.append(part.segment.skills.counts[each][places[found]])
         return Occurrences(np.concatenate(indices), np.concatenate(rows), unpack_counts(np.concatenate(counts)))
 
-    def lengths(self, numbers: Sequence[int]) -> NDArray[Any]:
+    def lengths(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
         """Return the lengths of those skills' fields in terms: shape (n, fields)."""
         import numpy as np
 
@@ -232,34 +227,6 @@ class SkillIndex:
             return None
         end = largest.begin + len(largest.segment.skills.directories)
         return nearness_scale(largest.vectors, self._embedded[largest.begin : end])
-
-    # What follows is for a search that is not ported yet, and goes with it.
-
-    def match_terms(
-        self,
-        terms: Sequence[str],
-        *,
-        limit: int,
-        among: frozenset[str],
-        vector: Vector | None = None,
-        where: Filter = NO_FILTER,
-    ) -> list[Candidate]:
-        """Return up to `limit` rows of `among` that have any of the analysed `terms`, by plain BM25."""
-        return self._before.match_terms(terms, limit=limit, among=among, vector=vector, where=where)
-
-    def nearest_rows(
-        self, vector: Vector, *, limit: int, among: frozenset[str], where: Filter = NO_FILTER
-    ) -> list[Candidate]:
-        """Return the `limit` rows of `among` nearest to `vector` by cosine."""
-        return self._before.nearest_rows(vector, limit=limit, among=among, where=where)
-
-    def get_rows(self, directories: Collection[str], vector: Vector | None = None) -> list[Candidate]:
-        """Return the rows of those directories, whether or not they match a query."""
-        return self._before.get_rows(directories, vector)
-
-    def terms_of(self, candidates: Sequence[Candidate]) -> Terms:
-        """Return the terms of rows of this index, for scoring."""
-        return self._before.terms_of(candidates)
 
 
 @dataclass(frozen=True, slots=True)

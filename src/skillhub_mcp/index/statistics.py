@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import FIELDS, decode_features, hash_term, stack_terms
+from skillhub_mcp.index.features import FIELDS, decode_features, hash_term
 from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -118,13 +118,15 @@ class StatisticsBuilder:
             self._counts = np.zeros(0, dtype=np.int64)
             self._lengths = np.zeros(len(FIELDS))
         for sign in (1, -1):
-            several = stack_terms([decode_features(encoded) for encoded, times in self._pending if times == sign])
-            hashes, counts = np.unique(several.hashes, return_counts=True)
+            several = [decode_features(encoded) for encoded, times in self._pending if times == sign]
+            every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in several)])
+            hashes, counts = np.unique(every, return_counts=True)
             merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
             totals = np.zeros(len(merged), dtype=np.int64)
             np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
             self._hashes, self._counts = merged, totals
-            self._lengths = self._lengths + sign * several.lengths.sum(axis=0)
+            for one in several:
+                self._lengths = self._lengths + sign * one.lengths.astype(np.float64)
         self._pending = []
 
 
