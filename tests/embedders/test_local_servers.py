@@ -8,10 +8,10 @@ import pytest
 from tests.embedders.conftest import KEY, PATIENT, Provider
 from tests.fakes.embedding_api import DIMENSION, LOCAL_SERVERS, EmbeddingApi, LocalServer, embed
 
-from skillhub_mcp.embedders import EmbedderOptions, TimeLimits, make_embedder
+from skillhub_mcp.embedders import EmbedderOptions, make_embedder
+from skillhub_mcp.embedders.openai import OpenAIRequest
 from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS, RemoteEmbedder
 from skillhub_mcp.errors import EmbeddingError
-from skillhub_mcp.search.rerankers import make_reranker
 
 SHORT = [f"text number {number}" for number in range(MAX_BATCH_TEXTS + 20)]
 LONG = "deploy a container " * 150
@@ -81,24 +81,12 @@ def test_what_is_refused_for_another_reason_fails_after_few_requests(
     assert len(api.requests) < 10
 
 
-def test_a_server_that_needs_long_for_many_texts_is_asked_for_fewer_the_next_time(
-    api: EmbeddingApi, provider: Provider
-) -> None:
-    hasty = TimeLimits(total=0.3, outage=0.3)
-    embedder = make_embedder(EmbedderOptions(provider, None, KEY, api.url_for(provider), hasty, hasty))
-    api.hang()
-    with pytest.raises(EmbeddingError, match="in time"):
-        embedder.embed_documents(SHORT[:40])
-    api.recover()
-    assert len(embedder.embed_documents(SHORT[:40])) == 40
-    assert [len(request.body["input"]) for request in api.requests] == [40, 20, 20]
-
-
 def test_its_model_orders_hits(api: EmbeddingApi, server: LocalServer) -> None:
     api.behave_as(server)
-    reranker = make_reranker("openai", model="qwen3", api_key=KEY, base_url=api.url_for("openai"))
-    answer = reranker._ask("choose", '{"task": "feed", "skills": [{"number": 1, "description": "feed"}]}', timeout=9.0)
+    request = OpenAIRequest(model="qwen3", api_key=KEY, base_url=api.url_for("openai"))
+    answer = request.answer("choose", '{"task": "feed", "skills": [{"number": 1, "description": "feed"}]}', timeout=9.0)
     assert answer == '{"fitting": [1]}'
     tries = len(api.requests)
-    reranker._ask("choose", '{"task": "feed", "skills": []}', timeout=9.0)
+    request.answer("choose", '{"task": "feed", "skills": []}', timeout=9.0)
     assert len(api.requests) == tries + 1
+    request.close()

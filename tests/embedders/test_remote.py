@@ -33,11 +33,13 @@ class Scripted:
     def __init__(self, *failures: Exception | None) -> None:
         self._failures = list(failures)
         self.calls = 0
+        self.sizes: list[int] = []
         self.closed = False
 
     def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
         del purpose, timeout
         self.calls += 1
+        self.sizes.append(len(texts))
         failure = self._failures.pop(0) if self._failures else None
         if failure is not None:
             raise failure
@@ -88,6 +90,41 @@ def test_a_final_failure_is_not_retried() -> None:
     with pytest.raises(EmbeddingError, match="The embedding provider a:b is gone"):
         embedder_over(request, waits).embed_query("x")
     assert (request.calls, waits) == (1, [])
+
+
+def test_who_needs_long_for_many_texts_is_asked_for_fewer_the_next_time() -> None:
+    late = RequestFailed("did not answer in time", retryable=False)
+    request = Scripted(*[late] * 8)
+    embedder = embedder_over(request, [])
+    for _ in range(8):
+        with pytest.raises(EmbeddingError, match="in time"):
+            embedder.embed_documents(["x"] * 80)
+    embedder.embed_documents(["x"] * 80)
+    assert request.sizes == [80, 40, 20, *[10] * 5, *[10] * 8]
+
+
+def test_a_query_that_was_late_says_nothing_of_how_many_texts_are_too_many() -> None:
+    request = Scripted(RequestFailed("did not answer in time", retryable=False))
+    embedder = embedder_over(request, [])
+    with pytest.raises(EmbeddingError):
+        embedder.embed_query("x")
+    embedder.embed_documents(["x"] * 80)
+    assert request.sizes == [1, 80]
+
+
+def test_no_half_is_asked_for_once_the_time_of_who_waits_is_over() -> None:
+    seconds: list[float] = []
+
+    class Slow(Scripted):
+        def __call__(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
+            seconds.append(3.0)
+            return super().__call__(texts, purpose=purpose, timeout=timeout)
+
+    request = Slow(*[status_failure(413, retry_after=None)] * 9)
+    embedder = embedder_over(request, seconds, waiting=TimeLimits(total=5.0, outage=5.0))
+    with pytest.raises(EmbeddingError, match="413"):
+        embedder.embed_documents(["x"] * 80, waiting=True)
+    assert request.sizes == [80, 40]
 
 
 LIMITS = {"waiting": TimeLimits(total=5.0, outage=2.0), "unhurried": TimeLimits(total=60.0, outage=10.0)}
