@@ -685,9 +685,9 @@ _SEARCH = (
     _setting(
         "SEARCH_CONFIDENCE",
         "confidence",
-        "0.5",
-        "Minimum score at which the best hit counts as a fit; below it at most three near misses are returned. "
-        "0 returns every hit",
+        "0.2",
+        "Score from which the first hit counts as a fit; below it all are near misses, unless the first has "
+        "every word of the question, and far below it only five are returned",
         _number(0, 1),
     ),
     _setting(

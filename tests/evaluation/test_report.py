@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from skillhub_mcp.evaluation.baselines import EngineAnswer
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report, build_report
 from skillhub_mcp.evaluation.retrieval_metrics import MEASURES, bootstrap_interval, measure_quality
@@ -21,7 +22,7 @@ Asked = tuple[str, str, str, str, bool]
 
 def report(asked: Sequence[Asked], *, engine: str = "ours", seconds: Sequence[float] | None = None) -> Report:
     queries = [JudgedQuery(name, f"ask {name}", kind, frozenset(right)) for name, kind, right, _, _ in asked]
-    answers = [(list(found), fits) for _, _, _, found, fits in asked]
+    answers = [EngineAnswer(list(found), fits) for _, _, _, found, fits in asked]
     taken = [0.001] * len(asked) if seconds is None else seconds
     relevant = [query.relevant for query in queries]
     return build_report(engine, queries, relevant, list(zip(answers, taken, strict=True)))
@@ -144,4 +145,4 @@ def test_reports_over_other_queries_are_not_compared() -> None:
 def test_an_answer_is_needed_for_every_query() -> None:
     query = JudgedQuery("1", "ask", "any", frozenset("a"))
     with pytest.raises(ValueError, match="longer"):
-        build_report("ours", [query], [query.relevant], [((["a"], True), 0.1), ((["a"], True), 0.1)])
+        build_report("ours", [query], [query.relevant], [(EngineAnswer(["a"], True), 0.1)] * 2)

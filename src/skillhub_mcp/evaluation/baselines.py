@@ -6,12 +6,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.index.features import FIELDS
 from skillhub_mcp.index.impacts import ALL_FIELDS
-from skillhub_mcp.search.hits import FITS, NEAR_MISSES
+from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, confident, near_misses
 from skillhub_mcp.search.query import ALL_ORIGINS, TermOrigin
 from skillhub_mcp.search.searcher import MEANING, Searcher, SearchMode, SearchRequest
 
@@ -20,8 +20,15 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.skill_index import SkillIndex
     from skillhub_mcp.skills.model import Skill
 
-# The directories of the hits, best first, and whether the engine is confident that the best one matches.
-EngineAnswer = tuple[Sequence[str], bool]
+
+class EngineAnswer(NamedTuple):
+    """The directories of the hits, best first, whether the engine is confident of the best, and its score in 0..1."""
+
+    found: Sequence[str]
+    confident: bool
+    score: float | None = None
+
+
 Engine = Callable[[str], EngineAnswer]
 
 _DEPTH = 10
@@ -47,13 +54,13 @@ def open_baseline(
     if name == "words":
         yield _search_engine(Searcher(mode=SearchMode.FTS), index, among)
     elif name == "lancedb":
-        yield lambda text: (
+        yield lambda text: EngineAnswer(
             index.table.match_fields(normalise_query(text), limit=_DEPTH, among=among),
             _ALWAYS_CONFIDENT,
         )
     elif name == "fts5":
         with closing(_build_fts5(skills, among)) as connection:
-            yield lambda text: (_search_fts5(connection, text), _ALWAYS_CONFIDENT)
+            yield lambda text: EngineAnswer(_search_fts5(connection, text), _ALWAYS_CONFIDENT)
     else:
         meaning, origins, fields = _ABLATIONS[name]
         yield _search_engine(Searcher(embedder=embedder, meaning=meaning, origins=origins, fields=fields), index, among)
@@ -61,10 +68,13 @@ def open_baseline(
 
 def _search_engine(searcher: Searcher, index: SkillIndex, among: frozenset[str]) -> Engine:
     def search(text: str) -> EngineAnswer:
-        hits = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among)).hits
-        fits = bool(hits) and hits[0].score >= FITS
+        result = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among))
+        hits = result.hits
+        fits = confident(hits, threshold=DEFAULT_CONFIDENCE, covered=result.covered)
         # As in the hub: where no skill matches, only near misses are returned.
-        return [hit.directory for hit in hits[: _DEPTH if fits else NEAR_MISSES]], fits
+        shown = hits if fits else near_misses(hits, threshold=DEFAULT_CONFIDENCE)
+        found = [hit.directory for hit in shown[:_DEPTH]]
+        return EngineAnswer(found, fits, hits[0].score if hits else 0.0)
 
     return search
 

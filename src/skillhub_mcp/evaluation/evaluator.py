@@ -45,7 +45,7 @@ def evaluate(
             # A copy is as relevant as its original. One that was added during the run is relevant to no query.
             copies = (directories.get(copy) for copy in hit.copies)
             found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
-        return found, answer.confident
+        return EngineAnswer(found, answer.confident, answer.hits[0].score if answer.hits else 0.0)
 
     reports = [_evaluate_engine(HUB_ENGINE, search_hub, queries, relevant, progress)]
     if not baselines:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from skillhub_mcp.evaluation.baselines import EngineAnswer
+from skillhub_mcp.evaluation.calibration import refused_where_kept
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.retrieval_metrics import (
     MEASURES,
@@ -27,6 +28,7 @@ class JudgedAnswer:
     found: Sequence[str]
     confident: bool
     quality: Quality | None
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,23 @@ class Report:
     def false_rejection_rate(self) -> float | None:
         """The share of the queries with relevant skills that the engine says it has no match for, or None."""
         return _share([not one.confident for one in self.judged if one.quality is not None])
+
+    @property
+    def scored(self) -> list[tuple[float, bool]]:
+        """The score of each first hit and whether it is right, where the engine has scores."""
+        return [
+            (one.score, one.quality is not None and one.quality.hit_at_1 == 1.0)
+            for one in self.judged
+            if one.score is not None
+        ]
+
+    @property
+    def refused_where_kept(self) -> float | None:
+        """The share of the queries without relevant skills that a threshold refuses that keeps 95 % of the others."""
+        scores = [(one.score, one.quality is None) for one in self.judged if one.score is not None]
+        return refused_where_kept(
+            [score for score, hopeless in scores if not hopeless], [score for score, hopeless in scores if hopeless]
+        )
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -98,8 +117,8 @@ def build_report(
 ) -> Report:
     """Return the report on an engine's answers, each with its seconds; `relevant` are the relevant directories."""
     judged = [
-        JudgedAnswer(query, found, confident, measure_quality(found, wanted) if wanted else None)
-        for query, wanted, ((found, confident), _) in zip(queries, relevant, answers, strict=True)
+        JudgedAnswer(query, found, confident, measure_quality(found, wanted) if wanted else None, score)
+        for query, wanted, ((found, confident, score), _) in zip(queries, relevant, answers, strict=True)
     ]
     return Report(engine, judged, [seconds for _, seconds in answers])
 

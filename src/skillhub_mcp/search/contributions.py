@@ -69,6 +69,14 @@ def contributions(
     return found
 
 
+def covers(query: Query, index: SkillIndex, number: int, *, fields: frozenset[str]) -> bool:
+    """Whether a skill has every word of a query in its name, description, tags or category."""
+    if query.unknown or query.left_out:
+        return False
+    (own,) = contributions(query, index, [number], fields=fields - {"body"})
+    return 0 < len(own) == len(query.clauses)
+
+
 def _impacts(index: SkillIndex, term: str, numbers: Sequence[int], fields: frozenset[str]) -> NDArray[Any]:
     """Return the impact of a term on each of those skills, 0 where they have it not."""
     import numpy as np

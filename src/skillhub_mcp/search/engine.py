@@ -23,7 +23,7 @@ from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.answer_cache import AnswerCache
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
-from skillhub_mcp.search.hits import NEAR_MISSES, Hit, Reason, confident, cut_tail
+from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
 from skillhub_mcp.search.near_copies import Told, near_copies
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.search.standing import LeftOut, Standing, differences
@@ -49,7 +49,7 @@ class SearchOptions:
 
     limit: int
     threshold: float
-    confidence: float = 0.5
+    confidence: float = DEFAULT_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +250,8 @@ class SearchEngine:
         explain: bool = False,
     ) -> SearchAnswer:
         hits = cut_tail(distinct.hits, threshold=self._options.threshold, limit=parameters.limit)
-        is_confident = confident(hits, threshold=self._options.confidence)
-        shown = hits if is_confident else hits[:NEAR_MISSES]
+        is_confident = confident(hits, threshold=self._options.confidence, covered=result.covered)
+        shown = hits if is_confident else near_misses(hits, threshold=self._options.confidence)
         snapshot, names = scope.snapshot, scope.names
         found = []
         explained = self._searcher.explain(scope.index, result.query, [hit.directory for hit in shown])
@@ -394,7 +394,7 @@ def _why_left_out(place: int | None, answer: SearchAnswer, *, is_copy: bool, has
         return LeftOut.NOT_AMONG_BEST if has_words else LeftOut.NO_WORD
     if len(answer.hits) == limit // _CANDIDATES_PER_HIT:
         return LeftOut.LIMIT
-    return LeftOut.TAIL if answer.confident or len(answer.hits) < NEAR_MISSES else LeftOut.NEAR_MISS
+    return LeftOut.TAIL if answer.confident or len(answer.hits) != NEAR_MISSES else LeftOut.NEAR_MISS
 
 
 def _request(parameters: _Parameters, scope: _Scope) -> SearchRequest:

@@ -7,9 +7,13 @@ from enum import Enum
 from typing import NamedTuple
 
 NEVER_CUT = 5
-NEAR_MISSES = 3
-# The score from which a skill fits, unless SEARCH_CONFIDENCE says otherwise.
+NEAR_MISSES = 5
+# Below this share of the confidence that is asked for, more than a few near misses only distract.
+_HARDLY = 0.25
+# A first hit that is as likely as not to be right.
 FITS = 0.5
+# Of 100 questions that a skill answers, as people put them, the first hits of 95 score at least this.
+DEFAULT_CONFIDENCE = 0.2
 
 
 class Reason(str, Enum):
@@ -31,9 +35,18 @@ class Hit(NamedTuple):
     reason: Reason
 
 
-def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
-    """Whether the best of `hits` reaches `threshold`."""
-    return bool(hits) and hits[0].score >= threshold
+def confident(hits: Sequence[Hit], *, threshold: float, covered: bool = False) -> bool:
+    """Whether the best of `hits` reaches `threshold`, or has all that was asked for, `covered`.
+
+    Of ten skills that a question describes, each is right once in ten times: that the first is unlikely to be the one
+    does not mean that nothing fits.
+    """
+    return bool(hits) and (covered or hits[0].score >= threshold)
+
+
+def near_misses(hits: Sequence[Hit], *, threshold: float) -> Sequence[Hit]:
+    """Return what is shown of hits of which the best does not reach `threshold`: a few where it is far from it."""
+    return hits[:NEAR_MISSES] if hits and hits[0].score < threshold * _HARDLY else hits
 
 
 def cut_tail(hits: Sequence[Hit], *, threshold: float, limit: int) -> list[Hit]:

@@ -20,9 +20,9 @@ from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
 from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.nearness_scale import NearnessScale
-from skillhub_mcp.search.contributions import Contribution, contributions
+from skillhub_mcp.search.contributions import Contribution, contributions, covers
 from skillhub_mcp.search.hits import Hit, Reason
-from skillhub_mcp.search.likelihood import evidence_of, likelihood
+from skillhub_mcp.search.likelihood import Evidence, evidence_of, likelihood
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
 from skillhub_mcp.search.rerankers.base import Contenders, Reranker
@@ -85,7 +85,8 @@ class SearchRequest:
 class SearchResult:
     """The hits of one search, best first, and what they were chosen by.
 
-    `nearness` has the nearness in meaning of each hit that has a vector, by directory. A result is not `cacheable`
+    `nearness` has the nearness in meaning of each hit that has a vector, by directory. The `evidence` is for the first
+    hit, where there is one, and it is `covered` where its short fields have every word. A result is not `cacheable`
     where a provider failed: the next search may do better.
     """
 
@@ -93,6 +94,8 @@ class SearchResult:
     query: Query
     nearness: Mapping[str, float]
     mode: RetrievalMode
+    evidence: Evidence | None = None
+    covered: bool = False
     cacheable: bool = True
 
 
@@ -141,10 +144,12 @@ class Searcher:
             numbers = self._candidates(index, request, words, vector, mode)
         with observe(self._observer, SearchStepEvent(name="score")):
             ranking = self._rank(index, request, words, numbers, vector, mode)
-            hits, nearness = _hits(index, request, query, ranking, mode)
+            evidence = evidence_of(query, index.statistics, ranking) if len(ranking.numbers) else None
+            hits, nearness = _hits(index, request, ranking, evidence, mode)
+            covered = bool(hits) and covers(query, index, int(ranking.numbers[0]), fields=self._fields)
         lacks_vector = vector is None and self._embed is not None and index.dimension is not None
         lacks_model = self._model is not None and self._model_breaker.is_open
-        return SearchResult(hits, query, nearness, mode, cacheable=not (lacks_vector or lacks_model))
+        return SearchResult(hits, query, nearness, mode, evidence, covered, cacheable=not (lacks_vector or lacks_model))
 
     def explain(self, index: SkillIndex, query: Query, directories: Sequence[str]) -> list[list[Contribution]]:
         """Return what each clause of a query contributes to the text score of those rows, hits or not.
@@ -249,14 +254,14 @@ def _named(index: SkillIndex, request: SearchRequest) -> list[int]:
 
 
 def _hits(
-    index: SkillIndex, request: SearchRequest, query: Query, ranking: Ranking, mode: RetrievalMode
+    index: SkillIndex, request: SearchRequest, ranking: Ranking, evidence: Evidence | None, mode: RetrievalMode
 ) -> tuple[list[Hit], dict[str, float]]:
     """Return the hits, and their nearness in meaning by directory."""
-    if not len(ranking.numbers):
+    if evidence is None:
         return [], {}
     directories = [index.directories[number] for number in ranking.numbers.tolist()]
     exact = directories[0] in request.named
-    sure = 1.0 if exact else likelihood(evidence_of(query, index.statistics, ranking))
+    sure = 1.0 if exact else likelihood(evidence)
     top = max(float(ranking.totals[0]), 1e-9)
     scores = (sure * (ranking.totals / top)).clip(0.0, 1.0).tolist()
     hits, nearness = [], {}

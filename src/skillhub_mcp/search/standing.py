@@ -19,7 +19,7 @@ class LeftOut(str, Enum):
     NOT_AMONG_BEST = "others have so much more of the task's words that it was not compared"
     COPY = "it says nearly the same as a skill that is shown, which names it"
     TAIL = "its score is too far below the first's (SEARCH_THRESHOLD)"
-    NEAR_MISS = "nothing fits well, and of near misses only the first three are shown"
+    NEAR_MISS = "nothing fits well, and of near misses only the first five are shown"
     LIMIT = "there are more hits than are shown (SEARCH_LIMIT)"
 
 

@@ -169,6 +169,8 @@ def _json_line(query: Mapping[str, object], encoding: str) -> str:
 
 
 def _print_reports(reports: Sequence[Report]) -> None:
+    from skillhub_mcp.evaluation.calibration import calibration_error
+
     width = max(len(report.engine) for report in reports)
     print_text(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
     for report in reports:
@@ -180,6 +182,11 @@ def _print_reports(reports: Sequence[Report]) -> None:
             + ", ".join(f"{kind} {mean.ndcg_at_10:.3f}" for kind, mean in ours.kinds.items())
             + " (nDCG@10)"
         )
+    error = calibration_error(ours.scored)
+    if error is not None:
+        print_text(f"\nscores as probabilities: off by {error:.2f} in the mean")
+    if ours.refused_where_kept is not None:
+        print_text(f"a score that 95 % of the answerable reach refuses {ours.refused_where_kept:.0%} of the others")
     if ours.worst:
         print_text("\nworst:")
     for one in ours.worst:
@@ -203,6 +210,8 @@ def _line(report: Report, ours: Report, width: int) -> str:
 
 
 def _eval_report_json(report: Report) -> dict[str, object]:
+    from skillhub_mcp.evaluation.calibration import calibration_error, reliability
+
     return {
         "engine": report.engine,
         "mean": None if report.mean is None else asdict(report.mean),
@@ -210,6 +219,9 @@ def _eval_report_json(report: Report) -> dict[str, object]:
         "kinds": {kind: asdict(mean) for kind, mean in report.kinds.items()},
         "refused": report.rejection_rate,
         "refused_wrongly": report.false_rejection_rate,
+        "refused_where_95_percent_are_kept": report.refused_where_kept,
+        "calibration_error": calibration_error(report.scored),
+        "reliability": [asdict(one) for one in reliability(report.scored)],
         "median_milliseconds": report.median_milliseconds,
         "worst": [{"id": one.query.id, "text": one.query.text, "found": list(one.found)} for one in report.worst],
     }
