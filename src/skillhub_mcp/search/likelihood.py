@@ -48,7 +48,7 @@ class Coefficients(NamedTuple):
     constant: float
 
 
-COEFFICIENTS = Coefficients(share=3.17, words=1.73, over_second=2.37, over_fifth=2.83, constant=-1.26)
+COEFFICIENTS = Coefficients(share=3.28, words=1.82, over_second=2.45, over_fifth=3.0, constant=-1.44)
 
 
 def evidence_of(query: Query, statistics: Statistics, ranking: Ranking) -> Evidence:

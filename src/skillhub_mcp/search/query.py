@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from heapq import nlargest
@@ -121,7 +121,9 @@ def parse_query(
             draft = _Draft(word, 1.0 + math.log(said[folded]))
             if _offer_word(draft, folded, language, statistics, speller, english=english, typed=typed):
                 drafts.append(draft)
-    return _query(drafts, statistics, origins)
+    query_of = _query(drafts, statistics, origins)
+    # That a word has no translation here says nothing about what the skills have.
+    return query_of if language is None else replace(query_of, unknown=())
 
 
 def _distinct(words: Sequence[str]) -> list[str]:
