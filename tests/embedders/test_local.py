@@ -38,9 +38,9 @@ def test_texts_of_one_meaning_are_nearer_than_others() -> None:
     )
 
 
-def test_it_has_an_identity_and_is_local() -> None:
+def test_it_has_an_identity_and_is_instant() -> None:
     assert EMBEDDER.identity.startswith("local:wordllama")
-    assert EMBEDDER.is_local
+    assert EMBEDDER.is_instant
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

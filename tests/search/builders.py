@@ -85,7 +85,7 @@ def text_hits(index: SkillIndex, query: str, *, among: Collection[str], limit: i
 class WordEmbedder:
     """Embeds a text as counts of its hashed words: the same text gives the same vector, shared words a near one."""
 
-    is_local = False
+    is_instant = False
     texts_at_once = 100
 
     def __init__(self, identity: str = "test:words", dimension: int = 16) -> None:

@@ -71,7 +71,7 @@ def test_each_mode_looks_where_it_says(tmp_path: Path) -> None:
 
 def test_local_vectors_tell_candidates_apart_and_find_some_only_where_words_find_few(tmp_path: Path) -> None:
     class Local(WordEmbedder):
-        is_local = True
+        is_instant = True
 
     embedder = Local(dimension=64)
     index = stored(tmp_path, embedder=embedder)

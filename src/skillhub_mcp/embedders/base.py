@@ -17,8 +17,8 @@ class Embedder(Protocol):
         """Provider and model, such as `openai:text-embedding-3-small`; another identity makes the index stale."""
 
     @property
-    def is_local(self) -> bool:
-        """Whether it runs on this machine and makes no request."""
+    def is_instant(self) -> bool:
+        """Whether a text costs it microseconds, as it does word vectors: writing an index waits for it."""
 
     @property
     def texts_at_once(self) -> int:

@@ -43,7 +43,7 @@ class LocalEmbedder:
     """
 
     identity = "local:wordllama-l2-supercat-256"
-    is_local = True
+    is_instant = True
     texts_at_once = 100
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ class OnnxEmbedder:
     A call takes at most `waiting` seconds while a user waits, and `unhurried` while none does, loading included.
     """
 
-    is_local = False
+    is_instant = False
     texts_at_once = MAX_BATCH_TEXTS
 
     def __init__(

@@ -77,7 +77,7 @@ class EmbeddingRequest(Protocol):
 class RemoteEmbedder:
     """An Embedder that calls one provider."""
 
-    is_local = False
+    is_instant = False
     texts_at_once = MAX_BATCH_TEXTS
 
     def __init__(

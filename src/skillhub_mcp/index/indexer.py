@@ -636,7 +636,7 @@ class Indexer:
         With any other embedder there are none, which is no failure.
         """
         rows = self._rows_embedder
-        if rows is None or not rows.embedder.is_local or rows.pause > 0.0:
+        if rows is None or not rows.embedder.is_instant or rows.pause > 0.0:
             return {}, None
         vectors: dict[str, StoredVector] = {}
         texts = {skill.directory: skill.searchable_text for skill in skills}

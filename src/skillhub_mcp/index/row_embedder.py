@@ -133,7 +133,7 @@ class RowEmbedder:
 
     def _ask(self, texts: Sequence[str], *, waiting: bool) -> list[Vector]:
         """Return the vectors. Raises EmbeddingError, also once `cancelled` is set: the call is then abandoned."""
-        if self.embedder.is_local:
+        if self.embedder.is_instant:
             return self.embedder.embed_documents(texts, waiting=waiting)
         # A provider may need a minute, and a closing server does not wait for it.
         answer = start_abandonable(lambda: self.embedder.embed_documents(texts, waiting=waiting))

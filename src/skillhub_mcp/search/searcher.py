@@ -120,7 +120,7 @@ class Searcher:
     ) -> None:
         self._mode = mode
         self._fields = fields
-        self._is_local = embedder is None or embedder.is_local
+        self._is_local = embedder is None or embedder.is_instant
         self._meaning = meaning
         self._model = model
         self._origins = origins

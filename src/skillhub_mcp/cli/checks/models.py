@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.embedders.model_directory import ModelDirectory
 
 # Loading a model of gigabytes from a slow disk takes its time.
-_SECONDS = 30.0
+_SECONDS = 20.0
 _QUERY = "extract tables from a scanned document"
 # As many as are reordered, each as long as descriptions are.
 _NAMES = [f"skill-{number}" for number in range(20)]
