@@ -179,6 +179,15 @@ def test_a_model_that_is_exchanged_before_it_was_loaded_makes_no_vectors_for_the
         embedder.embed_query("pdf")
 
 
+def test_a_model_that_comes_late_makes_no_vectors_for_an_index_that_names_none(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(str(tmp_path / "model"))
+    assert embedder.identity == "onnx:unknown"
+    encoder(tmp_path / "model")
+    with pytest.raises(EmbeddingError, match="was not there when this program started"):
+        embedder.embed_documents(["pdf"])
+    assert OnnxEmbedder(str(tmp_path / "model")).embed_query("pdf")
+
+
 def test_a_model_that_hangs_is_ended_and_the_next_call_may_try_again(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(endless(tmp_path)), waiting=SHORT, unhurried=SHORT)
     for ask in (lambda: embedder.embed_query("pdf"), lambda: embedder.embed_documents(["pdf", "bread"])):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _IDENTITY_DIGITS = 16
+_UNKNOWN = "onnx:unknown"
 _WAITING_SECONDS = 5.0
 _UNHURRIED_SECONDS = 60.0
 # Networks that were exported with their pooling name it so.
@@ -62,7 +63,7 @@ class OnnxEmbedder:
             return f"onnx:{self._model.directory.digest[:_IDENTITY_DIGITS]}"
         except ModelUnusable:
             # Said by each call.
-            return "onnx:none"
+            return _UNKNOWN
 
     @property
     def directory(self) -> ModelDirectory:
@@ -84,6 +85,9 @@ class OnnxEmbedder:
     def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
         vectors: list[Vector] = [[]] * len(texts)
         try:
+            if self.identity == _UNKNOWN:
+                # Its vectors would be taken for those of whatever model comes as late.
+                raise ModelUnusable("was not there when this program started", mend="start it again")
             deadline = time.monotonic() + seconds
             for numbers, output in self._model.outputs(texts, lane=lane, deadline=deadline) if texts else ():
                 units = _units(_pooled(output, self._model.directory))
