@@ -249,7 +249,8 @@ def _root_ranks(roots: Sequence[SkillRoot]) -> dict[str, int]:
 
 def _carries_its_name(skill: Skill) -> bool:
     """Whether the directory is named as the skill is, as the specification asks."""
-    return os.path.basename(skill.directory) in (skill.name, skill.alias)
+    own = os.path.basename(skill.directory)
+    return own == skill.name or own == skill.alias  # noqa: PLR1714 - the second is not computed for the first
 
 
 def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
