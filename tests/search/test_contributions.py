@@ -26,8 +26,9 @@ def test_they_add_up_to_the_score(tmp_path: Path, text: str) -> None:
     index = index_of(tmp_path, SKILLS, ["The folder.", ""])
     query = parse_query(text, index.statistics, index.speller)
     found = contributions(query, index, [0, 1], fields=ALL_FIELDS)
+    # The impacts in postings are shares in 65,535 steps.
     assert [sum(one.worth for one in own) for own in found] == pytest.approx(
-        text_scores(query, index).tolist(), rel=1e-5
+        text_scores(query, index).tolist(), rel=1e-4
     )
     for own in found:
         assert [one.worth for one in own] == sorted((one.worth for one in own), reverse=True)

@@ -386,8 +386,10 @@ def _base(meta: Mapping[str, object]) -> Base | None:
 
 def are_numbers(owners: NDArray[Any], skills: int) -> bool:
     """Whether all of `owners` are numbers of so many skills: what was mapped may say anything."""
+    import numpy as np
+
     # Negative ones are large as unsigned ones.
-    return not len(owners) or int(owners.view("<u4").max()) < skills
+    return not len(owners) or int(owners.view(np.uint32).max()) < skills
 
 
 def worth(impacts: NDArray[Any]) -> NDArray[Any]:

@@ -6,7 +6,6 @@ It reads segments (`segment`), which lie beside the table: LanceDB is not loaded
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -55,28 +54,21 @@ class SkillIndex:
         self.mean_lengths = segments[0].mean_lengths
         self._open_table = open_table
         directories: list[str] = []
-        parts: list[_Part] = []
-        alive: list[NDArray[Any]] = []
-        embedded: list[NDArray[Any]] = []
         for segment in segments:
-            skills = segment.skills
-            if parts and len(segment.gone):
-                earlier = np.ones(len(directories), dtype=bool)
-                earlier[segment.gone] = False
-                parts[-1] = _Part(segments[0], 0, earlier)
-                alive = [earlier]
-                for number in segment.gone.tolist():
-                    directories[number] = ""
-            parts.append(_Part(segment, len(directories), None))
-            alive.append(np.ones(len(skills.directories), dtype=bool))
-            embedded.append(skills.embedded)
-            directories += skills.directories
+            for number in segment.gone.tolist():
+                directories[number] = ""
+            directories += segment.skills.directories
         self.directories: Sequence[str] = directories
-        self._parts = parts
+        self._alive = np.fromiter(map(bool, directories), dtype=bool, count=len(directories))
+        self._parts: list[_Part] = []
+        begin = 0
+        for segment in segments:
+            alive = self._alive[begin : begin + len(segment.skills.directories)]
+            self._parts.append(_Part(segment, begin, None if alive.all() else alive))
+            begin += len(alive)
         self._lengths = np.concatenate([segment.skills.lengths for segment in segments])
-        self._alive = np.concatenate(alive)
-        self._embedded = np.concatenate(embedded) & self._alive
-        dimensions = {part.vectors.shape[1] for part in parts if part.vectors is not None}
+        self._embedded = np.concatenate([segment.skills.embedded for segment in segments]) & self._alive
+        dimensions = {skills.vectors.shape[1] for one in segments if (skills := one.skills).vectors is not None}
         self.dimension = int(max(dimensions)) if with_vectors and dimensions else None
         self.lacks_vectors = self.dimension is None or bool((self._alive & ~self._embedded).any())
         self._last_members: tuple[frozenset[str], NDArray[Any]] | None = None
@@ -120,26 +112,7 @@ class SkillIndex:
         import numpy as np
 
         wanted = hash_term(term)
-        owners, impacts = [], []
-        for part in self._parts:
-            each = part.postings(wanted)
-            own = part.segment.skills.owners[each]
-            if not are_numbers(own, len(part.segment.skills.directories)):
-                raise IndexDamaged("its postings name skills that there are not")
-            if fields == ALL_FIELDS:
-                worths = worth(part.segment.impacts[each])
-            else:
-                counts = unpack_counts(part.segment.skills.counts[each])
-                worths = impact(counts, part.segment.skills.lengths[own], self.mean_lengths, fields=fields)
-            kept = None
-            if fields != ALL_FIELDS:
-                kept = worths > 0.0
-            if part.alive is not None:
-                kept = part.alive[own] if kept is None else kept & part.alive[own]
-            if kept is not None:
-                own, worths = own[kept], worths[kept]
-            owners.append(own + np.int32(part.begin) if part.begin else own)
-            impacts.append(worths)
+        owners, impacts = zip(*(part.postings(wanted, fields, self.mean_lengths) for part in self._parts), strict=True)
         if len(owners) == 1:
             return owners[0], impacts[0]
         return np.concatenate(owners), np.concatenate(impacts)
@@ -153,20 +126,20 @@ class SkillIndex:
 
         wanted = np.array(numbers, dtype=np.int64)
         indices, rows, counts = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype="<u4")]
+        hashes = [hash_term(term) for term in terms]
         for part in self._parts:
             ours = part.places(wanted)
             own_numbers = (wanted[ours] - part.begin).astype(np.int32)
-            for index, term in enumerate(terms):
-                each = part.postings(hash_term(term))
-                owners = part.segment.skills.owners[each]
-                if not len(owners) or not len(ours):
+            for index, each in enumerate(map(part.find, hashes) if len(ours) else ()):
+                owners = part.skills.owners[each]
+                if not len(owners):
                     continue
                 places = owners.searchsorted(own_numbers)
                 # Of a damaged file, whose owners do not ascend, this may find none; never one that is not there.
                 found = owners[np.minimum(places, len(owners) - 1)] == own_numbers
                 rows.append(ours[found])
                 indices.append(np.full(len(rows[-1]), index))
-                counts.append(part.segment.skills.counts[each][places[found]])
+                counts.append(part.skills.counts[each][places[found]])
         return Occurrences(np.concatenate(indices), np.concatenate(rows), unpack_counts(np.concatenate(counts)))
 
     def lengths(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
@@ -191,8 +164,8 @@ class SkillIndex:
         for part in self._parts:
             ours = part.places(wanted)
             ours = ours[self._embedded[wanted[ours]]]
-            if part.vectors is not None and len(ours):
-                cosines[ours] = part.vectors[wanted[ours] - part.begin] @ asked
+            if part.skills.vectors is not None and len(ours):
+                cosines[ours] = part.skills.vectors[wanted[ours] - part.begin] @ asked
         return cosines
 
     def nearest(self, vector: Vector, limit: int, among: frozenset[str]) -> NDArray[Any]:
@@ -207,9 +180,9 @@ class SkillIndex:
         # Of all rows: copying most of them takes longer than a cosine of each.
         cosines = np.concatenate(
             [
-                np.zeros(len(part.segment.skills.directories), np.float32)
-                if part.vectors is None
-                else part.vectors @ asked
+                np.zeros(part.end - part.begin, np.float32)
+                if part.skills.vectors is None
+                else part.skills.vectors @ asked
                 for part in self._parts
             ]
         )[numbers]
@@ -222,38 +195,58 @@ class SkillIndex:
     @cached_property
     def nearness_scale(self) -> NearnessScale | None:
         """What a cosine means with the model that made the vectors; None where there are too few of them."""
-        largest = max(self._parts, key=lambda part: len(part.segment.skills.directories))
-        if self.dimension is None or largest.vectors is None:
+        largest = max(self._parts, key=lambda part: part.end - part.begin)
+        if self.dimension is None or largest.skills.vectors is None:
             return None
-        end = largest.begin + len(largest.segment.skills.directories)
-        return nearness_scale(largest.vectors, self._embedded[largest.begin : end])
+        return nearness_scale(largest.skills.vectors, self._embedded[largest.begin : largest.end])
 
 
-@dataclass(frozen=True, slots=True)
 class _Part:
     """A segment whose skills have the numbers from `begin` on; `alive` says which there still are, None for all."""
 
-    segment: Segment
-    begin: int
-    alive: NDArray[Any] | None
+    def __init__(self, segment: Segment, begin: int, alive: NDArray[Any] | None) -> None:
+        self.skills = segment.skills
+        self.begin = begin
+        self.end = begin + len(segment.skills.directories)
+        self._impacts = segment.impacts
+        self._alive = alive
 
-    @property
-    def vectors(self) -> NDArray[Any] | None:
-        return self.segment.skills.vectors
-
-    def postings(self, wanted: int) -> slice:
+    def find(self, wanted: int) -> slice:
         """Return where the postings of a term's hash are."""
         import numpy as np
 
-        skills = self.segment.skills
+        hashes, starts = self.skills.hashes, self.skills.starts
         # As the type of the hashes: any other has them converted, all of them.
-        at = int(skills.hashes.searchsorted(np.uint32(wanted)))
-        if at == len(skills.hashes) or int(skills.hashes[at]) != wanted:
+        at = int(hashes.searchsorted(np.uint32(wanted)))
+        if at == len(hashes) or int(hashes[at]) != wanted:
             return slice(0, 0)
-        return slice(int(skills.starts[at]), int(skills.starts[at + 1]))
+        return slice(int(starts[at]), int(starts[at + 1]))
+
+    def postings(
+        self, wanted: int, fields: frozenset[str], mean_lengths: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the numbers of the skills that have a term, and its impact on each. Raises IndexDamaged."""
+        import numpy as np
+
+        each = self.find(wanted)
+        own = self.skills.owners[each]
+        if not are_numbers(own, len(self.skills.directories)):
+            raise IndexDamaged("its postings name skills that there are not")
+        if fields == ALL_FIELDS:
+            impacts = worth(self._impacts[each])
+        else:
+            impacts = impact(
+                unpack_counts(self.skills.counts[each]), self.skills.lengths[own], mean_lengths, fields=fields
+            )
+            having = impacts > 0.0
+            own, impacts = own[having], impacts[having]
+        if self._alive is not None:
+            alive = self._alive[own]
+            own, impacts = own[alive], impacts[alive]
+        return (own + np.int32(self.begin) if self.begin else own), impacts
 
     def places(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Return which of the index's `numbers` are of this segment, and of skills that there still are."""
-        own = (numbers >= self.begin) & (numbers < self.begin + len(self.segment.skills.directories))
+        own = (numbers >= self.begin) & (numbers < self.end)
         found: NDArray[Any] = own.nonzero()[0]
-        return found if self.alive is None else found[self.alive[numbers[found] - self.begin]]
+        return found if self._alive is None else found[self._alive[numbers[found] - self.begin]]

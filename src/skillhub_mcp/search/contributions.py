@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import FIELDS
+from skillhub_mcp.index.impacts import impact
 from skillhub_mcp.search.query import Alternative, Clause, Query, TermOrigin
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
     from skillhub_mcp.index.skill_index import SkillIndex
 
 
@@ -41,12 +38,17 @@ def contributions(
     query: Query, index: SkillIndex, numbers: Sequence[int], *, fields: frozenset[str]
 ) -> list[list[Contribution]]:
     """Return for each skill what each clause contributed in `fields`, the largest first, without zeros."""
+    import numpy as np
+
     if not query.terms or not numbers:
         return [[] for _ in numbers]
-    impacts = [_impacts(index, term, numbers, fields) for term in query.terms]
-    worth = {term: index.statistics.rarity(term) * own for term, own in zip(query.terms, impacts, strict=True)}
-    having: dict[tuple[int, int], set[str]] = {}
     occurring = index.occurrences(query.terms, numbers)
+    lengths = index.lengths(numbers)[occurring.rows]
+    impacts = impact(occurring.counts, lengths, index.mean_lengths, fields=fields)
+    worth = np.zeros((len(query.terms), len(numbers)), dtype=np.float32)
+    worth[occurring.term_indices, occurring.rows] = impacts
+    worth *= np.array([index.statistics.rarity(term) for term in query.terms], dtype=np.float32)[:, None]
+    having: dict[tuple[int, int], set[str]] = {}
     used = [name if name in fields else "" for name in FIELDS]
     for term, row, counts in zip(
         occurring.term_indices.tolist(), occurring.rows.tolist(), occurring.counts.T.tolist(), strict=True
@@ -54,11 +56,11 @@ def contributions(
         having[term, row] = {name for name, times in zip(used, counts, strict=True) if times and name}
     places = {term: place for place, term in enumerate(query.terms)}
     found = []
-    for row in range(len(numbers)):
+    for row, worths_here in enumerate(worth.T.tolist()):
         own = []
         for clause in query.clauses:
             worths = [
-                (clause.weight * choice.weight * min(float(worth[term][row]) for term in choice.terms), choice)
+                (clause.weight * choice.weight * min(worths_here[places[term]] for term in choice.terms), choice)
                 for choice in clause.alternatives
             ]
             most, choice = max(worths, key=lambda one: one[0])
@@ -75,15 +77,3 @@ def covers(query: Query, index: SkillIndex, number: int, *, fields: frozenset[st
         return False
     (own,) = contributions(query, index, [number], fields=fields - {"body"})
     return 0 < len(own) == len(query.clauses)
-
-
-def _impacts(index: SkillIndex, term: str, numbers: Sequence[int], fields: frozenset[str]) -> NDArray[Any]:
-    """Return the impact of a term on each of those skills, 0 where they have it not."""
-    import numpy as np
-
-    having, impacts = index.postings(term, fields=fields)
-    if not len(having):
-        return np.zeros(len(numbers), dtype=np.float32)
-    at = np.minimum(having.searchsorted(numbers), len(having) - 1)
-    own: NDArray[Any] = np.where(having[at] == numbers, impacts[at], np.float32(0.0))
-    return own
