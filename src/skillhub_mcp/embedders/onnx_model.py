@@ -179,8 +179,6 @@ def _load(directory: ModelDirectory) -> _Network:
         ) from error
     # Windows has a switch of its own.
     onnxruntime.disable_telemetry_events()
-    if directory.has_changed:
-        raise ModelUnusable("has changed since this program looked at it", mend="start it again, for the new model")
     with _translated("has a tokenizer.json that cannot be read"):
         tokenizer = Tokenizer.from_file(directory.tokenizer)
     options = onnxruntime.SessionOptions()
@@ -192,6 +190,9 @@ def _load(directory: ModelDirectory) -> _Network:
     options.log_severity_level = _FATAL_ONLY
     with _translated("has a model.onnx that cannot be read"):
         session = onnxruntime.InferenceSession(directory.model, options, providers=["CPUExecutionProvider"])
+    # Looked at last: what was read is then what the digest is of.
+    if directory.has_changed:
+        raise ModelUnusable("has changed since this program looked at it", mend="start it again, for the new model")
     return _Network(tokenizer, session, directory)
 
 
