@@ -83,11 +83,11 @@ class OnnxEmbedder:
         return self._vectors([self.directory.prompts.query + sendable(text)], "query", self._waiting)[0]
 
     def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
+        if self.identity == _UNKNOWN:
+            # Its vectors would be taken for those of whatever model comes as late.
+            raise self._failure(ModelUnusable("was not there when this program started", mend="start it again"))
         vectors: list[Vector] = [[]] * len(texts)
         try:
-            if self.identity == _UNKNOWN:
-                # Its vectors would be taken for those of whatever model comes as late.
-                raise ModelUnusable("was not there when this program started", mend="start it again")
             deadline = time.monotonic() + seconds
             for numbers, output in self._model.outputs(texts, lane=lane, deadline=deadline) if texts else ():
                 units = _units(_pooled(output, self._model.directory))
