@@ -77,11 +77,7 @@ _NEVER = dt.timedelta(days=36_500)
 class LanceStore:
     """One table of a database: opens complete versions, and writes new ones for a caller with the writer's lock."""
 
-    def __init__(
-        self,
-        db_path: str,
-        table: str = FIRST_TABLE,
-    ) -> None:
+    def __init__(self, db_path: str, table: str = FIRST_TABLE) -> None:
         self.db_path = db_path
         self.table = table
         self._segment_files = None if db_path == IN_MEMORY else SegmentFiles(db_path, table)

@@ -189,13 +189,7 @@ class SegmentBuilder:
         return taken
 
 
-def write_segment(
-    file: BinaryIO,
-    parts: Sequence[Part],
-    *,
-    table_id: str,
-    addition: Addition | None = None,
-) -> None:
+def write_segment(file: BinaryIO, parts: Sequence[Part], *, table_id: str, addition: Addition | None = None) -> None:
     """Write the kept skills of the `parts` as one segment, in their order.
 
     Raises OSError, and ValueError for parts that say what cannot be, or whose vectors differ in length.
@@ -246,7 +240,7 @@ def write_segment(
     writer.append("gone", gone)
     _write_postings(writer, parts, numbers, lengths, mean_lengths)
     for part, own in zip(parts, numbers, strict=True):
-        _write_vectors(writer, part.skills, own >= 0, dimension)
+        _write_vectors(writer, part, own >= 0, dimension)
     writer.finish(
         {
             "table": table_id,
@@ -271,8 +265,8 @@ def write_update(
     """Write the segment of the next version: the skills of `segments`, some `changed`, new or removed.
 
     It is an addition to the first of the `segments`, which is that of the table's `version`, up to a `share` of that;
-    then it is a whole one. Raises OSError, and ValueError as `write_segment`
-    and for a segment that has changed since it was written.
+    then it is a whole one. Raises OSError, and ValueError as `write_segment`, and for a segment that is merged and has
+    changed since it was written.
     """
     import numpy as np
 
@@ -361,16 +355,8 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
         or (vectors is None and arrays["embedded"].any())
     ):
         raise ValueError(f"{name} is damaged")
-    inverted = InvertedSkills(
-        directories,
-        lengths,
-        vectors,
-        arrays["embedded"] > 0,
-        hashes,
-        starts,
-        owners,
-        arrays["counts"],
-    )
+    embedded = arrays["embedded"] > 0
+    inverted = InvertedSkills(directories, lengths, vectors, embedded, hashes, starts, owners, arrays["counts"])
     return Segment(inverted, arrays["impacts"], arrays["mean_lengths"], mark, base, arrays["gone"], stored)
 
 
@@ -492,9 +478,10 @@ def _between(
     return (hashes, owners, counts) if kept.all() else (hashes[kept], owners[kept], counts[kept])
 
 
-def _write_vectors(writer: ArrayWriter, skills: InvertedSkills, kept: NDArray[Any], dimension: int) -> None:
+def _write_vectors(writer: ArrayWriter, part: Part, kept: NDArray[Any], dimension: int) -> None:
     import numpy as np
 
+    skills = part.skills
     for begin in range(0, len(kept), _BLOCK_ROWS):
         each = slice(begin, begin + _BLOCK_ROWS)
         chosen = kept[each]
@@ -503,3 +490,4 @@ def _write_vectors(writer: ArrayWriter, skills: InvertedSkills, kept: NDArray[An
             writer.append("vectors", np.zeros((int(chosen.sum()), dimension), dtype=np.float32))
         else:
             writer.append("vectors", skills.vectors[each][chosen])
+            part.release()

@@ -85,7 +85,9 @@ class SegmentFiles:
         for name in os.listdir(self._directory):
             found = re.fullmatch(rf"postings-{re.escape(self._table)}-(\d+)\.arrays(?:\.[-\d]+\.new)?", name)
             if found and int(found[1]) not in kept:
-                os.unlink(os.path.join(self._directory, name))
+                # What another process was writing may have its name by now.
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self._directory, name))
 
     def _replacing(self, version: int) -> contextlib.AbstractContextManager[BinaryIO]:
         return replacing(self._path(version), mode=private_mode(self._directory))
