@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from collections.abc import Collection
 from typing import BinaryIO
 
@@ -96,4 +95,6 @@ class SegmentFiles:
         return os.path.join(self._directory, f"postings-{self._table}-{version}.arrays")
 
     def _open_run(self) -> BinaryIO:
+        import tempfile
+
         return tempfile.TemporaryFile(dir=self._directory)
