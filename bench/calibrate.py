@@ -9,19 +9,17 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from bench.judged import SHARED, Question, directory_ids, for_fitting, of_library, skill_paths, small_library
+from bench.quality import searchable
 from numpy.typing import NDArray
 
 from skillhub_mcp.bootstrap import choose_embedder, make_hub
 from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept
-from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.search.likelihood import Coefficients, Evidence, weighed
 from skillhub_mcp.search.searcher import Searcher, SearchRequest
 from skillhub_mcp.settings import read_settings
@@ -33,7 +31,6 @@ _RIDGE = 0.3
 _SHARES = {"people": 3.0, "agent": 1.5, "sentence": 1.5, "long": 0.5}
 _SMALL_SHARE = 0.3
 _MOST_ASKED = 60
-_PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ def _ask(provider: str, root: Path, ids: dict[str, str], questions: Sequence[Que
         hub = make_hub(settings)
         try:
             searcher = Searcher(embedder=choose_embedder(settings))
-            index = _index(hub, with_vectors=provider != "none")
+            index = searchable(hub, with_vectors=provider != "none")
             among = frozenset(skill.directory for skill in hub.skills())
             seen = []
             for one in questions:
@@ -99,18 +96,6 @@ def _ask(provider: str, root: Path, ids: dict[str, str], questions: Sequence[Que
             return seen
         finally:
             hub.close()
-
-
-def _index(hub: SkillHub, *, with_vectors: bool) -> SkillIndex:
-    """Return the index, with all vectors where there are any."""
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        index = hub.refresh().index
-        if index is not None and not (with_vectors and index.lacks_vectors):
-            return index
-        if time.monotonic() > end:
-            raise RuntimeError("the index has no vectors yet")
-        time.sleep(0.1)
 
 
 def _weights(seen: Sequence[Seen]) -> NDArray[np.float64]:

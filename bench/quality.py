@@ -1,89 +1,249 @@
-"""How well search finds the right skill: writes the tables of docs/benchmarks.md, from the judged queries."""
+"""How well search finds the right skill: `python -m bench.quality` renews the tables of docs/benchmarks.md.
+
+The skills and the development queries are beside the project; the other questions are in `bench/tasks`.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
+import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-_ROOT = Path(__file__).parents[1]
-_SHARED = _ROOT.parent / "shared"
-_REPORT = _ROOT / "docs" / "benchmarks.md"
-_BETWEEN = ("<!-- quality -->\n", "<!-- end of quality -->")
-_BASELINES = (
-    "words",
-    "without body",
-    "without translations",
-    "without synonyms",
-    "without spelling",
-    "without phrases",
-    "without meaning",
-    "bm25f alone",
-    "lancedb",
-    "fts5",
+from bench.judged import (
+    DEVELOPMENT,
+    ROOT,
+    SHARED,
+    TASKS,
+    Question,
+    asked_by_agents,
+    asked_by_people,
+    asked_in_shared_words,
+    directory_ids,
+    skill_paths,
 )
-_THRESHOLDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
+from bench.sixty_lines import SixtyLines
+
+from skillhub_mcp.bootstrap import choose_embedder, make_hub
+from skillhub_mcp.embedders.base import Embedder
+from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
+from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept, reliability
+from skillhub_mcp.evaluation.retrieval_metrics import Quality, bootstrap_interval, mean_quality, measure_quality
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.settings import read_settings
+from skillhub_mcp.skills.documents import read_document
+
+_REPORT = ROOT / "docs" / "benchmarks.md"
+_PARTS = ("without translations", "without spelling", "without meaning", "without body")
+_PATIENCE_SECONDS = 60.0
+_DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an engine found for the questions of one way of asking."""
+
+    questions: Sequence[Question]
+    answers: Sequence[EngineAnswer]
+    seconds: Sequence[float]
+
+    @property
+    def qualities(self) -> list[Quality]:
+        """The quality of each answer to a question that has one."""
+        pairs = zip(self.questions, self.answers, strict=True)
+        return [measure_quality(answer.found, one.relevant) for one, answer in pairs if one.relevant]
+
+    @property
+    def scored(self) -> list[tuple[float, bool]]:
+        """The score of each first hit, and whether it is right."""
+        return [
+            (answer.score, bool(answer.found) and answer.found[0] in one.relevant)
+            for one, answer in zip(self.questions, self.answers, strict=True)
+            if answer.score is not None
+        ]
+
+    def three(self) -> str:
+        """Return Hit@1, Recall@10 and nDCG@10."""
+        mean = mean_quality(self.qualities)
+        return " / ".join(f"{value:.2f}" for value in (mean.hit_at_1, mean.recall_at_10, mean.ndcg_at_10))
+
+    def refused(self) -> str:
+        """Return the share of hopeless questions refused where 95 % of the others are kept."""
+        scores = [
+            (answer.score or 0.0, bool(one.relevant)) for one, answer in zip(self.questions, self.answers, strict=True)
+        ]
+        share = refused_where_kept([s for s, kept in scores if kept], [s for s, kept in scores if not kept])
+        return "" if share is None else f"{share:.2f}"
+
+    def told(self) -> str:
+        """Return the shares of hopeless and of other questions that are told that nothing fits."""
+        pairs = list(zip(self.questions, self.answers, strict=True))
+        rightly = [not answer.confident for one, answer in pairs if not one.relevant]
+        wrongly = [not answer.confident for one, answer in pairs if one.relevant]
+        return f"{statistics.fmean(rightly):.2f} / {statistics.fmean(wrongly):.2f}" if rightly else ""
+
+    def error(self) -> str:
+        """Return the expected calibration error."""
+        return f"{calibration_error(self.scored) or 0.0:.2f}"
+
+    def cells(self) -> str:
+        """Return the cells of a row."""
+        mean = mean_quality(self.qualities)
+        values = (mean.hit_at_1, mean.recall_at_10, mean.ndcg_at_10)
+        return " | ".join([*(f"{value:.3f}" for value in values), self.refused()])
+
+
+Engines = Mapping[str, Engine]
+
+
+def ways_of_asking() -> dict[str, list[Question]]:
+    """Return the questions of each row: development, then held out."""
+    held = asked_by_people(TASKS / "held.jsonl")
+    return {
+        "development: people": asked_by_people(DEVELOPMENT),
+        "development: an agent, few words": asked_in_shared_words("agent", "query"),
+        "development: an agent, a sentence": asked_in_shared_words("sentence", "sentence"),
+        "held out: people": held,
+        "held out: an agent, few words": asked_by_agents(held, "held-few-words", phrasing="agent"),
+        "held out: an agent, a sentence": asked_by_agents(held, "held-sentence-terms", phrasing="sentence"),
+        "held out: long texts": asked_by_people(TASKS / "long-held.jsonl", phrasing="long"),
+        "eight languages": asked_by_people(TASKS / "languages.jsonl"),
+        "typing mistakes": asked_by_people(TASKS / "typos.jsonl"),
+    }
+
+
+def measure(asked: Mapping[str, Sequence[Question]]) -> dict[str, Measured]:
+    """Return what the hub finds for each way of asking, with word vectors."""
+    with _corpus_hub("local") as (hub, _, _):
+        engine = _of_hub(hub)
+        return {name: _ask(engine, questions) for name, questions in asked.items()}
+
+
+def replace_table(name: str, lines: Sequence[str]) -> None:
+    """Replace what docs/benchmarks.md has between the marks of that name, and print it."""
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, rest = _REPORT.read_text(encoding="utf-8").split(start)
+    written = "\n".join(lines) + "\n"
+    _REPORT.write_text(before + start + written + end + rest.split(end)[1], encoding="utf-8")
+    print(written)
 
 
 def main() -> None:
     """Measure and write."""
-    options = [part for name in _BASELINES for part in ("--baseline", name)]
-    engines = _evaluated(options)
-    written = "\n".join([*_table(engines), "", *_kinds(engines[:2]), "", *_curve(), ""])
-    before, rest = _REPORT.read_text(encoding="utf-8").split(_BETWEEN[0])
-    after = rest.split(_BETWEEN[1])[1]
-    _REPORT.write_text(before + _BETWEEN[0] + written + _BETWEEN[1] + after, encoding="utf-8")
-    print(written)
+    asked = ways_of_asking()
+    with _corpus_hub("local") as (hub, index, embedder):
+        skills = [(skill, read_document(skill).instructions) for skill in hub.skills()]
+        among = frozenset(skill.directory for skill, _ in skills)
+        plain, with_vectors = SixtyLines(skills, meaning=0.0), SixtyLines(skills, meaning=0.5)
+        engines: dict[str, Engine] = {
+            "ours": _of_hub(hub),
+            "sixty lines": lambda text: EngineAnswer(plain.search(text), True),
+            "sixty lines and vectors": lambda text: EngineAnswer(with_vectors.search(text), True),
+        }
+        found: dict[str, dict[str, Measured]] = {}
+        for name in ("lancedb", "words", *_PARTS):
+            with open_baseline(name, index, skills, among, embedder) as engine:
+                found[name] = {way: _ask(engine, questions) for way, questions in asked.items()}
+        for name, own in engines.items():
+            found[name] = {way: _ask(own, questions) for way, questions in asked.items()}
+    replace_table("quality", _quality(asked, found))
+    replace_table("parts", _parts(asked, found))
+    replace_table("reliability", _reliability(found["ours"]))
 
 
-def _evaluated(options: Sequence[str], **environment: str) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "skillhub_mcp", "eval", "run", str(_SHARED / "eval" / "queries.jsonl")),
-            *("--skills-dir", str(_SHARED / "corpus" / "skills"), "--json", *options),
-        ],
-        env={**os.environ, "EMBEDDING_PROVIDER": "local", **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    engines: list[dict[str, Any]] = json.loads(done.stdout)["engines"]
-    return engines
-
-
-def _table(engines: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = ["| engine | Hit@1 | R@5 | R@10 | MRR@10 | nDCG@10 | 19 of 20 | p50 |", "|---|---|---|---|---|---|---|---|"]
-    for engine in engines:
-        means = " | ".join(f"{value:.3f}" for value in engine["mean"].values())
-        low, high = engine["intervals"]["ndcg_at_10"]
-        name = "skillhub, with word vectors" if engine is engines[0] else engine["engine"]
-        lines.append(f"| {name} | {means} | {low:.3f}–{high:.3f} | {engine['median_milliseconds']:.1f} ms |")
+def _quality(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mapping[str, Measured]]) -> list[str]:
+    columns = ("lancedb", "sixty lines", "sixty lines and vectors", "ours", "words")
+    titles = ("LanceDB's full text", "BM25F, 60 lines", "BM25F + half static vectors", "ours", "ours without vectors")
+    lines = [
+        f"| asked as | questions | {' | '.join(titles)} | refused | error | p50 |",
+        f"|---|---|{'---|' * len(titles)}---|---|---|",
+    ]
+    for way, questions in asked.items():
+        ours = found["ours"][way]
+        cells = " | ".join(found[name][way].three() for name in columns)
+        there = sum(bool(one.relevant) for one in questions)
+        time_taken = f"{1_000 * statistics.median(ours.seconds):.1f} ms"
+        numbers = f"{there} + {len(questions) - there}"
+        lines.append(f"| {way} | {numbers} | {cells} | {ours.refused()} | {ours.error()} | {time_taken} |")
     return lines
 
 
-def _kinds(engines: Sequence[Mapping[str, Any]]) -> list[str]:
-    kinds = list(engines[0]["kinds"])
-    lines = [f"| nDCG@10 | {' | '.join(kinds)} |", f"|---{'|---' * len(kinds)}|"]
-    for engine in engines:
-        values = " | ".join(f"{engine['kinds'][kind]['ndcg_at_10']:.3f}" for kind in kinds)
-        lines.append(f"| {engine['engine']} | {values} |")
+def _parts(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mapping[str, Measured]]) -> list[str]:
+    ways = [way for way in asked if not way.startswith("development")]
+    lines = [f"| nDCG@10 gained by | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
+    for part in _PARTS:
+        cells = []
+        for way in ways:
+            pairs = zip(found["ours"][way].qualities, found[part][way].qualities, strict=True)
+            gains = [ours.ndcg_at_10 - others.ndcg_at_10 for ours, others in pairs]
+            low, high = bootstrap_interval(gains)
+            cells.append(f"{statistics.fmean(gains):+.3f} ({low:+.3f} … {high:+.3f})")
+        lines.append(f"| {part.removeprefix('without ')} | {' | '.join(cells)} |")
     return lines
 
 
-def _curve() -> list[str]:
-    lines = ["| `SEARCH_CONFIDENCE` | rightly refused | wrongly refused |", "|---|---|---|"]
-    for threshold in _THRESHOLDS:
-        (engine,) = _evaluated([], SEARCH_CONFIDENCE=str(threshold), EMBEDDING_PROVIDER="none")
-        lines.append(f"| {threshold} | {engine['refused']:.0%} | {engine['refused_wrongly']:.1%} |")
+def _reliability(found: Mapping[str, Measured]) -> list[str]:
+    ways = [way for way in found if way.startswith("held out") and "long" not in way]
+    lines = ["| asked as | score | questions | mean score | first hit right |", "|---|---|---|---|---|"]
+    for way in ways:
+        for one in reliability(found[way].scored):
+            low = int(one.score * 10) / 10
+            lines.append(f"| {way} | {low:.1f}–{low + 0.1:.1f} | {one.questions} | {one.score:.2f} | {one.right:.2f} |")
     return lines
+
+
+@contextmanager
+def _corpus_hub(provider: str) -> Iterator[tuple[SkillHub, SkillIndex, Embedder | None]]:
+    with tempfile.TemporaryDirectory(prefix="skillhub-quality-") as scratch:
+        corpus = SHARED / "corpus" / "skills"
+        environment = {"SKILLS_DIR": str(corpus), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
+        settings, _ = read_settings(environment)
+        hub = make_hub(settings)
+        try:
+            yield hub, searchable(hub, with_vectors=provider != "none"), choose_embedder(settings)
+        finally:
+            hub.close()
+
+
+def searchable(hub: SkillHub, *, with_vectors: bool) -> SkillIndex:
+    """Return the index, with all vectors where there are to be any."""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        index = hub.refresh().index
+        if index is not None and not (with_vectors and index.lacks_vectors):
+            return index
+        if time.monotonic() > end:
+            raise RuntimeError("the index has no vectors yet")
+        time.sleep(0.1)
+
+
+def _of_hub(hub: SkillHub) -> Engine:
+    handles = {one.handle: one.skill.directory for one in hub.listed()}
+
+    def search(text: str) -> EngineAnswer:
+        answer = hub.search(text, limit=_DEPTH)
+        found = []
+        for hit in answer.hits:
+            found += [hit.skill.directory, *(handles[copy] for copy in hit.copies if copy in handles)]
+        return EngineAnswer(found, answer.confident, answer.hits[0].score if answer.hits else 0.0)
+
+    return search
+
+
+def _ask(engine: Callable[[str], EngineAnswer], questions: Sequence[Question]) -> Measured:
+    ids = directory_ids(skill_paths())
+    answers, seconds = [], []
+    for one in questions:
+        start = time.perf_counter()
+        answer = engine(one.text)
+        seconds.append(time.perf_counter() - start)
+        answers.append(answer._replace(found=[ids[os.path.realpath(directory)] for directory in answer.found]))
+    return Measured(questions, answers, seconds)
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="skillhub-quality-") as home:
-        os.environ["HOME"] = home
-        main()
+    main()

@@ -48,7 +48,7 @@ class Coefficients(NamedTuple):
     constant: float
 
 
-COEFFICIENTS = Coefficients(share=3.28, words=1.82, over_second=2.45, over_fifth=3.0, constant=-1.44)
+COEFFICIENTS = Coefficients(share=3.24, words=1.8, over_second=2.56, over_fifth=2.82, constant=-1.42)
 
 
 def evidence_of(query: Query, statistics: Statistics, ranking: Ranking) -> Evidence:

@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 _CANDIDATES = 100
 # What a cosine means where there are too few skills to tell: that of the word vectors.
 _USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
-# What full nearness in meaning adds to a text score of 1, the best one's.
-MEANING = 1.0
+# What full nearness in meaning adds, where the best text score counts 1.
+MEANING = 0.75
 PROVIDER_REST_SECONDS = 30.0
 _CACHED_QUERY_VECTORS = 256
 _RERANKED_BY_MODEL = 20
