@@ -1,7 +1,7 @@
 """What agents write into `query` under several wordings of the tool, and what is found for it.
 
-`python -m bench.phrasing ask DIRECTORY` writes one prompt for each wording of `phrasing/wordings.json`, and the tasks. An
-agent that sees nothing else writes `phrasing/answers/WORDING.jsonl`. `python -m bench.phrasing` asks the hub those
+`python -m bench.phrasing ask DIRECTORY` writes one prompt for each wording of `phrasing/wordings.json`, and the tasks.
+An agent that sees nothing else writes `phrasing/answers/WORDING.jsonl`. `python -m bench.phrasing` asks the hub those
 questions and renews the table of docs/benchmarks.md.
 """
 

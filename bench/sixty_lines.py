@@ -1,4 +1,4 @@
-"""The formula that our search has to beat: BM25F over five fields and half of the cosine of word vectors, in sixty lines.
+"""The formula that our search has to beat: BM25F over five fields and half of a cosine of word vectors, in sixty lines.
 
 It shares the program's tokens, stems and stop words, and nothing else: no translation, no spelling, no index.
 """

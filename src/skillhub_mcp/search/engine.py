@@ -41,6 +41,8 @@ MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
 _CACHED_ANSWERS = 512
+# A longer text is pasted, and hardly asked for again.
+_MOST_CACHED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,10 @@ class FoundSkill:
 class SearchAnswer:
     """The hits, best first, and how many skills were `searched` of those that are `served`.
 
-    `considered` counts the candidates. Where not `confident`, nothing fits well and the hits are near misses. `facets`
-    are there when the query was empty: then the hits are a list by name, out of `searched`. `away` are the roots of
-    hits that are missing now: their skills can be found and not loaded.
+    `considered` counts the candidates. Where not `confident`, nothing fits well and the hits are near misses. Of a long
+    text `left_out` common words were not asked for. `facets` are there when the query was empty: then the hits are a
+    list by name, out of `searched`. `away` are the roots of hits that are missing now: their skills can be found and
+    not loaded.
     """
 
     hits: tuple[FoundSkill, ...]
@@ -88,6 +91,7 @@ class SearchAnswer:
     served: int
     considered: int = 0
     confident: bool = True
+    left_out: int = 0
     facets: Facets | None = None
     away: tuple[UnavailableRoot, ...] = ()
 
@@ -236,7 +240,7 @@ class SearchEngine:
             # Another process may have cleaned this version away: what it published since can answer.
             self._live.discard_index(index)
             raise
-        if result.cacheable and not explain:
+        if result.cacheable and not explain and len(parameters.text) <= _MOST_CACHED:
             self._answers.put(sources, policy, parameters, (answer, result.mode))
         return answer, result.mode
 
@@ -277,6 +281,7 @@ class SearchEngine:
             served=scope.served,
             considered=len(result.hits),
             confident=is_confident,
+            left_out=result.query.left_out,
             away=_away(snapshot, found),
         )
 

@@ -36,7 +36,8 @@ _SHORTEST_FOREIGN = 3
 _RARE = 5
 # Longer texts are pasted, not typed: what no skill has in them is a name or a number.
 _MOST_TYPED_WORDS = 40
-_MOST_CLAUSES = 100
+# So many words of a text are asked for; more of them add nothing (docs/benchmarks.md).
+MOST_CLAUSES = 100
 
 
 class TermOrigin(str, Enum):
@@ -228,7 +229,7 @@ def _query(drafts: Sequence[_Draft], statistics: Statistics, origins: frozenset[
         return clause.weight * max(statistics.rarity(term) for choice in clause.alternatives for term in choice.terms)
 
     kept = list(clauses.values())
-    if len(kept) > _MOST_CLAUSES:
-        rarest = set(map(id, nlargest(_MOST_CLAUSES, kept, key=rarity)))
+    if len(kept) > MOST_CLAUSES:
+        rarest = set(map(id, nlargest(MOST_CLAUSES, kept, key=rarity)))
         kept = [clause for clause in kept if id(clause) in rarest]
     return Query(tuple(kept), tuple(unknown), len(clauses) - len(kept))

@@ -43,6 +43,8 @@ _CANDIDATES = 100
 _USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
 # What full nearness in meaning adds, where the best text score counts 1.
 MEANING = 0.75
+# Models take about so many characters; what a text wants is mostly said by then.
+_MOST_EMBEDDED = 8_000
 PROVIDER_REST_SECONDS = 30.0
 _CACHED_QUERY_VECTORS = 256
 _RERANKED_BY_MODEL = 20
@@ -137,7 +139,7 @@ class Searcher:
         A provider that fails is no error: the search goes on without it.
         """
         query = parse_query(request.text, index.statistics, index.speller, origins=self._origins)
-        vector = self._query_vector(index, request.text)
+        vector = self._query_vector(index, request.text[:_MOST_EMBEDDED])
         mode = self._retrieval_mode(index, vector)
         with observe(self._observer, SearchStepEvent(name="candidates")):
             words = text_scores(query, index, fields=self._fields) * index.members(request.among)
@@ -236,7 +238,7 @@ class Searcher:
         names, descriptions = zip(*(request.describe(index.directories[number]) for number in shown), strict=True)
         shares = ranking.totals[: len(shown)] / max(float(ranking.totals[0]), 1e-9)
         try:
-            chosen = self._model.rerank(request.text, Contenders(shares, names, descriptions))
+            chosen = self._model.rerank(request.text[:_MOST_EMBEDDED], Contenders(shares, names, descriptions))
         except RerankingError as error:
             self._model_breaker.record_failure()
             log.warning("Ranking without the model for a while: %s", error.message)

@@ -182,7 +182,7 @@ def test_a_skill_file_that_broke_since_is_named_as_unreadable(
             {"skill_name": "a" * 257},
             "INVALID_ARGUMENT: skill_name must be text of at most 256 characters",
         ),
-        ("search_skills", {"query": "a" * 4001}, "INVALID_ARGUMENT: query must be text of at most 4,000 characters"),
+        ("search_skills", {"query": "a" * 65_537}, "INVALID_ARGUMENT: query must be text of at most 65,536 characters"),
         ("search_skills", {"query": "a", "limit": 0}, "INVALID_ARGUMENT: limit must be a whole number from 1 to 100"),
         ("search_skills", {"query": "a", "limit": 101}, "INVALID_ARGUMENT: limit must be a whole number from 1 to 100"),
         (

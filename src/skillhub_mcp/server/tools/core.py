@@ -21,6 +21,7 @@ from skillhub_mcp.server.tools.arguments import (
     MAX_PATH_CHARACTERS,
     MAX_QUERY_ARGUMENT,
     MAX_TAGS,
+    QUERY,
     SkillName,
     SourceName,
 )
@@ -46,7 +47,7 @@ class CoreTools:
 
     async def search_skills(
         self,
-        query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description="The task in a few English words")],
+        query: Annotated[str, Field(max_length=MAX_QUERY_ARGUMENT, description=QUERY)],
         limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | SkipJsonSchema[None] = None,
         category: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)] | SkipJsonSchema[None] = None,
         tags: Annotated[list[str], Field(max_length=MAX_TAGS)] | SkipJsonSchema[None] = None,

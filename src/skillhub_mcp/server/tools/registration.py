@@ -68,9 +68,9 @@ def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
         ToolDefinition(
             tools.search_skills,
             "Search skills",
-            "Find expert instructions (skills) for a task; those built into your host are separate. Call before any "
-            "non-trivial task. Returns names, descriptions, scores, best first; from 0.5 on one fits: call load_skill "
-            "with its name. Else go on without.",
+            "Find expert instructions (skills) for a task; your host's own are separate. Call before any non-trivial "
+            "task. Returns names, descriptions, score: the chance that the first fits. If one does, load_skill it; "
+            "else go on.",
             output_schema=SEARCH_SCHEMA,
             meta=_ALWAYS_LOAD,
         ),
@@ -83,7 +83,7 @@ def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
         ToolDefinition(
             tools.read_skill_file,
             "Read skill file",
-            "Call when a loaded skill names a file. Returns `content`, base64 if binary. Then go on as it says.",
+            "Call when a loaded skill names a file. Returns `content`, base64 if binary. Then go on.",
         ),
     )
 

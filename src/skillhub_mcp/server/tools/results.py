@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from skillhub_mcp.disclosure.hits import descriptions, shown, two_digits
 from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
+from skillhub_mcp.search.query import MOST_CLAUSES
 from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent
 from skillhub_mcp.skills.model import Skill
@@ -27,9 +28,13 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 NO_SKILLS_NOTE = "No skill: {causes}."
 NO_HITS_NOTE = "Nothing fits. Try other words, English ones if yours were not, or go on without a skill."
-NEAR_MISSES_NOTE = "Nothing fits well: these are near misses. Try other words, or go on without a skill."
+NEAR_MISSES_NOTE = (
+    "Nothing fits well: these are near misses. Ask once more in English with other terms of the field, or go on "
+    "without."
+)
 AWAY_NOTE = "Their skills directory is away, so these cannot be loaded now: {names}."
 AWAITING_SOURCE = "project; awaits trust (`skillhub trust`)"
+LONG_NOTE = "A long text: of its words the {rarest} rarest were searched."
 LISTING_NOTE = "Empty query: {shown} of {there} skills by name. Search with a few words of the task."
 
 # The schema of a search's result as clients see it. Titles are left out: they would cost tokens in every conversation.
@@ -104,9 +109,11 @@ def search_result(
         result |= {"facets": all_for_model(asdict(answer.facets))} if skills else {}
     elif not answer.confident:
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
-    if away := _away_names(answer):
-        note = AWAY_NOTE.format(names=", ".join(away))
-        result["note"] = f"{result['note']} {note}" if "note" in result else note
+    away = _away_names(answer)
+    more = [LONG_NOTE.format(rarest=MOST_CLAUSES)] if answer.left_out else []
+    more += [AWAY_NOTE.format(names=", ".join(away))] if away else []
+    if more:
+        result["note"] = " ".join([str(result["note"]), *more] if "note" in result else more)
     if any(hit.contributions for hit in answer.hits):
         counts = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
         result["explained"] = counts
