@@ -27,8 +27,8 @@ def test_more_occurrences_are_worth_more_and_never_more_than_the_most() -> None:
 
 
 def test_one_in_a_text_of_mean_length_is_worth_what_the_formula_says() -> None:
-    assert worth(1) == pytest.approx(1.0 * 9.0 / (8.0 + 1.0))
-    assert worth(1, "name", length=2.0) == pytest.approx(8.0 * 9.0 / (8.0 + 8.0))
+    assert worth(1) == pytest.approx(9.0 * (1.0 / (8.0 + 1.0)) ** 0.8)
+    assert worth(1, "name", length=2.0) == pytest.approx(9.0 * (8.0 / (8.0 + 8.0)) ** 0.8)
 
 
 def test_one_in_a_shorter_text_is_worth_more() -> None:
@@ -40,4 +40,4 @@ def test_a_field_that_is_left_out_is_worth_nothing() -> None:
 
 
 def test_the_weights_as_text_tell_other_numbers() -> None:
-    assert str(WEIGHTS) == "8/0.3 6/0.4 4/0.3 2/0 1/0.9 8"
+    assert str(WEIGHTS) == "8/0.3 6/0.4 4/0.3 2/0 1/0.9 8^0.8"

@@ -23,9 +23,10 @@ ALL_FIELDS = frozenset(FIELDS)
 
 @dataclass(frozen=True)
 class FieldWeights:
-    """The weight of a term in each field, how strongly the length of the field is normalised (0..1), and `k1`.
+    """The weight of a term in each field, how strongly the length of the field is normalised (0..1), `k1` and `power`.
 
-    A higher `k1` lets a term that occurs more often count for more.
+    A higher `k1` lets a term that occurs more often count for more, a lower `power` lets it count for less beside
+    another term: with 1 one word that a skill has all over makes up for two that it has not.
     """
 
     fields: Mapping[str, float] = field(
@@ -35,6 +36,7 @@ class FieldWeights:
         default_factory=lambda: {"name": 0.3, "description": 0.4, "tags": 0.3, "category": 0.0, "body": 0.9}
     )
     k1: float = 8.0
+    power: float = 0.8
 
     @property
     def largest(self) -> float:
@@ -43,7 +45,9 @@ class FieldWeights:
 
     def __str__(self) -> str:
         """Return the numbers as text, by which those of another release are told."""
-        return " ".join([*(f"{self.fields[name]:g}/{self.normalised[name]:g}" for name in FIELDS), f"{self.k1:g}"])
+        return " ".join(
+            [*(f"{self.fields[name]:g}/{self.normalised[name]:g}" for name in FIELDS), f"{self.k1:g}^{self.power:g}"]
+        )
 
 
 WEIGHTS = FieldWeights()
@@ -70,5 +74,6 @@ def impact(
             share = weights.normalised[name]
             norm = (1.0 - share) + (share / float(mean_lengths[number])) * lengths[:, number].astype(np.float32)
             frequency += np.float32(weights.fields[name]) * counts[number] / np.maximum(norm, np.float32(1e-6))
-    worth: NDArray[Any] = frequency * np.float32(weights.largest) / (np.float32(weights.k1) + frequency)
+    saturated = frequency / (np.float32(weights.k1) + frequency)
+    worth: NDArray[Any] = np.float32(weights.largest) * saturated ** np.float32(weights.power)
     return worth

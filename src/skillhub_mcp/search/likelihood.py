@@ -48,7 +48,7 @@ class Coefficients(NamedTuple):
     constant: float
 
 
-COEFFICIENTS = Coefficients(share=3.24, words=1.8, over_second=2.56, over_fifth=2.82, constant=-1.42)
+COEFFICIENTS = Coefficients(share=3.37, words=1.84, over_second=2.53, over_fifth=2.91, constant=-1.61)
 
 
 def evidence_of(query: Query, statistics: Statistics, ranking: Ranking) -> Evidence:

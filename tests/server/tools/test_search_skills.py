@@ -349,11 +349,13 @@ def test_a_pasted_text_is_searched_by_its_rarest_words_and_the_note_says_so(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     words = [f"common{number}x" for number in range(150)]
-    write_skill("all-words", f"Knows {' '.join(words)}.")
+    for number in range(3):
+        write_skill(f"all-words-{number}", f"Knows {' '.join(words)}.")
     write_skill("walrus-feeder", "Feeds a walrus.")
-    pasted = f"{' '.join(words * 40)} and then the walrus of 64 kB"
+    log = " ".join(f"line{number}" for number in range(6_000))
+    pasted = f"{' '.join(words)} {log} and then the walrus"
     assert 50_000 < len(pasted) < 65_536
     answer = ask(hub_environment, "search_skills", query=pasted).json
     assert "its words the 100 rarest were searched" in answer["note"]
-    assert {"all-words", "walrus-feeder"} == {skill["name"] for skill in answer["skills"]}
+    assert "walrus-feeder" in {skill["name"] for skill in answer["skills"]}
     assert "note" not in ask(hub_environment, "search_skills", query="feed the walrus").json
