@@ -40,7 +40,7 @@ DEFAULTS: dict[str, object] = {
     "GEMINI_API_KEY": "",
     "SEARCH_LIMIT": 10,
     "SEARCH_THRESHOLD": 0.2,
-    "SEARCH_CONFIDENCE": 0.5,
+    "SEARCH_CONFIDENCE": 0.2,
     "SEARCH_MODE": "auto",
     "SEARCH_FIELDS": ("name", "description", "tags", "category", "body"),
     "SEARCH_RERANK": "off",
