@@ -11,10 +11,13 @@ import json
 import random
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bench.judged import ANSWERS, DEVELOPMENT, ROOT, TASKS, Question, asked_by_agents, asked_by_people
 from bench.quality import Measured, measure, replace_table
+
+from skillhub_mcp.evaluation.retrieval_metrics import mean_quality
 
 _PHRASING = ROOT / "bench" / "phrasing"
 _TOOLS = ROOT / "tests" / "golden" / "tools"
@@ -61,6 +64,29 @@ def main() -> None:
         *(_line(name, asked[name], found[name]) for name in asked),
     ]
     replace_table("phrasing", lines)
+    replace_table("second try", _second_tries(people))
+
+
+def _second_tries(people: list[Question]) -> list[str]:
+    """Return what one more try gave where the first, in the person's own words, was not confident."""
+    said = {one.task: one for one in asked_by_agents(people, "verbatim", phrasing="people")}
+    rows = [json.loads(line) for line in (ANSWERS / "second-try.jsonl").read_text(encoding="utf-8").splitlines()]
+    first = [said[row["id"]] for row in rows]
+    second = [replace(one, text=row["query"] or one.text) for one, row in zip(first, rows, strict=True)]
+    found = measure({"first": first, "second": second})
+    titles = ("try", "tasks with an answer", "first hit right", "nDCG@10", "hopeless ones refused or given up")
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for name, own in found.items():
+        mean = mean_quality(own.qualities)
+        # An agent that writes no second query goes on without a skill.
+        kept = [
+            not answer.confident or (name == "second" and not row["query"])
+            for one, answer, row in zip(own.questions, own.answers, rows, strict=True)
+            if not one.relevant
+        ]
+        right = f"{mean.hit_at_1:.2f} | {mean.ndcg_at_10:.2f}"
+        lines.append(f"| {name} | {len(own.qualities)} | {right} | {sum(kept)} of {len(kept)} |")
+    return lines
 
 
 def _line(name: str, questions: list[Question], found: Measured) -> str:

@@ -110,6 +110,7 @@ def ways_of_asking() -> dict[str, list[Question]]:
         "held out: people": held,
         "held out: an agent, few words": asked_by_agents(held, "held-few-words", phrasing="agent"),
         "held out: an agent, a sentence": asked_by_agents(held, "held-sentence-terms", phrasing="sentence"),
+        "held out: an agent, the field's terms": asked_by_agents(held, "held-terms", phrasing="agent"),
         "held out: long texts": asked_by_people(TASKS / "long-held.jsonl", phrasing="long"),
         "eight languages": asked_by_people(TASKS / "languages.jsonl"),
         "typing mistakes": asked_by_people(TASKS / "typos.jsonl"),
