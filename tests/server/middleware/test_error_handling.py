@@ -27,7 +27,7 @@ MALFORMED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_skills", {"query": None}),
     ("search_skills", {"query": 5}),
     ("search_skills", {"query": ["pdf"]}),
-    ("search_skills", {"query": "x" * 4_001}),
+    ("search_skills", {"query": "x" * 65_537}),
     ("search_skills", {"query": "pdf", "limit": "many"}),
     ("search_skills", {"query": "pdf", "limit": 1.5}),
     ("search_skills", {"query": "pdf", "limit": 0}),

@@ -68,8 +68,8 @@ def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
         ToolDefinition(
             tools.search_skills,
             "Search skills",
-            "Find expert instructions (skills) for a task; your host's own are separate. Call before any non-trivial "
-            "task. Returns names, descriptions, score: the chance that the first fits. If one does, load_skill it; "
+            "Find expert instructions (skills) for a task, not those built into your host. Call before any "
+            "non-trivial task. Returns names, descriptions, score: the chance that the first fits. If one does, load_skill it; "
             "else go on.",
             output_schema=SEARCH_SCHEMA,
             meta=_ALWAYS_LOAD,
