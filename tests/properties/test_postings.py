@@ -86,7 +86,8 @@ def naive_impact(skill: tuple[Any, ...], term: str, mean_lengths: list[float], f
         if name in fields:
             share = WEIGHTS.normalised[name]
             frequency += WEIGHTS.fields[name] * counts[term] / (1 - share + share * counts.total() / mean)
-    return (WEIGHTS.k1 + 1) * (frequency / (WEIGHTS.k1 + frequency)) ** WEIGHTS.power
+    saturated = frequency / (WEIGHTS.k1 + frequency)
+    return float((WEIGHTS.k1 + 1) * saturated**WEIGHTS.power)
 
 
 @settings(max_examples=60, deadline=None)

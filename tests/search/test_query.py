@@ -60,10 +60,11 @@ def test_each_word_that_says_something_is_a_clause() -> None:
 
 
 def test_what_is_said_again_counts_more_but_not_in_proportion() -> None:
-    once, often = asked("invoices, sort"), asked("Invoices, invoices and sort invoices")
+    once, often = asked("invoices, sort"), asked("Invoices, invoice and sort invoices")
     assert [clause.asked for clause in often.clauses] == ["Invoices", "sort"]
     assert [clause.weight for clause in once.clauses] == [1.0, 1.0]
     assert often.clauses[0].weight == pytest.approx(1.0 + math.log(3))
+    assert asked("invoice, two invoices").clauses[0].weight == pytest.approx(1.0 + math.log(2))
     assert often.clauses[1].weight == 1.0
 
 

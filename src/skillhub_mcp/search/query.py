@@ -85,7 +85,7 @@ class Query:
 @dataclass
 class _Draft:
     asked: str
-    weight: float = 1.0
+    times: int = 1
     alternatives: dict[tuple[str, ...], Alternative] = field(default_factory=dict)
 
     def offer(self, text: str, weight: float, origin: TermOrigin, wanted: Sequence[str] | None = None) -> None:
@@ -119,7 +119,7 @@ def parse_query(
         if UNSPACED.search(word):
             drafts += _of_unspaced(word, statistics)
         elif language is None or word.isupper() or folded not in stop_words(language) | translated:
-            draft = _Draft(word, 1.0 + math.log(said[folded]))
+            draft = _Draft(word, said[folded])
             if _offer_word(draft, folded, language, statistics, speller, english=english, typed=typed):
                 drafts.append(draft)
     query_of = _query(drafts, statistics, origins)
@@ -215,20 +215,24 @@ def _offer_corrections(draft: _Draft, word: str, speller: Speller) -> None:
 
 def _query(drafts: Sequence[_Draft], statistics: Statistics, origins: frozenset[TermOrigin]) -> Query:
     """Return the drafts as a query: the rarest clauses in their order, each set of alternatives once."""
-    clauses: dict[frozenset[tuple[str, ...]], Clause] = {}
+    asked: dict[frozenset[tuple[str, ...]], tuple[str, tuple[Alternative, ...]]] = {}
+    times: Counter[frozenset[tuple[str, ...]]] = Counter()
     unknown: dict[str, None] = {}
     for draft in drafts:
         alternatives = tuple(choice for choice in draft.alternatives.values() if choice.origin in origins)
         if alternatives:
+            # Of one term in several forms, such as `test` and `tests`, each counts.
             key = frozenset(choice.terms for choice in alternatives)
-            clauses.setdefault(key, Clause(draft.asked, alternatives, draft.weight))
+            asked.setdefault(key, (draft.asked, alternatives))
+            times[key] += draft.times
         else:
             unknown.setdefault(draft.asked)
+    clauses = [Clause(*own, 1.0 + math.log(times[key])) for key, own in asked.items()]
 
     def rarity(clause: Clause) -> float:
         return clause.weight * max(statistics.rarity(term) for choice in clause.alternatives for term in choice.terms)
 
-    kept = list(clauses.values())
+    kept = clauses
     if len(kept) > MOST_CLAUSES:
         rarest = set(map(id, nlargest(MOST_CLAUSES, kept, key=rarity)))
         kept = [clause for clause in kept if id(clause) in rarest]
