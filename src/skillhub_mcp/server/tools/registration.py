@@ -69,8 +69,8 @@ def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
             tools.search_skills,
             "Search skills",
             "Find expert instructions (skills) for a task, not those built into your host. Call before any "
-            "non-trivial task. Returns names, descriptions, score: the chance that the first fits. If one does, load_skill it; "
-            "else go on.",
+            "non-trivial task. Returns names, descriptions, score: the chance that the first fits. If one does, "
+            "load_skill it; else go on.",
             output_schema=SEARCH_SCHEMA,
             meta=_ALWAYS_LOAD,
         ),
