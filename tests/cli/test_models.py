@@ -69,6 +69,7 @@ def test_a_model_that_cannot_be_used_costs_no_search_and_doctor_names_it(
     assert names(skillhub, "bread", **environment) == ["oven"]
     done = skillhub("doctor", **environment)
     assert done.code == 1
+    assert done.out.count("problem  ") == 1
     assert f"problem  {path}" in done.out
     assert "EMBEDDING_MODEL_DIR" in done.out
 

@@ -13,7 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.fakes.onnx_models import DIMENSION, WORDS, cross_encoder, encoder, endless, without_numbers, word_vectors
+from tests.fakes.onnx_models import (
+    DIMENSION,
+    WORDS,
+    Graph,
+    cross_encoder,
+    encoder,
+    endless,
+    node,
+    without_numbers,
+    word_vectors,
+    write,
+)
 
 from skillhub_mcp.embedders import model_directory, onnx_model
 from skillhub_mcp.embedders.base import Vector
@@ -92,6 +103,12 @@ def test_queries_and_documents_get_their_prompts(tmp_path: Path) -> None:
     assert embedder.embed_query("pdf") == pytest.approx(of_words("[CLS]", "query", ":", "pdf", "[SEP]"), abs=1e-5)
     document = embedder.embed_documents(["pdf"])[0]
     assert document == pytest.approx(of_words("[CLS]", "bread", "pdf", "[SEP]"), abs=1e-5)
+
+
+def test_a_prompt_that_no_encoding_has_hinders_nothing(tmp_path: Path) -> None:
+    prompts = {"prompts": {"query": "query: \ud800 "}}
+    embedder = OnnxEmbedder(str(encoder(tmp_path, files={"config_sentence_transformers.json": prompts})))
+    assert embedder.embed_query("pdf") == embedder.embed_query("pdf")
 
 
 def test_a_text_is_cut_at_the_model_s_length(tmp_path: Path) -> None:
@@ -225,6 +242,26 @@ def a_file(path: Path) -> Path:
     return encoder(path) / "model.onnx"
 
 
+def with_pipe(path: Path, name: str) -> Path:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    (encoder(path) / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    return path
+
+
+def too_wide(path: Path) -> Path:
+    nodes = [node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])]
+    vectors = np.ones((len(WORDS), 20_000), dtype=np.float32)
+    shape = ("batch", "tokens", 20_000)
+    return write(path, Graph(nodes, {"vectors": vectors}, ("input_ids",), {"last_hidden_state": shape}))
+
+
+def with_endless_tokenizer(path: Path) -> Path:
+    os.truncate(encoder(path) / "tokenizer.json", 1 << 30)
+    return path
+
+
 UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no directory": (lambda path: path / "none", "is not there"),
     "a file": (a_file, "is a file, not a directory"),
@@ -234,6 +271,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "broken model": (broken, "model.onnx that cannot be read"),
     "broken settings": (unreadable_settings, "config.json that cannot be read: line 1"),
     "not a number": (without_numbers, "non-finite"),
+    "too many numbers": (too_wide, r"\[1, 3, 20000\], which are no vectors"),
     "a cross-encoder": (cross_encoder, r"logits \[1, 1\]"),
     "another pooling": (
         lambda path: encoder(path, files={"1_Pooling/config.json": {"pooling_mode": "attention"}}),
@@ -243,7 +281,15 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda path: encoder(path, files={"modules.json": [{"type": "sentence_transformers.models.Dense"}]}),
         "a layer after pooling",
     ),
+    "layers elsewhere": (
+        lambda path: encoder(path, files={"modules.json": [{"type": "models.Pooling", "path": "../1_Pooling"}]}),
+        "modules.json that cannot be read: it names a folder elsewhere",
+    ),
     "other inputs": (lambda path: encoder(path, inputs=("input_ids", "pixel_values")), "asks for pixel_values"),
+    "a fixed length without end": (lambda path: encoder(path, takes=(1, 50_000_000)), "takes 50000000 tokens"),
+    "a tokenizer without end": (with_endless_tokenizer, "tokenizer.json that cannot be read: it has more than 100 MB"),
+    "settings from a pipe": (lambda path: with_pipe(path, "config.json"), "config.json that .* no regular file"),
+    "weights from a pipe": (lambda path: with_pipe(path, "model.onnx_data"), "model.onnx_data that .* no regular file"),
 }
 
 

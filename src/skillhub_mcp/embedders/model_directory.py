@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +25,8 @@ _OTHER_TOKENIZERS = ("vocab.txt", "tokenizer.model", "sentencepiece.bpe.model", 
 # The network's cost grows with the square of the length, and a description has at most 1,024 characters.
 _MOST_TOKENS = 512
 _MOST_CONFIG_BYTES = 1_000_000
+# The largest vocabularies take 40 MB; the whole file is read into memory, several times over.
+_MOST_TOKENIZER_BYTES = 100_000_000
 # Hashing a model of a gigabyte takes a second at each start. Training changes weights everywhere, so that parts tell
 # two models apart; a file of up to 8 MiB is hashed whole.
 _DIGEST_PARTS = 64
@@ -87,7 +91,7 @@ class ModelDirectory:
         """Whether a file that is read to use the model is another now, or gone."""
         try:
             return _stamps((*_weights(self.model), self.tokenizer)) != self.stamps
-        except OSError:
+        except (OSError, ModelUnusable):
             return True
 
 
@@ -100,6 +104,8 @@ def read_model_directory(path: str) -> ModelDirectory:
     model = _model(path)
     try:
         stamps = _stamps((*_weights(model), tokenizer))
+        if os.path.getsize(tokenizer) > _MOST_TOKENIZER_BYTES:
+            raise _broken("tokenizer.json", f"it has more than {_MOST_TOKENIZER_BYTES // 1_000_000} MB")
         config = _config(path, "config.json")
         own_tokenizer = _config(path, "tokenizer_config.json")
         sentence = _config(path, "sentence_bert_config.json")
@@ -170,8 +176,17 @@ def _weights(model: str) -> tuple[str, ...]:
 
 
 def _stamps(paths: Sequence[str]) -> tuple[tuple[int, int, int], ...]:
-    found = map(os.stat, paths)
+    found = map(_status, paths)
     return tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in found)
+
+
+def _status(path: str) -> os.stat_result:
+    """Return the status of a regular file. Raises ModelUnusable and OSError."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        # Opening a pipe waits for its writer, for ever.
+        raise _broken(os.path.basename(path), "it is no regular file")
+    return status
 
 
 def _digest(paths: Sequence[str], said: str) -> str:
@@ -211,6 +226,7 @@ def _modules(path: str) -> Mapping[str, str]:
 
 def _json(path: str, name: str) -> Any:
     try:
+        _status(os.path.join(path, name))
         with open(os.path.join(path, name), encoding="utf-8") as file:
             text = file.read(_MOST_CONFIG_BYTES + 1)
     except FileNotFoundError:
@@ -231,6 +247,8 @@ def _broken(name: str, why: str) -> ModelUnusable:
 
 def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
     folder = next((folder for kind, folder in modules.items() if kind.endswith(".Pooling")), "1_Pooling")
+    if "\0" in folder or os.path.isabs(folder) or os.pardir in re.split(r"[/\\]", folder):
+        raise _broken("modules.json", "it names a folder elsewhere")
     name = os.path.join(folder, "config.json")
     config = _config(path, name)
     # Older versions write one switch for each way, newer ones a name.

@@ -33,6 +33,8 @@ _NOT_MEANING = "pooler_output"
 _TOKEN_AXES = 3
 # A classifier answers with few numbers; no encoder has so few.
 _FEWEST_NUMBERS = 8
+# Four times those of the largest encoders: each skill's vector is kept in memory.
+_MOST_NUMBERS = 16_384
 
 
 class OnnxEmbedder:
@@ -76,11 +78,13 @@ class OnnxEmbedder:
     def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
         """Return one vector per text, in order. Raises EmbeddingError."""
         seconds = self._waiting if waiting else self._unhurried
-        return self._vectors([self.directory.prompts.document + sendable(text) for text in texts], "document", seconds)
+        prompt = sendable(self.directory.prompts.document)
+        return self._vectors([prompt + sendable(text) for text in texts], "document", seconds)
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Raises EmbeddingError."""
-        return self._vectors([self.directory.prompts.query + sendable(text)], "query", self._waiting)[0]
+        prompt = sendable(self.directory.prompts.query)
+        return self._vectors([prompt + sendable(text)], "query", self._waiting)[0]
 
     def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
         if self.identity == _UNKNOWN:
@@ -134,7 +138,8 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
                 mend="export it with that layer, to an output called sentence_embedding",
             )
         answered = _POOL[way_of_pooling(directory)](answered, output.mask)
-    if answered.ndim != 2 or len(answered) != len(output.mask) or answered.shape[1] < _FEWEST_NUMBERS:  # noqa: PLR2004
+    expected = len(output.mask), np.clip(answered.shape[-1], _FEWEST_NUMBERS, _MOST_NUMBERS) if answered.ndim else 0
+    if answered.shape != expected:
         shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} texts with {shapes}, which are no vectors of texts",

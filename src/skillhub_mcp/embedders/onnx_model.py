@@ -71,7 +71,7 @@ class OnnxModel:
         """
         network = self._loaded(deadline)
         encoded = [network.encode(text) for text in texts]
-        for numbers in _batches([len(one.ids) for one in encoded], most=network.most_texts):
+        for numbers in _batches([network.tokens or len(one.ids) for one in encoded], most=network.most_texts):
             yield numbers, network.run([encoded[number] for number in numbers], lane=lane, deadline=deadline)
 
     def _loaded(self, deadline: float) -> _Network:
@@ -91,7 +91,7 @@ class OnnxModel:
 
 
 class _Network:
-    """A loaded tokenizer and network."""
+    """A loaded tokenizer and network: `most_texts` at a time, each of exactly `tokens` tokens where that is not 0."""
 
     def __init__(self, tokenizer: Any, session: Any, directory: ModelDirectory) -> None:
         self._tokenizer = tokenizer
@@ -108,25 +108,28 @@ class _Network:
         if not self._outputs:
             raise ModelUnusable("answers with no floating-point numbers", mend="use an export with such an output")
         fixed = [one if isinstance(one, int) else 0 for one in self._inputs["input_ids"].shape]
-        batch, self._tokens = (*fixed, 0, 0)[:2]
+        batch, self.tokens = (*fixed, 0, 0)[:2]
         if batch > 1:
             raise ModelUnusable(f"takes {batch} texts at a time only", mend="export it with a dynamic batch size")
+        if self.tokens > MAX_BATCH_TOKENS:
+            raise ModelUnusable(f"takes {self.tokens} tokens at a time only", mend="export it with a dynamic length")
         self.most_texts = batch or MAX_BATCH_TEXTS
-        tokens = min(directory.max_tokens, self._tokens or directory.max_tokens)
+        tokens = min(directory.max_tokens, self.tokens or directory.max_tokens)
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_length=tokens)
 
     def encode(self, text: Text) -> Any:
         """Return the tokens of a text, or of two."""
         texts = (text,) if isinstance(text, str) else text
-        return self._tokenizer.encode(*(one.lower() if self._lowercase else one for one in texts))
+        with _translated("has a tokenizer.json that cannot be used"):
+            return self._tokenizer.encode(*(one.lower() if self._lowercase else one for one in texts))
 
     def run(self, encoded: Sequence[Any], *, lane: str, deadline: float) -> Output:
         """Return the outputs for one batch. Raises ModelUnusable."""
         import numpy as np
         from onnxruntime import RunOptions
 
-        width = self._tokens or max(len(one.ids) for one in encoded)
+        width = self.tokens or max(len(one.ids) for one in encoded)
 
         def padded(rows: Sequence[Sequence[int]], value: int) -> NDArray[Any]:
             return np.array([[*row, *[value] * (width - len(row))] for row in rows], dtype=np.int64)

@@ -21,11 +21,10 @@ def check_index(installation: Installation) -> CheckResult:
         problems.append(Problem(installation.settings.index.db_path, what, mend))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
-    if view.report is not None and view.report.embedding_failure is not None:
-        what = f"skills without vectors are found by text alone: {view.report.embedding_failure}"
-        own = installation.settings.embedding.provider == "onnx"
-        mend = "mend the model (EMBEDDING_MODEL_DIR)" if own else "check the provider, its key and EMBEDDING_BASE_URL"
-        problems.append(Problem("embeddings", what, mend))
+    # What a model of the person's own lacks is told by the check of the models.
+    if library.embedding_failure is not None and installation.settings.embedding.provider != "onnx":
+        what = f"skills without vectors are found by text alone: {library.embedding_failure}"
+        problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
     embedder = choose_embedder(installation.settings)
     embeddings = "none" if embedder is None else embedder.identity
     ready = "ready" if damage is None else "damaged"

@@ -22,6 +22,11 @@ class Library:
     view: View
     damage: str | None
 
+    @property
+    def embedding_failure(self) -> str | None:
+        """Why skills have no vectors; None where they have, or are to have none."""
+        return None if self.view.report is None else self.view.report.embedding_failure
+
 
 class Installation:
     """The settings with their sources, and the hub that they describe. Safe to use from several threads."""

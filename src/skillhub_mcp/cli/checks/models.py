@@ -29,7 +29,7 @@ def check_models(installation: Installation) -> CheckResult:
     settings = installation.settings
     found = []
     if settings.embedding.provider == "onnx":
-        found.append(_check_encoder(settings.embedding.model_dir))
+        found.append(_check_encoder(settings.embedding.model_dir, installation.library.embedding_failure))
     if settings.search.rerank == "local":
         found.append(_check_reranker(settings.search.rerank_model_dir))
     return CheckResult(
@@ -40,7 +40,7 @@ def check_models(installation: Installation) -> CheckResult:
     )
 
 
-def _check_encoder(path: str) -> CheckResult:
+def _check_encoder(path: str, missing: str | None) -> CheckResult:
     from skillhub_mcp.embedders.onnx import OnnxEmbedder, way_of_pooling
 
     embedder = OnnxEmbedder(path, waiting=_SECONDS)
@@ -60,7 +60,9 @@ def _check_encoder(path: str) -> CheckResult:
     line = (
         f"model     {path}: {numbers} numbers, pooling {said}, {_lengths(directory)}, {told}, {milliseconds} ms a query"
     )
+    what = f"answers now; skills without vectors are found by text alone: {missing}"
     return CheckResult(
+        problems=(Problem(path, what, "run skillhub index"),) if missing is not None else (),
         warnings=tuple(_slow(path, seconds)),
         details=(in_line(line),),
         facts={
