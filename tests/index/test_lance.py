@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.search.builders import WordEmbedder, index_of, make_skill, names, row, text_hits
 
-from skillhub_mcp.index import lance, lance_store, versions
+from skillhub_mcp.index import lance, lance_store, segment, versions
 from skillhub_mcp.index.features import decode_features
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
@@ -336,6 +336,13 @@ def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path:
     version = store.update([row(PDF), *map(row, SCRIPTS)], removed=[], dimension=None, published=version)
     assert names(store.open(version), "invoice", among=LIBRARY) == [PDF.name]
     assert names(store.open(version), "請求書", among=SCRIPTS) == ["ja"]
+
+
+def test_the_first_index_of_skills_too_large_for_one_block_makes_its_own_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment, "_BLOCK_POSTINGS", 1)
+    assert index_of(tmp_path / "home" / "db", LIBRARY).directories == [skill.directory for skill in LIBRARY]
 
 
 def test_a_library_of_more_than_one_batch_is_written_whole(tmp_path: Path) -> None:

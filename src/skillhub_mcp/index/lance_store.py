@@ -413,13 +413,13 @@ class LanceStore:
     def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
 
+        # Before the first row is read: large skills are kept in a file in the database's directory, which this makes.
+        connection = self._connect()
         batches = _batches(rows, schema)
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
         # A row may have no vector yet, which LanceDB would refuse as a bad one.
-        table = self._connect().create_table(
-            self.table, data=data, schema=schema, mode="overwrite", on_bad_vectors="null"
-        )
+        table = connection.create_table(self.table, data=data, schema=schema, mode="overwrite", on_bad_vectors="null")
         for field in TEXT_FIELDS:
             # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese
             # and Korean.
