@@ -181,11 +181,13 @@ def describe(directory: str) -> tuple[str, str]:
 
 def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(tmp_path: Path) -> None:
     index, judge = stored(tmp_path), Judge("table-reader")
-    searcher = Searcher(model=judge)
-    answer = searcher.search(
-        index, SearchRequest("sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
-    )
+    request = SearchRequest("sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
+    without, answer = (Searcher(model=model).search(index, request) for model in (None, judge))
+    assert names(without) == ["invoice-sorter", "table-reader"]
     assert names(answer) == ["table-reader", "invoice-sorter"]
+    # Odds of any model's own kind say nothing of how far the second is behind.
+    ratios = [one.hits[1].score / one.hits[0].score for one in (without, answer)]
+    assert ratios[0] == pytest.approx(ratios[1])
     assert sorted(judge.shown[0]) == [describe("/library/invoice-sorter"), describe("/library/table-reader")]
 
 

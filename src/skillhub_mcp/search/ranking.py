@@ -43,6 +43,16 @@ class Ranking:
         order = np.argsort(-totals, kind="stable")
         return Ranking(self.numbers[order], self.words[order], self.nearness[order], totals[order])
 
+    def with_best_in(self, order: NDArray[Any]) -> Ranking:
+        """Return the same skills, the best of them in the `order` of their places; what is not in that comes after.
+
+        Each place keeps its total: how likely the first fits, and what is cut, are known for those.
+        """
+        import numpy as np
+
+        places = np.concatenate([order, np.arange(len(order), len(self.numbers))])
+        return Ranking(self.numbers[places], self.words[places], self.nearness[places], self.totals)
+
     def with_first(self, numbers: Sequence[int]) -> Ranking:
         """Return the same skills with those of `numbers` before all others."""
         import numpy as np

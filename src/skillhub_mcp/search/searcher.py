@@ -243,10 +243,7 @@ class Searcher:
             self._model_breaker.record_failure()
             log.warning("Ranking without the model for a while: %s", error.message)
             return ranking
-        # Whatever the model was not shown comes after what it was.
-        totals = ranking.totals / (1.0 + max(float(ranking.totals[0]), 0.0))
-        totals[: len(shown)] = 1.0 + np.array(chosen)
-        return ranking.ordered_by(totals)
+        return ranking.with_best_in(np.argsort(-np.array(chosen), kind="stable"))
 
 
 def _named(index: SkillIndex, request: SearchRequest) -> list[int]:
