@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 from skillhub_mcp.disclosure.why import Account, Cause, Explanation
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.search.hits import FITS
 from skillhub_mcp.search.standing import LeftOut, Standing
 
 
@@ -84,7 +83,7 @@ def _standing_lines(standing: Standing, account: Account) -> list[str]:
         why = "" if standing.left_out is None else f": {standing.left_out.value}"
         lines = [f"{name} is not among the {hits}{why}"]
     elif standing.rank == 1:
-        near_miss = "" if standing.score >= FITS else ", a near miss: nothing fits well"
+        near_miss = "" if standing.confident else ", a near miss: nothing fits well"
         lines = [f"{name} is the first of {hits}, {standing.score:.2f}{near_miss}"]
     else:
         lines = [f"{name} is number {standing.rank:,} of {hits}, {standing.score:.2f}"]
@@ -102,7 +101,7 @@ def _first_lines(standing: Standing) -> list[str]:
     reasons += [one.describe() for one in standing.differences]
     reasons += _nearness(standing)
     if not reasons and standing.left_out is not LeftOut.COPY:
-        reasons = ["both have the same words; the first has them side by side, or in a shorter text"]
+        reasons = ["both have the same words; the first has them more often, or in a shorter text"]
     return [f"  {in_line(line)}" for line in (f"the first is {standing.first}, {standing.first_score:.2f}", *reasons)]
 
 

@@ -1,7 +1,7 @@
 """The search engine: what a query returns to one caller, from the hub's live index.
 
 A search takes the caller's policy and the current view once, asks the `Searcher` for what fits among the skills that
-the caller may find, has `ranking` drop the weak hits at the end, and turns rows into skills. Answers are cached while
+the caller may find, has `hits` drop the weak ones at the end, and turns rows into skills. Answers are cached while
 view and policy stay the same.
 """
 
@@ -381,6 +381,7 @@ def _standing(
         rank=None if place is None else place + 1,
         hits=len(hits),
         score=0.0 if place is None else hits[place].score,
+        confident=answer.confident,
         left_out=left_out,
         first="" if winner is None else scope.names.handle(winner),
         first_score=0.0 if best is None else best.score,

@@ -47,15 +47,17 @@ class Difference:
 class Standing:
     """Where a skill stands among the hits of a search.
 
-    `rank` is 1 for the first of `hits`, None where it is no hit; the scores are from 0 to 1. `left_out` says why it is
-    not shown. `first` is the handle of the first hit, empty where there is none; it is `named` where the task is its
-    name. `nearness` and `first_nearness` are cosines, where there are vectors.
+    `rank` is 1 for the first of `hits`, None where it is no hit; the scores are from 0 to 1. The search says that its
+    first hit fits where it is `confident`. `left_out` says why this one is not shown. `first` is the handle of the
+    first hit, empty where there is none; it is `named` where the task is its name. `nearness` and `first_nearness`
+    are in 0..1, where there are vectors.
     """
 
     task: str
     rank: int | None
     hits: int
     score: float
+    confident: bool
     left_out: LeftOut | None
     first: str
     first_score: float
