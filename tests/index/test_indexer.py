@@ -162,6 +162,22 @@ def test_what_another_release_embedded_is_not_embedded_again(db: Path, skills_di
     assert published.index.table.unembedded() == frozenset()
 
 
+def test_a_search_that_fails_on_what_lies_beside_the_table_has_nothing_embedded_again(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    """As on postings that are damaged: what a provider was paid for lies in the table."""
+    write_skill("one")
+    embedder = WordEmbedder()
+    desk = Desk(db, skills_dir, embedder=embedder)
+    failed = desk.sync().state.published
+    embedder.texts.clear()
+    _, published = desk.indexer.sync(lambda memory: scan(desk.roots, memory=memory), failed=failed)
+    desk.indexer.embed_missing()
+    assert published.report is not None
+    assert published.report.rebuilt
+    assert (embedder.texts, published.index.lacks_vectors) == ([], False)
+
+
 @pytest.mark.acceptance("S2-50")
 def test_another_provider_has_an_index_of_its_own(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")

@@ -445,6 +445,8 @@ class Indexer:
         state = self.state()
         scan = take_scan({} if state is None else state.memory_of(self._roots))
         reason = force_reason or self.reason_to_sync(state, scan)
+        # Who asks for a table that is written anew asks for other vectors, too.
+        keep_vectors = not rebuild
         if failed is not None and state is not None and state.published == failed:
             reason, rebuild = "the index cannot be read", True
         if reason is None and state is not None:
@@ -453,16 +455,21 @@ class Indexer:
             except IndexDamaged as error:
                 reason = f"the database is damaged ({error})"
         log.info("Indexing %s: %s", self.db_path, reason)
-        return scan, self._write(None if rebuild else state, scan, reason or "", published=state)
+        base = None if rebuild else state
+        return scan, self._write(base, scan, reason or "", published=state, keep_vectors=keep_vectors)
 
-    def _write(self, base: IndexState | None, scan: Scan, reason: str, *, published: IndexState | None) -> Published:
+    def _write(
+        self, base: IndexState | None, scan: Scan, reason: str, *, published: IndexState | None, keep_vectors: bool
+    ) -> Published:
         """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it."""
         skills = scan.snapshot.everything
         try:
             written = self._update(base, skills, reason)
             if written is None:
-                # Another release of ours wrote it: its vectors are as good as ever.
-                same_vectors = base is not None and base.schema != SCHEMA_VERSION and base.embedding == self.embedding
+                # Another release of ours wrote it, or what failed lay beside it: its vectors are as good as ever.
+                same_vectors = (
+                    keep_vectors and published is not None and self._store_of(published.table.name).is_as_written
+                )
                 written = self._rebuild(skills, reason, published, same_vectors=same_vectors)
             kept = None if written.report.rebuilt else base
             index = self._store_of(written.table).open(written.version)

@@ -194,7 +194,7 @@ class LanceStore:
         The version `published` stays readable until the new one is published, unless a file of the table is damaged.
         """
         schema = _schema(dimension, secrets.token_hex(_ID_BYTES))
-        if self._changed_files():
+        if not self.is_as_written:
             self.discard()
         try:
             builder, skills = StatisticsBuilder(), self._builder()
@@ -318,6 +318,11 @@ class LanceStore:
             with _not_kept_is_no_failure():
                 version = int(table.version)
                 self._segment_files.write_update(version, table_id(table), changed, removed=removed, before=before)
+
+    @property
+    def is_as_written(self) -> bool:
+        """Whether no file of the table has changed since it was written; reads all of them."""
+        return not self._changed_files()
 
     def _changed_files(self) -> tuple[str, ...]:
         return () if self.db_path == IN_MEMORY else changed_files(self.db_path, self._checksums_path)
