@@ -16,12 +16,13 @@ def atomic_write(
     mode: int | None = None,
     owner: tuple[int, int] | None = None,
     locked: bool = False,
+    follow: bool = True,
 ) -> os.stat_result:
     """Replace the file at `path` by `content`, synced to disk, and return the status of the new file.
 
     The options are those of `replacing`. Raises OSError; then the old file is untouched.
     """
-    with replacing(path, mode=mode, owner=owner, locked=locked) as file:
+    with replacing(path, mode=mode, owner=owner, locked=locked, follow=follow) as file:
         file.write(content)
         file.flush()
         return os.fstat(file.fileno())
@@ -29,16 +30,21 @@ def atomic_write(
 
 @contextlib.contextmanager
 def replacing(
-    path: str, *, mode: int | None = None, owner: tuple[int, int] | None = None, locked: bool = False
+    path: str,
+    *,
+    mode: int | None = None,
+    owner: tuple[int, int] | None = None,
+    locked: bool = False,
+    follow: bool = True,
 ) -> Iterator[BinaryIO]:
     """Yield a new file to write and read, which takes the place of the one at `path` at the end, synced to disk.
 
-    A symbolic link stays one: its target is replaced. `mode` is the new file's permissions; without it those of any
-    new file. `owner` is its user and group; without it those of this process. Where the caller holds a lock
-    (`locked`), the temporary file has a fixed name, so that killed writers leave one behind and not many. Raises
-    OSError; then, and where the body raises, the old file is untouched.
+    A symbolic link stays one: its target is replaced; without `follow` the link is. `mode` is the new file's
+    permissions; without it those of any new file. `owner` is its user and group; without it those of this process.
+    Where the caller holds a lock (`locked`), the temporary file has a fixed name, so that killed writers leave one
+    behind and not many. Raises OSError; then, and where the body raises, the old file is untouched.
     """
-    place = os.path.realpath(path)
+    place = os.path.realpath(path) if follow else path
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
         with open(new, "w+b", opener=_as_any_file if mode is None else _private) as file:

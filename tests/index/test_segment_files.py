@@ -87,6 +87,26 @@ def test_what_is_mapped_is_searched_as_what_is_read(large: Published, monkeypatc
     assert len(names(index, "sorts", among=MANY)) == 98
 
 
+def test_what_a_link_beside_the_table_leads_to_is_not_written_and_a_pipe_is_not_waited_for(
+    large: Published, tmp_path: Path
+) -> None:
+    store, version, table_id = large
+    somebodys = tmp_path / "somebodys.txt"
+    somebodys.write_text("precious")
+    (statistics,) = Path(store.db_path).glob(f"statistics-*-{version}.npz")
+    checksums = Path(store._checksums_path)
+    for file in (kept(store)[-1], statistics, checksums):
+        file.unlink()
+        file.symlink_to(somebodys)
+    assert names(LanceStore(store.db_path).open(version, created_as=table_id), "brass", among=MANY) == ["skill-007"]
+    store.update([row(MANY[3])], removed=[], dimension=None, published=version)
+    assert somebodys.read_text() == "precious"
+    for file in (kept(store)[-1], statistics, checksums):
+        file.unlink(missing_ok=True)
+        os.mkfifo(file)
+    assert names(LanceStore(store.db_path).open(version, created_as=table_id), "brass", among=MANY) == ["skill-007"]
+
+
 def test_files_are_their_owners_alone(large: Published) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in kept(large[0])} == {0o600}
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp.index.mapped_arrays import open_derived
 
 _FORMAT = 1
 _CHUNK_BYTES = 1 << 20
@@ -46,7 +47,7 @@ def note_checksums(database: str, path: str, places: Iterable[str]) -> None:
         noted[name] = known
     content = json.dumps({"format": _FORMAT, "files": noted}, separators=(",", ":"))
     mode = private_mode(os.path.dirname(path))
-    atomic_write(path, content.encode("utf-8", "surrogateescape"), mode=mode, locked=True)
+    atomic_write(path, content.encode("utf-8", "surrogateescape"), mode=mode, locked=True, follow=False)
 
 
 def changed_files(database: str, path: str) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ def _digest(file: str) -> str:
 def _load(path: str) -> Mapping[str, _Noted]:
     """Return what is noted at `path`; nothing where there are no notes that can be read."""
     try:
-        with open(path, "rb") as file:
+        with open_derived(path) as file:
             written = json.loads(file.read().decode("utf-8", "surrogateescape"))
         if written["format"] != _FORMAT:
             return {}

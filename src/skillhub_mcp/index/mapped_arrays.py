@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -99,13 +100,25 @@ class ArrayWriter:
         self._file.write(_MAGIC + _PREFIX.pack(len(header), zlib.crc32(header)) + header)
 
 
+def open_derived(path: str) -> BinaryIO:
+    """Open a file beside the table to read it. Raises OSError, and ValueError for a pipe, which is not waited for.
+
+    It may be a link: who replaces it replaces the link, and nothing that it leads to.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ValueError(f"{os.path.basename(path)} is no file")
+    return open(descriptor, "rb")
+
+
 def open_arrays(path: str, kinds: Mapping[str, str]) -> StoredArrays:
     """Return the arrays of a file, each with one dimension; `kinds` has their names and types.
 
     What is mapped stays readable when the file is removed or replaced. Raises OSError, and ValueError where the file
     has not exactly these arrays, or is not as it was written.
     """
-    with open(path, "rb") as file:
+    with open_derived(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size < _HEADER_BYTES:
             raise ValueError(f"{os.path.basename(path)} is damaged")
@@ -115,7 +128,7 @@ def open_arrays(path: str, kinds: Mapping[str, str]) -> StoredArrays:
 
 def read_meta(path: str) -> Mapping[str, object]:
     """Return the meta of a file without reading its arrays. Raises OSError or ValueError."""
-    with open(path, "rb") as file:
+    with open_derived(path) as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(_HEADER_BYTES)
     try:

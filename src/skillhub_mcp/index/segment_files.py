@@ -89,7 +89,7 @@ class SegmentFiles:
                     os.unlink(os.path.join(self._directory, name))
 
     def _replacing(self, version: int) -> contextlib.AbstractContextManager[BinaryIO]:
-        return replacing(self._path(version), mode=private_mode(self._directory))
+        return replacing(self._path(version), mode=private_mode(self._directory), follow=False)
 
     def _path(self, version: int) -> str:
         return os.path.join(self._directory, f"postings-{self._table}-{version}.arrays")

@@ -8,11 +8,12 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp.index.mapped_arrays import open_derived
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,7 +30,7 @@ def save_arrays(path: str, arrays: Mapping[str, NDArray[Any]]) -> None:
 
     written = io.BytesIO()
     np.savez(written, allow_pickle=False, **arrays)
-    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)))
+    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)), follow=False)
 
 
 def load_arrays(path: str, dimensions: Mapping[str, int]) -> dict[str, NDArray[Any]]:
@@ -42,7 +43,7 @@ def load_arrays(path: str, dimensions: Mapping[str, int]) -> dict[str, NDArray[A
     import numpy as np
 
     try:
-        with open(path, "rb") as file:
+        with open_derived(path) as file:
             _refuse_what_is_larger_inside(file, os.fstat(file.fileno()).st_size)
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in dimensions}
@@ -54,7 +55,7 @@ def load_arrays(path: str, dimensions: Mapping[str, int]) -> dict[str, NDArray[A
     return arrays
 
 
-def _refuse_what_is_larger_inside(file: io.BufferedReader, size: int) -> None:
+def _refuse_what_is_larger_inside(file: BinaryIO, size: int) -> None:
     """Raise BadZipFile for a compressed file: ours are not, and a few kilobytes of zeros can be gigabytes."""
     with ZipFile(file) as archive:
         entries = archive.infolist()
