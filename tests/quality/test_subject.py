@@ -36,13 +36,6 @@ _NAMED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> dict[str, str]:
-    """The environment of hubs over one index, which has vectors that a search by text alone leaves aside."""
-    database = tmp_path_factory.mktemp("subject") / "skills.lancedb"
-    return {"SKILLS_DIR": str(corpus), "DB_PATH": str(database), "EMBEDDING_PROVIDER": "local"}
-
-
 def _right_first(hub: SkillHub, corpus: Path) -> dict[str, bool]:
     """Return of each request whether the first hit, or a copy that it stands for, is one of those that may be."""
     listed = {one.handle: one.skill.directory for one in hub.listed()}
