@@ -12,7 +12,7 @@ NEAR_MISSES = 5
 _HARDLY = 0.25
 # A first hit that is as likely as not to be right.
 FITS = 0.5
-# Of 100 questions that a skill answers, the first hits of 99 score at least this where agents ask, of 81 where people do.
+# Of 100 questions with an answer, the first hits of 99 score at least this where agents ask, of 81 where people do.
 DEFAULT_CONFIDENCE = 0.2
 
 
