@@ -296,7 +296,7 @@ FIGURES = [
     (r"own words it is [\d.]+ % and ([\d.]+) %", r"^\| held out: people" + _LANCEDB, 0),
     (r"with typing mistakes\s+([\d.]+) %", r"^\| typing mistakes" + _OURS, 0),
     (r"in eight languages ([\d.]+) %", r"^\| eight languages" + _OURS, 0),
-    (r"told so for\s+([\d.]+) %", _AGENTS + r" \|[^|/]*\| 0\.(\d\d) / 0\.\d\d \|$", 0),
+    (r"told so for\s+([\d.]+) %", _AGENTS + r" \| 0\.\d\d / 0\.\d\d \| 0\.(\d\d) / 0\.\d\d \|$", 0),
     (r"tools take ([\d,]+) bytes", r"^\| bytes of tools/list, default surface \| ([\d,]+) bytes", 0),
     (r"is found in about ([\d.]+) s", r"^\| seconds until a running server finds .*\| ([\d.]+) \| [\d.]+ \|$", 0.3),
     (r"has its tools in ([\d.]+) of\s+the time", r"^\| process start to tools/list .*\| ([\d.]+) \| [\d.]+ \|$", 0),
