@@ -84,8 +84,13 @@ def test_of_several_meanings_the_best_counts_and_they_do_not_add_up(tmp_path: Pa
 def test_the_best_come_first_and_equal_ones_by_number() -> None:
     found = np.array([5.0, 0.0, 9.0, 5.0, 1.0], dtype=np.float32)
     assert best(found, limit=10).tolist() == [2, 0, 3, 4]
-    assert best(found, limit=2).tolist() == [2, 0]
+    assert best(found, limit=1).tolist() == [2]
     assert best(np.zeros(4), limit=3).tolist() == []
+
+
+def test_what_ties_with_the_last_is_among_the_best_too_as_its_number_says_nothing() -> None:
+    assert best(np.array([1.0, 2.0, 1.0, 1.0]), limit=2).tolist() == [1, 0, 2, 3]
+    assert len(best(np.ones(100), limit=2)) == 20
 
 
 def test_without_vectors_the_order_is_that_of_the_words() -> None:

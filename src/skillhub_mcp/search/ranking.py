@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.search.query import Alternative, Clause, Query
 
 
+_MOST_TIED = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The best skills by their numbers in the index, best first, and why: arrays of one length.
@@ -106,14 +109,17 @@ def _worth_of_term(term: str, index: SkillIndex, fields: frozenset[str]) -> tupl
 
 
 def best(scores: NDArray[Any], *, limit: int) -> NDArray[Any]:
-    """Return the numbers of up to `limit` skills that score above 0, best first; of equal ones the lower number."""
+    """Return the numbers of up to `limit` skills that score above 0, best first, and of those that tie with the last.
+
+    Where more than ten times as many would be returned, the lower numbers are.
+    """
     import numpy as np
 
     found = scores.nonzero()[0]
     if limit < len(found):
         # Scores below the last wanted one need no sorting.
         found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
-    return found[np.argsort(-scores[found], kind="stable")][:limit]
+    return found[np.argsort(-scores[found], kind="stable")][: limit * _MOST_TIED]
 
 
 def rank(
