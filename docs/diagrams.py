@@ -126,7 +126,7 @@ def search() -> str:
     return picture(
         860,
         322,
-        "An agent with a task calls search_skills and gets names and scores, about 160 tokens; load_skill returns the "
+        "An agent with a task calls search_skills and gets names and scores, about 150 tokens; load_skill returns the "
         "instructions of the one that fits, about 1,080; read_skill_file the one file that they name, about 650.",
         _search(),
     )
@@ -140,7 +140,7 @@ def _search() -> Iterator[str]:
             "finds words, in other languages too,",
             "corrects typos, knows synonyms",
             "names, with scores",
-            "160 tokens",
+            "150 tokens",
         ),
         (
             "2  load_skill",
