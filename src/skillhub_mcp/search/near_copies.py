@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from skillhub_mcp.analysis.analyzer import term_counts, tokens
 from skillhub_mcp.skills.names import safe_alias
 
 _COMPARED_HITS = 20
+_CACHED_TEXTS = 256
 # Nine of ten terms, counted as often as they occur, are in both descriptions.
 _SHARED_TERMS = 0.9
 # A description of fewer terms says too little to be the same skill's under another name.
@@ -70,9 +72,9 @@ def _pieces(text: str) -> frozenset[str]:
 
 
 def _say_the_same(name: str, text: str, other_name: str, other_text: str) -> bool:
-    first, second = term_counts(text), term_counts(other_text)
-    shared = (first & second).total()
-    if not shared or shared < _SHARED_TERMS * (first | second).total():
+    first, second = _terms(text), _terms(other_text)
+    shared = sum(min(times, second[term]) for term, times in first.items() if term in second)
+    if not shared or shared < _SHARED_TERMS * (first.total() + second.total() - shared):
         return False
     added, removed = second - first, first - second
     if any(character.isdigit() for term in (*added, *removed) for character in term):
@@ -86,6 +88,12 @@ def _say_the_same(name: str, text: str, other_name: str, other_text: str) -> boo
     return all(one[word] == other[word] for word in telling)
 
 
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _terms(text: str) -> Counter[str]:
+    # Templates that differ in a word are compared each with each.
+    return term_counts(text)
+
+
 def _words(text: str) -> Counter[str]:
     """Count the terms and the words, which may be one that a search leaves out: `reply` is not `reply-all`."""
-    return term_counts(text) + Counter(token.casefold() for token in tokens(text))
+    return _terms(text) + Counter(token.casefold() for token in tokens(text))
