@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bench.quality import searchable
 from tests.hubs import hub_of
 
 from skillhub_mcp.evaluation.queries import read_queries, read_skill_ids, relevant_directories
@@ -51,6 +52,8 @@ def _right_first(hub: SkillHub, corpus: Path) -> dict[str, bool]:
 @pytest.fixture(scope="module")
 def with_vectors(environment: dict[str, str], corpus: Path) -> dict[str, bool]:
     with hub_of(environment) as hub:
+        # Vectors come behind the text, and the order is that of both.
+        searchable(hub, with_vectors=True)
         return _right_first(hub, corpus)
 
 
