@@ -22,8 +22,8 @@ from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress
+from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
@@ -60,7 +60,7 @@ class SkillHub:
 
     def __init__(
         self,
-        live: LiveIndex,
+        live: ViewProvider,
         *,
         access: Access,
         engine: SearchEngine,

@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from skillhub_mcp.errors import SkillUnverifiable
+from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.kept import KeptAudit
@@ -43,13 +44,22 @@ class Auditor:
     """Audits skills, and remembers what it found in the file at `kept_path`. Safe to use from several threads.
 
     `acceptance` returns what a person accepts, or None for nothing: it is asked at every use, and digests are computed
-    only where there is something to compare. With `blocks`, critical findings withhold a skill.
+    only where there is something to compare. With `blocks`, critical findings withhold a skill. `files_of` says where
+    the files of a skill lie.
     """
 
-    def __init__(self, kept_path: str, *, acceptance: Callable[[], Acceptance | None], blocks: bool) -> None:
+    def __init__(
+        self,
+        kept_path: str,
+        *,
+        acceptance: Callable[[], Acceptance | None],
+        blocks: bool,
+        files_of: FilesOf = own_directory,
+    ) -> None:
         self._kept_path = kept_path
         self._acceptance = acceptance
         self.blocks = blocks
+        self._files_of = files_of
         self._lock = threading.Lock()
         self._kept: dict[str, KeptAudit] | None = None
         self._digests: dict[tuple[str, str], str] = {}
@@ -74,13 +84,17 @@ class Auditor:
         return self._told(skill, kept)
 
     def look(self, skill: Skill) -> tuple[AuditFinding, ...]:
-        """Return the same for `skill` as all of its files are now, auditing it if one of them changed."""
+        """Return the same for `skill` as all of its files are now, auditing it if one of them changed.
+
+        Raises what `files_of` raises.
+        """
         from skillhub_mcp.auditing.reading import signature
 
-        now = hashlib.blake2b(signature(skill.directory).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        files = self._files_of(skill)
+        now = hashlib.blake2b(signature(files).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         kept = self._all().get(skill.directory)
         if kept is None or (kept.stamp, kept.signature) != (_stamp(skill), now):
-            kept = self._audit(skill, now, kept)
+            kept = self._audit(skill, files, now, kept)
         return self._told(skill, kept)
 
     def withholds(self, skill: Skill, *, now: bool = False) -> AuditFinding | None:
@@ -88,7 +102,14 @@ class Auditor:
         from skillhub_mcp.auditing.rules import Risk
 
         findings = None if now else self.known(skill)
-        findings = self.look(skill) if findings is None else findings
+        if findings is None:
+            try:
+                findings = self.look(skill)
+            except SkillHubError:
+                if now:
+                    raise
+                # What cannot be had cannot be loaded either, before which it is asked for again.
+                return None
         return next((one for one in findings if one.severity is Risk.CRITICAL), None)
 
     def changes(self) -> object:
@@ -144,7 +165,10 @@ class Auditor:
             if self.known(skill) is not None:
                 continue
             began = time.perf_counter()
-            self.look(skill)
+            try:
+                self.look(skill)
+            except SkillHubError as error:
+                log.debug("%s is not audited: %s", skill.name, error.message)
             rest = 0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)
             with self._wakened:
                 self._wakened.wait_for(lambda: self._closed or self._waiting is not None, rest)
@@ -152,14 +176,14 @@ class Auditor:
                     return
         self._alike = look_alikes(NamedSkill(skill.directory, skill.name, skill.root) for skill in skills)
 
-    def _audit(self, skill: Skill, signature: str, before: KeptAudit | None) -> KeptAudit:
+    def _audit(self, skill: Skill, files: str, signature: str, before: KeptAudit | None) -> KeptAudit:
         from skillhub_mcp.auditing.audit import audit_skill
         from skillhub_mcp.auditing.kept import KeptAudit
 
-        if not os.path.isdir(skill.directory):
+        if not os.path.isdir(files):
             # Its root is away: what is not there is no finding, and is audited when it is back.
             return KeptAudit("", "", ())
-        kept = KeptAudit(_stamp(skill), signature, audit_skill(skill.directory).findings)
+        kept = KeptAudit(_stamp(skill), signature, audit_skill(files).findings)
         known = self._all()
         with self._lock:
             known[skill.directory] = kept
@@ -183,7 +207,7 @@ class Auditor:
         key = (skill.directory, signature)
         if key not in self._digests:
             try:
-                self._digests[key] = skill_digest(skill.directory)
+                self._digests[key] = skill_digest(self._files_of(skill))
             except SkillUnverifiable as error:
                 log.debug("%s", error.message)
                 self._digests[key] = ""

@@ -15,7 +15,7 @@ from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.events import UseEvent
-from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
@@ -45,7 +45,7 @@ class SkillLookup:
     `search_tool` is the tool that finds what an error has no room for; empty if there is none.
     """
 
-    def __init__(self, live: LiveIndex, access: Access, *, search_tool: str = "search_skills") -> None:
+    def __init__(self, live: ViewProvider, access: Access, *, search_tool: str = "search_skills") -> None:
         self._live = live
         self._access = access
         self._former = FormerNames()

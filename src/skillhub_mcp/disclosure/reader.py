@@ -21,10 +21,11 @@ from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source, leads_out
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
+from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ class SkillFile:
 
 
 class SkillReader:
-    """Reads the instructions and files of skills that the caller may use. Safe to use from several threads."""
+    """Reads the instructions and files of skills that the caller may use. Safe to use from several threads.
+
+    `files_of` says where the files of a skill lie.
+    """
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class SkillReader:
         *,
         files: ReadLimits,
         max_body_bytes: int,
+        files_of: FilesOf = own_directory,
         usage: UsageLog | None = None,
         observer: Observer = NULL_OBSERVER,
         auditor: Auditor | None = None,
@@ -75,6 +80,7 @@ class SkillReader:
         self._auditor = auditor
         self._lookup = lookup
         self._files = files
+        self._files_of = files_of
         self._max_body_bytes = max_body_bytes
         self._usage = usage
         self._observer = observer
@@ -86,7 +92,11 @@ class SkillReader:
         `Policy.check` raises.
         """
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
-            found, document = self._read(skill_name, Action.LOAD, granted, event, read_document)
+
+            def read(skill: Skill) -> SkillDocument:
+                return read_document(skill, self._files_of(skill))
+
+            found, document = self._read(skill_name, Action.LOAD, granted, event, read)
             parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
@@ -110,7 +120,7 @@ class SkillReader:
 
             def read(skill: Skill) -> FileContent:
                 return read_file(
-                    skill.directory,
+                    self._files_of(skill),
                     file_path,
                     skill=skill.name,
                     limits=self._files,
@@ -150,7 +160,7 @@ class SkillReader:
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
             with _told_if_away(skill, snapshot.unavailable_root(skill)):
                 content = read_whole(
-                    skill.directory,
+                    self._files_of(skill),
                     file_path,
                     skill=skill.name,
                     max_bytes=max_bytes,
@@ -172,7 +182,7 @@ class SkillReader:
         Raises what `read_file` raises.
         """
         skill = self._lookup.find_allowed(skill_name, Action.READ, granted).skill
-        return list_files(skill.directory, serve_dotfiles=self._files.serve_dotfiles)
+        return list_files(self._files_of(skill), serve_dotfiles=self._files.serve_dotfiles)
 
     def _read(
         self, skill_name: str, action: Action, granted: Collection[Grant], event: UseEvent, read: Callable[[Skill], T]
@@ -184,20 +194,19 @@ class SkillReader:
             with _told_if_away(found.skill, found.away):
                 return found, read(found.skill)
         except (SkillUnreadable, SkillFileNotFound):
-            if not _is_gone(found.skill):
+            if not self._is_gone(found.skill):
                 raise
         self._lookup.look_again()
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
-        if found.away is None and _is_gone(found.skill):
+        if found.away is None and self._is_gone(found.skill):
             # So large a library is still being looked at.
             raise SkillNotFound(skill_name, reason="it was there a moment ago, and is gone", hint="search again")
         with _told_if_away(found.skill, found.away):
             return found, read(found.skill)
 
-
-def _is_gone(skill: Skill) -> bool:
-    return not os.path.lexists(os.path.join(skill.directory, SKILL_FILE))
+    def _is_gone(self, skill: Skill) -> bool:
+        return not os.path.lexists(os.path.join(self._files_of(skill), SKILL_FILE))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 progress      the progress of indexing, for callers that wait
+provider      what the hub asks for the skills and their index, whoever provides them
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 rows          what is written for a skill, and read back to see what changed
 segment       skills inverted, in a file beside the table

@@ -32,6 +32,7 @@ from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 PAGE = 100
 # resources/list is for browsing; skills/list returns all skills of a large library, in pages.
@@ -114,12 +115,15 @@ class _UriIndex:
 
 
 class Publisher:
-    """Publishes the skills of one hub. Thread-safe."""
+    """Publishes the skills of one hub. `files_of` says where their files lie. Thread-safe."""
 
-    def __init__(self, hub: SkillHub, cache: EntryCache, *, serve_dotfiles: bool) -> None:
+    def __init__(
+        self, hub: SkillHub, cache: EntryCache, *, serve_dotfiles: bool, files_of: FilesOf = own_directory
+    ) -> None:
         self._hub = hub
         self._cache = cache
         self._serve_dotfiles = serve_dotfiles
+        self._files_of = files_of
         self._lock = threading.Lock()
         self._last_index: _UriIndex | None = None
         self._prepared: dict[UriPath, Skill] | None = None
@@ -322,7 +326,7 @@ class Publisher:
         for path in paths:
             skill = index.skills[path]
             before = cached.get(skill.directory)
-            entry = refresh_entry(skill.directory, path[-1], before, serve_dotfiles=self._serve_dotfiles)
+            entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
             if entry is not before:
                 changed[skill.directory] = entry
             found.append(PublishedSkill(path, skill, entry))
@@ -358,7 +362,7 @@ class Publisher:
     def _rebuilt(self, published: PublishedSkill, uri: str) -> PublishedSkill:
         """Read all of a skill's files again, regardless of their stamps, and cache the new entry."""
         skill = published.skill
-        entry = refresh_entry(skill.directory, published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
+        entry = refresh_entry(self._files_of(skill), published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
         self._cache.put({skill.directory: entry})
         if entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {entry.withheld}")

@@ -17,7 +17,7 @@ from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.lance import IndexDamaged
-from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.answer_cache import AnswerCache
@@ -132,7 +132,7 @@ class SearchEngine:
 
     def __init__(
         self,
-        live: LiveIndex,
+        live: ViewProvider,
         access: Access,
         searcher: Searcher,
         options: SearchOptions,

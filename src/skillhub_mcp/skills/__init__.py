@@ -26,4 +26,5 @@ snapshot        the skills at one moment, and which of two gets a name
 survey          how many skills the places hold
 suggestions     names close to an unknown one
 visibility      the filter of a server or a token
+whereabouts     where a skill's files lie on this machine
 """

@@ -11,11 +11,14 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 
 
-def read_document(skill: Skill) -> SkillDocument:
-    """Read the SKILL.md of `skill`. Raises SkillUnreadable if it no longer exists or is no longer usable."""
+def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
+    """Read the SKILL.md of `skill`, in the `directory` where its files lie if that is not its own.
+
+    Raises SkillUnreadable if it no longer exists or is no longer usable.
+    """
     path = os.path.join(skill.directory, SKILL_FILE)
     try:
-        content = read_whole(skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        content = read_whole(directory or skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
         raise SkillUnreadable(skill.name, path=path, reason=error.message) from error
     document = parse(content)

@@ -125,7 +125,8 @@ class Snapshot:
         plain, _, source = text.rpartition("@")
         if plain and source in SOURCES:
             return [skill for skill in self.named(plain) if self.source(skill).value == source]
-        if os.path.isabs(text):
+        # What a publication holds has no path of this machine: its skills are named by label and relative path.
+        if os.path.isabs(text) or os.path.dirname(text) or text in self._by_directory:
             directory = os.path.normpath(text)
             directory = os.path.dirname(directory) if os.path.basename(directory) == SKILL_FILE else directory
             places = (directory, *(root.as_configured(directory) for root in self.report.roots))

@@ -1,0 +1,73 @@
+"""What the hub asks for the skills and their index: those of directories, or those of a publication.
+
+`live_index.LiveIndex` follows directories of this machine, `replicas.replica.Replica` a publication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from skillhub_mcp.index.progress import IndexProgress
+from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.index.sync import SyncDepth, View
+from skillhub_mcp.skills.admission import Admission
+from skillhub_mcp.skills.snapshot import Snapshot
+
+
+class ViewProvider(Protocol):
+    """Provides immutable `View`s: a caller gets one and uses it for its whole answer. Safe to use from several threads.
+
+    What waits for the first view raises IndexUnavailable where there is none in time.
+    """
+
+    @property
+    def progress(self) -> IndexProgress:
+        """The progress of what has to be done before there is a view."""
+
+    def start(self) -> None:
+        """Begin in the background, so that the first query need not wait."""
+
+    def close(self) -> None:
+        """Stop all threads."""
+
+    def peek(self) -> View | None:
+        """Return the current view, if there is one, without waiting."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the current snapshot, waiting for the first. Raises IndexUnavailable."""
+
+    def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
+        """Return the current snapshot without waiting for an index; with `fresh`, what is new is looked for first.
+
+        Raises IndexUnavailable.
+        """
+
+    def view_and_index(self) -> tuple[View, SkillIndex]:
+        """Return a view and its index, waiting for the first. Raises IndexUnavailable."""
+
+    def is_ready(self) -> bool:
+        """Whether a search would return, or fail, without waiting for the first index."""
+
+    def sync_now(
+        self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
+    ) -> View:
+        """Look for what is new in the caller's thread, and return the view. Raises IndexUnavailable."""
+
+    def look_again(self) -> None:
+        """Have what is new looked for now; wait for it, but not for long."""
+
+    def check_index(self) -> str | None:
+        """Return what is damaged in the index, reading all of it; None for nothing, and without one."""
+
+    def snapshot_for(self, admission: Admission) -> Snapshot:
+        """Return the current skills under other admission rules. Raises IndexUnavailable."""
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each look that found other skills than the one before."""
+
+    def on_sync(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each look, from the thread that looked."""
+
+    def discard_index(self, failed: SkillIndex) -> None:
+        """Drop an index that could not be read; the next query waits for its replacement."""
