@@ -137,7 +137,9 @@ def main() -> None:
     """Measure and write."""
     asked = ways_of_asking()
     with _corpus_hub("local") as (hub, index, embedder):
-        skills = [(skill, read_document(skill).instructions) for skill in hub.skills()]
+        # A search returns no skill that models may not choose: who may look among more finds more.
+        findable = [skill for skill in hub.skills() if not skill.disable_model_invocation]
+        skills = [(skill, read_document(skill).instructions) for skill in findable]
         among = frozenset(skill.directory for skill, _ in skills)
         plain, with_vectors = SixtyLines(skills, meaning=0.0), SixtyLines(skills, meaning=0.5)
         engines: dict[str, Engine] = {

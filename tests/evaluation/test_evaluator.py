@@ -39,3 +39,16 @@ def test_a_skill_or_a_copy_that_appears_during_a_run_is_no_failure(
     painted, told = ([*one.found] for one in report.judged)
     assert painted == [str(painter), str(painter.parent / "decorator")]
     assert str(old) in told
+
+
+def test_a_baseline_looks_among_the_skills_that_a_search_may_return(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("otter", "Feeds otters.", extra="disable-model-invocation: true")
+    seal = write_skill("seal", "Feeds seals, and otters.").resolve()
+    queries = [JudgedQuery("1", "feed the otters", "any", frozenset())]
+    with hub_of(hub_environment) as hub:
+        reports = evaluate(
+            hub, queries, [frozenset({str(seal)})], baselines=["words"], embedder=None, progress=lambda *_: None
+        )
+    assert [[*one.found] for report in reports for one in report.judged] == [[str(seal)]] * 2

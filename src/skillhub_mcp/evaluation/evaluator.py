@@ -55,7 +55,8 @@ def evaluate(
         raise view.problem or IndexUnavailable(
             "There is no index to evaluate the baselines on", hint="run skillhub --reindex"
         )
-    among = frozenset(skill.directory for skill in hub.skills())
+    # A search returns no skill that models may not choose: who may look among more finds more.
+    among = frozenset(skill.directory for skill in hub.skills() if not skill.disable_model_invocation)
     skills = [(skill, _body(skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
     for name in baselines:
         with open_baseline(name, view.index, skills, among, embedder) as engine:
