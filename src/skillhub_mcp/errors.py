@@ -39,6 +39,14 @@
     ├── ClientFileRefused       CLIENT_FILE_REFUSED    a client's file was left as it is
     ├── TerminalUnavailable     TERMINAL_UNAVAILABLE   a command needs a terminal, and there is none
     ├── IndexUnavailable        INDEX_UNAVAILABLE      no index can answer searches, or not yet
+    ├── StorageUnavailable      STORAGE_UNAVAILABLE    a publication's storage does not answer, or not as it should
+    │   └── StorageRefused      STORAGE_REFUSED        the storage answers, and does not let us
+    ├── StorageNotInstalled     STORAGE_NOT_INSTALLED  object storage needs a package that is not installed
+    ├── PublicationMissing      PUBLICATION_MISSING    there is no publication, or no such snapshot of it
+    ├── PublicationDamaged      PUBLICATION_DAMAGED    a part of a publication is not what was written
+    ├── PublicationBusy         PUBLICATION_BUSY       another publisher is writing there
+    ├── LeaseLost               LEASE_LOST             another publisher took over; nothing was published
+    ├── LibraryChanging         LIBRARY_CHANGING       skills changed while they were being published
     ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
     └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
 
@@ -754,6 +762,141 @@ class IndexUnavailable(SkillHubError):
     """No index can answer searches: it is being built for the first time, or cannot be built."""
 
     code = "INDEX_UNAVAILABLE"
+
+
+class StorageUnavailable(SkillHubError):
+    """The storage of a publication cannot be reached, or fails again and again. `target` is shown without secrets."""
+
+    code = "STORAGE_UNAVAILABLE"
+
+    def __init__(self, target: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(
+            f"{target} cannot be used: {reason}",
+            hint=hint or "try again later; what was published before stays as it was",
+        )
+        self.target = target
+        self.reason = reason
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"target": self.target}
+
+
+class StorageRefused(StorageUnavailable):
+    """The storage answers, and refuses: credentials, permissions, or a bucket that is not there."""
+
+    code = "STORAGE_REFUSED"
+
+    def __init__(self, target: str, reason: str) -> None:
+        super().__init__(
+            target, reason, hint="look at the bucket's name and rights, and at SKILLHUB_STORAGE_OPTIONS or AWS_*"
+        )
+
+
+class StorageNotInstalled(SkillHubError):
+    """Object storage needs the extra `storage`."""
+
+    code = "STORAGE_NOT_INSTALLED"
+
+    def __init__(self, target: str) -> None:
+        super().__init__(
+            f"{target} cannot be used: the package obstore is not installed",
+            hint="install SkillHub with its extra 'storage', or name a directory",
+        )
+        self.target = target
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"target": self.target}
+
+
+class PublicationMissing(SkillHubError):
+    """There is no publication at `target`, or it has no snapshot of that id."""
+
+    code = "PUBLICATION_MISSING"
+
+    def __init__(self, target: str, snapshot: str = "") -> None:
+        super().__init__(
+            f"{target} has no snapshot {snapshot!r}" if snapshot else f"Nothing was published to {target} yet",
+            hint="skillhub snapshots list shows those that there are" if snapshot else "skillhub publish writes there",
+        )
+        self.target = target
+        self.snapshot = snapshot
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"target": self.target, "snapshot": self.snapshot}
+
+
+class PublicationDamaged(SkillHubError):
+    """A part of a publication is not what was written, or was written by a newer version. `part` is its path there."""
+
+    code = "PUBLICATION_DAMAGED"
+
+    def __init__(self, target: str, part: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(
+            f"{part} in {target} {reason}",
+            hint=hint or "publish again, or choose an earlier snapshot with skillhub snapshots",
+        )
+        self.target = target
+        self.part = part
+        self.reason = reason
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"target": self.target, "part": self.part}
+
+
+class PublicationBusy(SkillHubError):
+    """Another publisher holds the lease; `holder` is the word it gave for itself."""
+
+    code = "PUBLICATION_BUSY"
+
+    def __init__(self, target: str, holder: str) -> None:
+        super().__init__(
+            f"{target} is being written by {holder}",
+            hint="try again when that is done, or wait longer with --wait",
+        )
+        self.target = target
+        self.holder = holder
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"target": self.target, "holder": self.holder}
+
+
+class LeaseLost(SkillHubError):
+    """Another publisher took over, since this one was not heard of for too long. Nothing was published."""
+
+    code = "LEASE_LOST"
+
+    def __init__(self, target: str) -> None:
+        super().__init__(
+            f"Another publisher has taken over {target}; nothing was published",
+            hint="publish again: what was uploaded is used",
+        )
+        self.target = target
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"target": self.target}
+
+
+class LibraryChanging(SkillHubError):
+    """The files of skills changed while they were being published, again and again; `skills` are some of them."""
+
+    code = "LIBRARY_CHANGING"
+
+    def __init__(self, skills: Sequence[str]) -> None:
+        super().__init__(
+            f"Skills changed while they were being published: {', '.join(skills)}; nothing was published",
+            hint="publish again when nothing writes to them",
+        )
+        self.skills = tuple(skills)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skills": list(self.skills)}
 
 
 class EmbeddingError(SkillHubError):

@@ -102,6 +102,13 @@ class IndexSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Publications in object storage: how the bucket is reached. The options may have credentials."""
+
+    options: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
     """The embedding provider. An empty `model` or `base_url` is the provider's default.
 
@@ -229,6 +236,7 @@ class Settings:
     search: SearchSettings
     embedding: EmbeddingSettings
     index: IndexSettings
+    storage: StorageSettings
     execution: ExecutionSettings
     http: HttpSettings
     observability: ObservabilitySettings
@@ -433,6 +441,20 @@ def _names(text: str) -> frozenset[str] | None:
 def _lower_names(text: str) -> frozenset[str] | None:
     names = _names(text)
     return None if names is None else frozenset(name.lower() for name in names)
+
+
+# A comma in a value is part of it, unless another key follows.
+_BETWEEN_OPTIONS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
+
+
+def _options(text: str) -> Mapping[str, str]:
+    options: dict[str, str] = {}
+    for part in _BETWEEN_OPTIONS.split(text) if text.strip() else ():
+        key, equals, value = part.partition("=")
+        if not (equals and re.fullmatch(r"[A-Za-z][A-Za-z0-9_.]*", key.strip())):
+            raise ValueError("must be key=value, separated by commas")
+        options[key.strip()] = value.strip()
+    return options
 
 
 def _setting(
@@ -770,6 +792,18 @@ _INDEX = (
     ),
 )
 
+_STORAGE = (
+    _setting(
+        "SKILLHUB_STORAGE_OPTIONS",
+        "options",
+        "",
+        "How the bucket of a publication (s3://, gs://, az://) is reached: key=value, separated by commas, such as "
+        "region=eu-central-1,endpoint=https://s3.example.com. What is not named comes from AWS_*, GOOGLE_* or AZURE_*",
+        _options,
+        secret=True,
+    ),
+)
+
 _EXECUTION = (
     _setting("SKILLHUB_ENABLE_RUN", "enable_run", "0", "1 offers run_skill_command over stdio", _switch),
     _setting(
@@ -1052,6 +1086,7 @@ GROUPS = (
     SettingGroup("search", "Search", SearchSettings, _SEARCH),
     SettingGroup("embedding", "Embeddings", EmbeddingSettings, _EMBEDDING),
     SettingGroup("index", "Index", IndexSettings, _INDEX),
+    SettingGroup("storage", "Storage: publications in buckets", StorageSettings, _STORAGE),
     SettingGroup("execution", "Execution: commands and hooks", ExecutionSettings, _EXECUTION),
     SettingGroup("http", "HTTP: authentication, limits and processes", HttpSettings, _HTTP),
     SettingGroup("observability", "Observability: logs and metrics", ObservabilitySettings, _OBSERVABILITY),

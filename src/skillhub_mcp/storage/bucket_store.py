@@ -1,0 +1,203 @@
+"""A publication in a bucket: s3://, gs:// and az://, through obstore. Only this module knows it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from skillhub_mcp.errors import InvalidSetting, StorageNotInstalled, StorageRefused, StorageUnavailable
+from skillhub_mcp.storage.object_store import PutConflict, StoredEntry, StoredObject
+
+# The keys of SKILLHUB_STORAGE_OPTIONS that are about the connection; LanceDB takes all keys together.
+_OF_THE_CLIENT = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "http1_only",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "proxy_url",
+        "read_timeout",
+        "root_certificate",
+        "timeout",
+        "user_agent",
+    }
+)
+_PREFIXES = ("aws_", "azure_", "google_")
+_CONNECT_TIMEOUT = "5s"
+# Of one request, body included: the largest is a part of _PART_BYTES.
+_TIMEOUT = "60s"
+_RETRIES = {
+    "max_retries": 4,
+    "backoff": {"init_backoff": dt.timedelta(milliseconds=200), "max_backoff": dt.timedelta(seconds=8), "base": 2},
+    "retry_timeout": dt.timedelta(seconds=120),
+}
+# What is larger is sent in parts, which never are in memory together.
+_PART_BYTES = 16 * 1024 * 1024
+_PARTS_AT_ONCE = 3
+_STATUS = re.compile(r"status code: (\d{3}[ \w-]*)")
+_TRIES = re.compile(r"after (\d+) retries")
+_REFUSALS = ("401", "403")
+_SHOWN = 160
+
+
+class BucketStore:
+    """An ObjectStore at a URL such as `s3://bucket/prefix`.
+
+    `options` are those of the object_store crate, by which LanceDB reaches the bucket too; without them it looks at
+    the environment. Raises StorageNotInstalled and InvalidSetting.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        self._name = url.rstrip("/")
+        self._secrets = tuple(value for value in options.values() if len(value) > 3)  # noqa: PLR2004 - "true" is none
+        try:
+            import obstore
+            from obstore.store import from_url
+        except ImportError as error:
+            raise StorageNotInstalled(self._name) from error
+        self._obstore = obstore
+        client: dict[str, Any] = {"connect_timeout": _CONNECT_TIMEOUT, "timeout": _TIMEOUT}
+        config: dict[str, Any] = {}
+        for key, value in options.items():
+            plain = _without_prefix(key)
+            if plain in _OF_THE_CLIENT:
+                client[plain] = value
+            else:
+                config[key.lower()] = value
+        from obstore.exceptions import BaseError
+
+        try:
+            self._store: Any = from_url(self._name, config=config, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
+        except (BaseError, ValueError, TypeError) as error:
+            reason = self._first_line(error)
+            raise InvalidSetting("SKILLHUB_STORAGE_OPTIONS", "***", f"is not understood: {reason}") from None
+
+    @property
+    def name(self) -> str:
+        """The URL, which has no credentials."""
+        return self._name
+
+    def get(self, path: str, *, most: int) -> StoredObject | None:
+        with self._errors():
+            try:
+                found = self._obstore.get(self._store, path)
+            except FileNotFoundError:
+                return None
+            if found.meta["size"] > most:
+                raise StorageUnavailable(self.name, f"{path} has more than {most:,} bytes")
+            return StoredObject(bytes(found.bytes()), found.meta["e_tag"] or "")
+
+    def get_range(self, path: str, offset: int, length: int) -> bytes | None:
+        if not length:
+            return b""
+        with self._errors():
+            try:
+                return bytes(self._obstore.get_range(self._store, path, start=offset, length=length))
+            except FileNotFoundError:
+                return None
+
+    def download(self, path: str, to: str) -> bool:
+        with self._errors():
+            try:
+                found = self._obstore.get(self._store, path)
+            except FileNotFoundError:
+                return False
+            chunks = found.stream()
+            with open(to, "wb") as file:
+                while (chunk := self._next(chunks)) is not None:
+                    file.write(chunk)
+        return True
+
+    def put(self, path: str, content: bytes) -> None:
+        with self._errors():
+            self._obstore.put(self._store, path, content, use_multipart=False)
+
+    def upload(self, path: str, source: str) -> None:
+        with open(source, "rb") as file, self._errors():
+            self._obstore.put(self._store, path, file, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE)
+
+    def replace(self, path: str, content: bytes, etag: str | None) -> str:
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with self._errors():
+            try:
+                done = self._obstore.put(self._store, path, content, mode="create" if etag is None else {"e_tag": etag})
+            except (AlreadyExistsError, PreconditionError) as error:
+                raise PutConflict(path) from error
+            except FileNotFoundError as error:
+                if etag is not None and "NoSuchBucket" not in str(error):
+                    # S3 answers so where the object with the tag is gone.
+                    raise PutConflict(path) from error
+                raise
+            return done["e_tag"] or ""
+
+    def list(self, prefix: str) -> Iterator[StoredEntry]:
+        with self._errors():
+            for page in self._obstore.list(self._store, prefix=prefix):
+                for found in page:
+                    yield StoredEntry(found["path"], found["size"], found["last_modified"].timestamp())
+
+    def delete(self, paths: Iterable[str]) -> None:
+        with self._errors():
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):
+                    self._obstore.delete(self._store, path)
+
+    @staticmethod
+    def _next(chunks: Any) -> bytes | None:
+        chunk = next(chunks, None)
+        return None if chunk is None else bytes(chunk)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StorageRefused(self.name, "there is no such bucket") from error
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise StorageRefused(self.name, self._reason(error)) from None
+        except BaseError as error:
+            raise _as_refused(self.name, self._reason(error)) from None
+
+    def _reason(self, error: Exception) -> str:
+        """Return why a request failed, in a few words: what the library says has whole answers in it."""
+        text = str(error)
+        status, tries = _STATUS.search(text), _TRIES.search(text)
+        more = f", also after {tries[1]} retries" if tries and tries[1] != "0" else ""
+        if status is not None:
+            return f"the storage answered {status[1].strip()}{more}"
+        if "timed out" in text or "Timeout" in text:
+            return f"the storage did not answer in time{more}"
+        if "error sending request" in text or "connection" in text.lower():
+            return f"the connection failed{more}"
+        return self._first_line(error)
+
+    def _first_line(self, error: Exception) -> str:
+        lines = str(error).splitlines()
+        shown = lines[0] if lines else type(error).__name__
+        for secret in self._secrets:
+            shown = shown.replace(secret, "***")
+        return shown[:_SHOWN]
+
+
+def _as_refused(target: str, reason: str) -> StorageUnavailable:
+    if any(f"answered {status}" in reason for status in _REFUSALS):
+        return StorageRefused(target, reason)
+    return StorageUnavailable(target, reason)
+
+
+def _without_prefix(key: str) -> str:
+    plain = key.lower()
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    return plain

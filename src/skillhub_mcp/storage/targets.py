@@ -1,0 +1,43 @@
+"""Which store a target names: a directory, or the URL of a bucket."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.storage.object_store import ObjectStore
+
+BUCKET_SCHEMES = ("s3", "gs", "az")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_WHERE = "a directory, or a bucket as s3://, gs:// or az://"
+
+
+def is_bucket(target: str) -> bool:
+    """Whether a target is the URL of a bucket."""
+    found = _SCHEME.match(target)
+    return found is not None and found[1].lower() in BUCKET_SCHEMES
+
+
+def open_store(target: str, options: Mapping[str, str]) -> ObjectStore:
+    """Return the store that `target` names; nothing is read or written yet.
+
+    Raises InvalidArgument for a target that is neither, StorageNotInstalled, and InvalidSetting for `options`.
+    """
+    if is_bucket(target):
+        parts = urlsplit(target)
+        if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
+            hint = "credentials belong in SKILLHUB_STORAGE_OPTIONS or the environment"
+            raise InvalidArgument("TARGET", "is not a bucket with a prefix, as s3://bucket/prefix", hint=hint)
+        from skillhub_mcp.storage.bucket_store import BucketStore
+
+        return BucketStore(target, options)
+    found = _SCHEME.match(target)
+    if found is not None or not target:
+        kind = f"of {found[1]}://" if found else "without a name"
+        raise InvalidArgument("TARGET", f"{kind} is none that can be published to", hint=f"name {_WHERE}")
+    from skillhub_mcp.storage.directory_store import DirectoryStore
+
+    return DirectoryStore(os.path.expanduser(target))
