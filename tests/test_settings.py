@@ -62,6 +62,7 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_ENABLED_SKILLS": None,
     "SKILLHUB_ENABLED_CATEGORIES": None,
     "SKILLHUB_SKIP_AUTO_REINDEX": False,
+    "SKILLHUB_STORAGE_OPTIONS": {},
     "SKILLHUB_STRICT": False,
     "SKILLHUB_ENABLE_RUN": False,
     "SKILLHUB_ENABLE_RUN_OVER_HTTP": False,
@@ -149,6 +150,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
     "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
     "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
+    "SKILLHUB_STORAGE_OPTIONS": ("a=1, b_c=x,y=z==,proxy=h,i", {"a": "1", "b_c": "x", "y": "z==", "proxy": "h,i"}),
     "SKILLHUB_STRICT": ("yes", True),
     "SKILLHUB_ENABLE_RUN": ("true", True),
     "SKILLHUB_ENABLE_RUN_OVER_HTTP": ("on", True),
@@ -331,6 +333,7 @@ FREE = {
     "SKILLHUB_AGENTS_CONFIG",
     "EMBEDDING_MODEL",
     "OPENAI_API_KEY",
+    "SKILLHUB_STORAGE_OPTIONS",  # a secret: its bad examples have a test of their own
     "GEMINI_API_KEY",
     "SKILLHUB_ENABLED_SKILLS",
     "SKILLHUB_ENABLED_CATEGORIES",
@@ -472,10 +475,17 @@ def test_an_empty_option_does_not(at_home: None) -> None:
 
 
 def test_keys_are_in_no_representation_of_the_settings() -> None:
-    secret = {"OPENAI_API_KEY", "GEMINI_API_KEY", "SKILLHUB_TOKEN"}
-    settings, origins = read_settings({name: f"{name}-very-secret" for name in secret})
+    secret = {"OPENAI_API_KEY", "GEMINI_API_KEY", "SKILLHUB_TOKEN", "SKILLHUB_STORAGE_OPTIONS"}
+    settings, origins = read_settings({name: f"{name}=very-secret" for name in secret})
     assert "very-secret" not in repr(settings) + repr(origins)
     assert {setting.name for setting in SETTINGS if setting.secret} == secret
+
+
+@pytest.mark.parametrize("written", ["very-secret", "=very-secret", "1=very-secret"])
+def test_storage_options_that_are_none_are_refused_without_being_shown(written: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be key=value, separated by commas") as caught:
+        read_settings({"SKILLHUB_STORAGE_OPTIONS": written})
+    assert "secret" not in f"{caught.value.message} {caught.value.facts}"
 
 
 def test_each_group_has_one_setting_for_each_value() -> None:

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.middleware.instructions import CardOptions
     from skillhub_mcp.server.middleware.trust_question import TrustAsking
     from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
+    from skillhub_mcp.storage.object_store import ObjectStore
 
 log = logging.getLogger(__name__)
 
@@ -801,6 +802,16 @@ def _audit_behind(auditor: Auditor, live: LiveIndex) -> None:
     view = live.peek()
     if view is not None:
         auditor.follow(view.snapshot.everything)
+
+
+def publication_store(settings: Settings, target: str) -> ObjectStore:
+    """Return the store of the publication at `target`: a directory or a bucket. Nothing is read or written yet.
+
+    Raises InvalidArgument for a target that is neither, StorageNotInstalled and InvalidSetting.
+    """
+    from skillhub_mcp.storage.targets import open_store  # only who publishes, or serves a publication, pays for it
+
+    return open_store(target, settings.storage.options)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:
