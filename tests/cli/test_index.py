@@ -88,13 +88,14 @@ def test_the_state_beside_the_database_describes_every_file(
     state = json.loads(state_file.read_text(encoding="utf-8"))
     assert isinstance(state["schema"], int)
     assert state["embedding"] == "none"
-    ((root, own),) = state["roots"].items()
-    assert root == str(skills_dir)
-    ((directory, file),) = own["files"].items()
+    ((label, root),) = state["roots"].items()
+    assert (label, root["path"]) == ("hub", str(skills_dir))
+    (line,) = state_file.with_name(state["entries"][0]).read_text(encoding="utf-8").splitlines()
+    key, mtime_ns, _, size, _, content_hash, *_ = json.loads(line)
     status = skill_file.stat()
-    assert directory == str(skill_file.parent)
-    assert (file["mtime_ns"], file["size"]) == (status.st_mtime_ns, status.st_size)
-    assert file["sha256"] == hashlib.sha256(skill_file.read_bytes()).hexdigest()
+    assert key == "hub/group/one"
+    assert (mtime_ns, size) == (status.st_mtime_ns, status.st_size)
+    assert content_hash == hashlib.sha256(skill_file.read_bytes()).hexdigest()
 
 
 @pytest.mark.acceptance("S2-48")

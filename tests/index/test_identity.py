@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.embedding_api import EmbeddingApi
 from tests.hubs import hub_of
+from tests.index.earlier_states import write_as_format
 from tests.search.builders import Desk, WordEmbedder, published_rows
 from tests.server.connections import WAYS, reached
 
@@ -49,7 +50,7 @@ def edited(path: Path, **changed: object) -> bytes:
 
 def as_written_before_names(db: Path) -> None:
     """Make the state of the database's first index one of the format that did not say whose it is."""
-    edited(Path(state_path(str(db))), format=3, database=None, embedder=None, table=None, table_id=None)
+    write_as_format(3, Path(state_path(str(db))))
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -277,7 +278,8 @@ def test_a_state_file_that_was_copied_for_another_database_is_not_taken(
     Desk(db, skills_dir).sync()
     other = tmp_path / "elsewhere" / "other.lancedb"
     other.parent.mkdir()
-    shutil.copy(state_path(str(db)), state_path(str(other)))
+    for file in db.parent.glob("index_state*"):
+        shutil.copy(file, other.parent)
     desk = Desk(other, skills_dir)
     assert desk.state() is None
     assert desk.sync().report is not None

@@ -384,7 +384,7 @@ def test_what_a_killed_rebuild_for_another_provider_left_is_not_used(
     class Killed(BaseException):
         """Stands for a signal between the last version and the state that would have published it."""
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.state import (
     STATE_FORMAT,
     IndexState,
@@ -20,6 +21,7 @@ from skillhub_mcp.index.state import (
     RootState,
     load_state,
     read_state_head,
+    remove_state,
     root_digest,
     save_state,
     state_path,
@@ -50,12 +52,20 @@ def remembered(directory: str, *, root: str = ROOT, content: str = "c0ffee", **o
     return CachedSkillFile(root, stamp, skill, found)
 
 
+def entries_of(path: str) -> str:
+    """The file of entries that the state at `path` names."""
+    with open(path, encoding="utf-8") as file:
+        return os.path.join(os.path.dirname(path), json.load(file)["entries"][0])
+
+
 def state_of(*entries: CachedSkillFile, missing: int = 0) -> IndexState:
     memory = {entry.skill.directory: entry for entry in entries if entry.skill is not None}
     roots: dict[str, RootState] = {}
     for root in dict.fromkeys(entry.root for entry in entries):
         own = {path: entry for path, entry in memory.items() if entry.root == root}
-        roots[root] = RootState(root_digest(own, root), missing, own)
+        roots[root] = RootState(
+            root_digest(own, root), missing, own, free_label("hub", {one.label for one in roots.values()})
+        )
     return IndexState(
         database="skills.lancedb",
         embedder="openai:small",
@@ -107,14 +117,15 @@ def test_a_state_comes_back_as_it_was_saved(tmp_path: Path, directory: str) -> N
 def test_a_refused_file_is_saved_with_its_reasons(tmp_path: Path) -> None:
     entry = remembered("/library/bad")
     refused = CachedSkillFile(entry.root, entry.stamp, None, entry.diagnostics)
-    roots = {ROOT: RootState("x", 0, {"/library/bad": refused})}
+    roots = {ROOT: RootState("0f", 0, {"/library/bad": refused}, "hub")}
     state = replace(state_of(), roots=roots)
     save_state(str(tmp_path / "state.json"), state)
     assert load_state(str(tmp_path / "state.json")) == state
 
 
+# As the format before had it.
 GOOD: dict[str, Any] = {
-    "format": STATE_FORMAT,
+    "format": 4,
     "schema": 1,
     "database": "skills.lancedb",
     "embedder": "none",
@@ -230,9 +241,10 @@ def test_a_missing_file_and_a_directory_in_its_place_mean_that_there_is_no_state
 def test_a_reader_of_the_old_file_sees_it_whole_while_it_is_replaced(tmp_path: Path) -> None:
     path = str(tmp_path / "state.json")
     save_state(path, state_of(remembered("/library/old")))
-    with open(path, encoding="utf-8") as reader:
+    with open(path, encoding="utf-8") as reader, open(entries_of(path), encoding="utf-8") as entries:
         save_state(path, state_of(remembered("/library/new")))
-        assert "/library/old" in json.load(reader)["roots"][ROOT]["files"]
+        assert json.load(reader)["table_version"] == 7
+        assert json.loads(entries.read())[0] == "hub/old"
     replaced = load_state(path)
     assert replaced is not None
     assert list(replaced.memory) == ["/library/new"]
@@ -246,32 +258,33 @@ def test_a_save_that_fails_leaves_the_old_state_and_nothing_else(tmp_path: Path)
     with pytest.raises(UnicodeEncodeError):
         save_state(path, state_of(remembered("/library/\ud800")))
     assert load_state(path) == state
-    assert os.listdir(tmp_path) == ["state.json"]
+    assert sorted(os.listdir(tmp_path)) == sorted(["state.json", os.path.basename(entries_of(path))])
 
 
 def test_what_a_killed_writer_left_half_written_is_overwritten(tmp_path: Path) -> None:
     path = str(tmp_path / "state.json")
-    (tmp_path / "state.json.new").write_text('{"format": 1, "ro', encoding="utf-8")
+    for name in ("state.json.new", "state.entries-00112233", "state.entries-44556677.new"):
+        (tmp_path / name).write_text('{"format": 1, "ro', encoding="utf-8")
     save_state(path, state_of(remembered("/library/a")))
     assert load_state(path) is not None
-    assert os.listdir(tmp_path) == ["state.json"]
+    assert sorted(os.listdir(tmp_path)) == sorted(["state.json", os.path.basename(entries_of(path))])
 
 
 def test_the_stamp_of_a_save_is_the_stamp_of_its_file(tmp_path: Path) -> None:
     path = str(tmp_path / "state.json")
-    first = save_state(path, state_of(remembered("/library/a")))
+    _, first = save_state(path, state_of(remembered("/library/a")))
     assert first == state_stamp(path)
-    assert save_state(path, state_of(remembered("/library/a"))) != first
+    assert save_state(path, state_of(remembered("/library/a")))[1] != first
 
 
 def test_the_state_is_its_owners_or_the_groups_that_shares_its_directory(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     save_state(str(path), state_of(remembered("/library/a")))
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()] == [0o600, 0o600]
     (tmp_path / "other").touch()
     tmp_path.chmod(0o2770)
     save_state(str(path), state_of(remembered("/library/a")))
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "other").stat().st_mode)
+    assert len({stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()}) == 1
 
 
 def test_the_state_lies_beside_the_database() -> None:
@@ -279,15 +292,23 @@ def test_the_state_lies_beside_the_database() -> None:
 
 
 @pytest.mark.acceptance("S2-48")
-def test_the_hash_is_of_the_sorted_paths_times_sizes_and_contents() -> None:
+def test_the_hash_is_of_paths_times_sizes_and_contents_in_any_order() -> None:
     memory = {
         "/library/b": remembered("/library/b", content="bb"),
         "/library/a/x": remembered("/library/a/x", content="aa"),
     }
     lines = [f"{path}\0{1_700_000_000_123_456_789}\0{42}\0{content}" for path, content in (("a/x", "aa"), ("b", "bb"))]
-    expected = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    assert root_digest(memory, ROOT) == expected
-    assert root_digest(dict(reversed(memory.items())), ROOT) == expected
+    sums = sum(int(hashlib.sha256(line.encode()).hexdigest(), 16) for line in lines)
+    assert root_digest(memory, ROOT) == f"{sums % 2**256:064x}"
+    assert root_digest(dict(reversed(memory.items())), ROOT) == root_digest(memory, ROOT)
+
+
+def test_a_hash_that_is_brought_up_to_date_is_the_one_made_anew() -> None:
+    before = {name: remembered(f"/library/{name}") for name in ("/library/a", "/library/b", "/library/c")}
+    after = {**before, "/library/a": remembered("/library/a", content="other"), "/library/d": remembered("/library/d")}
+    del after["/library/b"]
+    known = RootState(root_digest(before, ROOT), 0, before)
+    assert root_digest(after, ROOT, known) == root_digest(after, ROOT)
 
 
 @pytest.mark.acceptance("S2-48")
@@ -339,7 +360,8 @@ def test_a_state_is_on_the_disk_before_it_takes_the_place_of_the_one_before(
     monkeypatch.setattr(os, "fsync", noted("sync", os.fsync))
     monkeypatch.setattr(os, "replace", noted("replace", os.replace))
     save_state(str(tmp_path / "index_state.json"), state_of(remembered("/library/a")))
-    assert steps == ["sync", "replace"]
+    # The entries, which count from the moment at which the state names them, and then the state.
+    assert steps == ["sync", "replace", "sync", "replace"]
 
 
 @pytest.mark.parametrize("name", ["../../precious", "a/b", "", "x" * 65, ".*", "skills\\n", None, 3])
@@ -352,3 +374,150 @@ def test_a_table_whose_name_leads_out_of_the_database_is_none(tmp_path: Path, na
     head = read_state_head(str(path))
     assert head is None or head.table == ""
     assert load_state(str(path)) is None
+
+
+# Appending
+
+
+def changed(state: IndexState, *entries: CachedSkillFile, gone: tuple[str, ...] = ()) -> IndexState:
+    """The state with other entries, by their directories, and without those that are gone."""
+    (root,) = state.roots.values()
+    memory = {path: entry for path, entry in root.memory.items() if path not in gone}
+    memory |= {entry.skill.directory: entry for entry in entries if entry.skill is not None}
+    return replace(state, roots={ROOT: replace(root, digest=root_digest(memory, ROOT, root), memory=memory)})
+
+
+def test_of_a_change_nothing_but_the_change_is_written(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    many = [remembered(f"/library/{number}") for number in range(100)]
+    first, _ = save_state(path, state_of(*many))
+    entries = Path(entries_of(path))
+    before, content = entries.stat(), entries.read_bytes()
+    second, _ = save_state(path, changed(first, remembered("/library/new"), gone=("/library/7",)), before=first)
+    assert entries.read_bytes().startswith(content)
+    assert [json.loads(line)[0] for line in entries.read_bytes()[len(content) :].splitlines()] == ["hub/new", "hub/7"]
+    assert entries.stat().st_ino == before.st_ino
+    assert load_state(path) == second
+    assert sorted(second.memory) == sorted({f"/library/{n}" for n in range(100) if n != 7} | {"/library/new"})
+
+
+def test_who_knows_the_state_before_reads_what_was_appended_and_keeps_the_rest_as_the_same_objects(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "state.json")
+    save_state(path, state_of(*(remembered(f"/library/{number}") for number in range(5))))
+    known = load_state(path)
+    assert known is not None
+    assert known.entries is not None
+    next_one = changed(known, remembered("/library/3", content="new"), gone=("/library/4",))
+    second, _ = save_state(path, next_one, before=known)
+    # What lies before it is not read.
+    content = Path(entries_of(path)).read_bytes()
+    Path(entries_of(path)).write_bytes(b"#" * known.entries.size + content[known.entries.size :])
+    later = load_state(path, known)
+    assert later == second
+    assert later is not None
+    kept = [directory for directory, entry in later.memory.items() if known.memory.get(directory) is entry]
+    assert kept == ["/library/0", "/library/1", "/library/2"]
+
+
+def test_what_was_appended_and_not_committed_is_not_there_and_is_overwritten(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    first, _ = save_state(path, state_of(remembered("/library/a")))
+    with open(entries_of(path), "ab") as killed:
+        killed.write(b'["hub/a"]\n["hub/half-wri')
+    assert load_state(path) == first
+    second, _ = save_state(path, changed(first, remembered("/library/b")), before=first)
+    assert load_state(path) == second
+    assert sorted(second.memory) == ["/library/a", "/library/b"]
+
+
+def test_entries_are_written_anew_where_much_was_appended_and_the_old_ones_removed(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.json")
+    state, _ = save_state(path, state_of(remembered("/library/a")))
+    names = {entries_of(path)}
+    for number in range(40):
+        big = remembered("/library/a", description=f"{number} " * 5_000)
+        state, _ = save_state(path, changed(state, big), before=state)
+        names.add(entries_of(path))
+        assert len(os.listdir(tmp_path)) == 2
+        assert os.path.getsize(entries_of(path)) < 150_000
+    assert 3 < len(names) < 20
+    assert load_state(path) == state
+
+
+def test_a_reader_whose_entries_were_written_anew_meanwhile_reads_the_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "state.json")
+    save_state(path, state_of(remembered("/library/old")))
+    real, late = json.load, [True]
+
+    def load_and_wait(file: Any) -> Any:
+        written = real(file)
+        if late.pop() if late else False:
+            save_state(path, state_of(remembered("/library/new")))
+        return written
+
+    monkeypatch.setattr(json, "load", load_and_wait)
+    state = load_state(path)
+    assert state is not None
+    assert list(state.memory) == ["/library/new"]
+
+
+@pytest.mark.parametrize("lost", ["gone", "cut", "other", "binary"])
+def test_a_state_whose_entries_are_damaged_is_none_and_the_next_one_is_whole(tmp_path: Path, lost: str) -> None:
+    path = str(tmp_path / "state.json")
+    state, _ = save_state(path, state_of(remembered("/library/a"), remembered("/library/b")))
+    entries = Path(entries_of(path))
+    content = entries.read_bytes()
+    if lost == "gone":
+        entries.unlink()
+    else:
+        broken = {"cut": content[:-3], "other": content.replace(b"hub/", b"hog/"), "binary": bytes(len(content))}
+        entries.write_bytes(broken[lost])
+    assert load_state(path) is None
+    after, _ = save_state(path, state)
+    assert load_state(path) == after
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [["../x.entries-00112233", 1, 1], ["/tmp/x.entries-00112233", 1, 1], ["x", 1, 1], [5, 1, 1], ["x"], {}, None],
+)
+def test_a_state_whose_entries_lie_elsewhere_is_none(tmp_path: Path, entries: object) -> None:
+    path = tmp_path / "state.json"
+    save_state(str(path), state_of(remembered("/library/a")))
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "entries": entries}), encoding="utf-8")
+    assert load_state(str(path)) is None
+
+
+def test_two_states_in_one_directory_leave_each_other_their_entries(tmp_path: Path) -> None:
+    one, two = str(tmp_path / "index_state.json"), str(tmp_path / "index_state.0123456789ab.json")
+    for path in (one, two, one, two):
+        save_state(path, state_of(remembered("/library/a")))
+    assert len(os.listdir(tmp_path)) == 4
+    remove_state(one)
+    assert sorted(os.listdir(tmp_path)) == sorted([os.path.basename(two), os.path.basename(entries_of(two))])
+
+
+def test_the_state_of_the_format_before_is_read_and_kept_in_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(GOOD), encoding="utf-8")
+    state = load_state(str(path))
+    assert state is not None
+    saved, _ = save_state(str(path), state, before=state)
+    assert saved.roots[ROOT].label == "hub"
+    assert saved.roots[ROOT].digest == root_digest(state.memory, ROOT)
+    assert load_state(str(path)) == saved
+    assert load_state(str(path)).memory == state.memory  # type: ignore[union-attr]  # as the line above says
+
+
+def test_a_root_that_moved_has_the_same_keys(tmp_path: Path) -> None:
+    for name, root in (("here", "/here/skills"), ("there", "/there")):
+        save_state(
+            str(tmp_path / f"{name}.json"), state_of(remembered(f"{root}/a/b", root=root), remembered(root, root=root))
+        )
+    lines = [Path(entries_of(str(tmp_path / f"{name}.json"))).read_bytes() for name in ("here", "there")]
+    assert [json.loads(line)[0] for line in lines[0].splitlines()] == ["hub/a/b", "hub"]
+    assert [json.loads(line)[0] for line in lines[1].splitlines()] == ["hub/a/b", "hub"]

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from tests.conftest import switch
+from tests.index.earlier_states import write_as_format
 from tests.search.builders import Desk, WordEmbedder, published_rows
 
 from skillhub_mcp.index import indexer, sync
 from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
-from skillhub_mcp.index.state import save_state, state_path
+from skillhub_mcp.index.state import load_state, save_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.skills.scanner import Scan, scan
 
@@ -117,6 +118,7 @@ def test_a_state_without_ctimes_is_used_and_its_files_are_read_once(
     write_at(file, 1_700_000_000_000_000_001)
     version = Desk(db, skills_dir).refresh().index
     state = db.parent / "index_state.json"
+    write_as_format(4, state)
     written = json.loads(state.read_text(encoding="utf-8"))
     for root in written["roots"].values():
         for known in root["files"].values():
@@ -127,7 +129,9 @@ def test_a_state_without_ctimes_is_used_and_its_files_are_read_once(
     assert version is not None
     assert view.index is not None
     assert view.index.version == version.version
-    assert '"ctime_ns"' in state.read_text(encoding="utf-8")
+    saved = load_state(str(state))
+    assert saved is not None
+    assert all(entry.stamp.ctime_ns for entry in saved.memory.values())
 
 
 def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -137,8 +141,8 @@ def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, wri
     write_skill("one", "About elephant.")
     after = write_at(file, 1_700_000_000_000_000_001)
     # As on a file system that keeps no ctime.
-    state = db.parent / "index_state.json"
-    state.write_text(state.read_text(encoding="utf-8").replace(str(before), str(after)), encoding="utf-8")
+    (entries,) = db.parent.glob("index_state.entries-*")
+    entries.write_text(entries.read_text(encoding="utf-8").replace(str(before), str(after)), encoding="utf-8")
     desk = Desk(db, skills_dir)
     desk.refresh()
     assert desk.find("walruses") == ["one"]
@@ -559,7 +563,7 @@ def test_on_a_full_disk_what_changed_is_found_in_memory_and_written_when_there_i
 
         monkeypatch.setattr(LanceStore, name, write)
 
-    def save(*_: object) -> None:
+    def save(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, reason)
 
     if full == "table":

@@ -6,6 +6,7 @@ filter        narrowing a search by category and tags, and conditions for LanceD
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
 indexer       the one writer: lock, changed rows, embeddings, commit
+keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
 lance_store   LanceDB, writing: new versions of the table
 live_index    the current view, and when to check the files again
@@ -18,7 +19,8 @@ rows          what is written for a skill, and read back to see what changed
 segment       skills inverted, in a file beside the table
 segment_files  the segments of a table's versions
 skill_index   one version of the index, as a search reads it
-state         `index_state.json`: the published version, and what was read from each SKILL.md
+state         `index_state.json`: the published version, and how much of the file of entries counts
+state_entries  what was read from each SKILL.md, a line each, in a file that is appended to
 statistics    how many skills have a term, for BM25F
 stored_arrays  arrays in a file beside the table, read at no more cost than its size
 sync          one check of the files, and the view that results

@@ -22,6 +22,7 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.index.identity import IndexIdentity
+from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
@@ -39,6 +40,7 @@ from skillhub_mcp.index.state import (
     StateStamp,
     TableVersion,
     load_state,
+    remove_state,
     root_digest,
     save_state,
     state_stamp,
@@ -131,7 +133,8 @@ class Indexer:
         self._lock_timeout = lock_timeout
         self._progress = progress
         self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
-        self._memory_state: IndexState | None = None
+        # The state as it was last read or written, and the stamp of its file: one value, as two threads set it.
+        self._last: tuple[IndexState | None, StateStamp | None] = (None, None)
         self._is_private = False
         self._cancelled = threading.Event()
         self._rows_embedder = (
@@ -142,7 +145,7 @@ class Indexer:
 
     def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
         """Sync the rows of these roots from now on; those of others stay as they are."""
-        self._roots = tuple(root.path for root in roots)
+        self._roots = {root.path: root.source.value for root in roots}
 
     @property
     def embedding(self) -> str:
@@ -162,9 +165,16 @@ class Indexer:
     def state(self) -> IndexState | None:
         """Return the published state, or None: also where a newer version of SkillHub wrote it. Loads no database."""
         if self._in_memory:
-            return self._memory_state
+            return self._last[0]
         files = self.identity.find()
-        state = None if files is None else load_state(files.state_path)
+        # Before the state: where it is replaced in between, it is read once more the next time.
+        stamp = None if files is None else state_stamp(files.state_path)
+        if files is None or stamp is None:
+            return None
+        state, known = self._last
+        if stamp != known:
+            state = load_state(files.state_path, state)
+            self._last = (state, stamp)
         return None if state is None or state.schema > SCHEMA_VERSION else state
 
     def refusal(self) -> IndexUnavailable | None:
@@ -309,7 +319,7 @@ class Indexer:
             with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
                 state = self.state()
                 if state is not None and state.table_version == published.table_version:
-                    self._save(replace(state, roots=self._merged(state, scan.memory)))
+                    self._save(replace(state, roots=self._merged(state, scan.memory)), before=state)
         except (Timeout, OSError) as error:
             log.debug("The index state was not updated: %s", error)
 
@@ -483,7 +493,7 @@ class Indexer:
                 table_version=written.version,
                 roots=self._merged(kept, scan.memory, written),
             )
-            stamp = self._save(state)
+            state, stamp = self._save(state, before=published)
         except IndexDamaged as error:
             self._check_cancelled()
             raise self._unwritable(str(error)) from error
@@ -499,7 +509,7 @@ class Indexer:
                 if time.time() - used < _UNUSED_SECONDS:
                     continue
                 log.info("The index for %s at %s was last used a month ago; it is removed", head.embedder, self.db_path)
-                os.unlink(path)
+                remove_state(path)
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path + _EMBEDDING_LOCK)
                 store.discard()
@@ -697,11 +707,10 @@ class Indexer:
                 missing = frozenset(index.stored())
             store = self._store_of(state.table.name)
             version = store.add_vectors(present, dimension=dimension, published=index.version)
-            state = replace(state, table_version=version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
-            opened = self.open(state)
-            state = replace(state, roots=_with_missing(state.roots, missing - present.keys()))
-            stamp = self._save(state)
+            opened = self.open(replace(state, table_version=version))
+            roots = _with_missing(state.roots, missing - present.keys())
+            state, stamp = self._save(replace(state, table_version=version, roots=roots), before=state)
         except IndexDamaged as error:
             self._check_cancelled()
             raise self._unwritable(str(error)) from error
@@ -738,17 +747,21 @@ class Indexer:
             if touched and root not in self._roots:
                 rest = {path: entry for path, entry in earlier.memory.items() if path not in touched}
                 merged[root] = replace(earlier, memory=rest)
-        for root in self._roots:
+        for root, source in self._roots.items():
             own = {path: entry for path, entry in memory.items() if entry.root == root}
-            missing = merged[root].missing_vectors if root in merged else 0
-            merged[root] = RootState(root_digest(own, root), missing, own)
+            before = merged.get(root)
+            missing, label = (0, "") if before is None else (before.missing_vectors, before.label)
+            label = label or free_label(source, {one.label for one in merged.values()})
+            merged[root] = RootState(root_digest(own, root, before), missing, own, label)
         return merged if written is None else _with_missing(merged, written.without_vectors)
 
-    def _save(self, state: IndexState) -> StateStamp | None:
-        if self._in_memory:
-            self._memory_state = state
-            return None
-        return save_state(self.identity.claim().state_path, state)
+    def _save(self, state: IndexState, *, before: IndexState | None) -> tuple[IndexState, StateStamp | None]:
+        """Publish a state in the place of the one `before`; return it as it was saved, and its file's stamp."""
+        stamp = None
+        if not self._in_memory:
+            state, stamp = save_state(self.identity.claim().state_path, state, before=before)
+        self._last = (state, stamp)
+        return state, stamp
 
     def _store_of(self, table: str) -> LanceStore:
         # One thread may sync while another embeds.

@@ -1,37 +1,49 @@
-"""The index state file, `index_state.json`: which table version is published, and what was read from each SKILL.md.
+"""The index state: which table version is published, and what was read from each SKILL.md.
 
-The file is the commit point of indexing: it names the table version that readers may open, and it is replaced
-atomically after that version is complete. It says whose it is: which database and table, and for which embedder. It
-stores mtime, size, content hash and parsed fields of each SKILL.md, so that finding "nothing changed" opens no file and
-loads no database.
+`index_state.json` is the commit point of indexing: it names the table version that readers may open, and it is replaced
+atomically after that version is complete. It says whose it is: which database and table, and for which embedder. It is
+small: mtime, size, content hash and parsed fields of each SKILL.md, by which finding "nothing changed" opens no file
+and loads no database, are in a file of entries beside it (`state_entries`). A change is appended to that; how much of
+it counts, the commit says. Where enough was appended, the next change writes the file anew, under another name.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
-from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
-from skillhub_mcp.skills.rules import Diagnostic, Severity
-from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
+from skillhub_mcp.index.keys import RootKeys, free_label
+from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, garbage_collection_off, read_entries
+from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 
-STATE_FORMAT = 4
-# The first format that says whose a state is. Those of the format before are adopted, not rebuilt.
+STATE_FORMAT = 5
+# The first format that says whose a state is, and the first with its entries in a file beside it. Those of two formats
+# before are adopted, not rebuilt.
 NAMED_SINCE = 4
+ENTRIES_SINCE = 5
 STATE_FILE = "index_state.json"
 FIRST_TABLE = "skills"
 NO_EMBEDDING = "none"
 
-# Whose a state is comes first in the file, so that nobody parses all of it to find that it is another's.
+# Above this, and above this share of what was written at once, entries are not appended but written anew.
+_FEW_BYTES = 1 << 16
+_APPENDED_SHARE = 4
+_TO_APPEND = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_ENTRIES_NAME = re.compile(r"[A-Za-z0-9_.]{1,200}\.entries-[0-9a-f]{8}")
+_NAME_BYTES = 4
+_UNKNOWN_SOURCE = "hub"
+_HASHES = 1 << 256
+_NOTHING: ScanCache = {}
+
+# Whose a state is comes first in the file, so that nobody parses all of an earlier one to find that it is another's.
 _HEAD_BYTES = 4_096
 _END_OF_HEAD = re.compile(r',\s*"roots"\s*:')
 
@@ -48,12 +60,14 @@ class RootState:
     """What the index covers of one root: the root's digest, and the scan cache of its SKILL.md files.
 
     A directory below two roots is in the cache of both, so that the servers of both find it. `missing_vectors` counts
-    rows whose present text is not embedded yet.
+    rows whose present text is not embedded yet. `label` stands for the root in the keys of its skills; empty where it
+    was not settled yet.
     """
 
     digest: str
     missing_vectors: int
     memory: ScanCache
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,17 @@ class PublishedTable:
 
     name: str
     id: str
+
+
+class EntriesFile(NamedTuple):
+    """The file that holds a state's entries: its name beside the state, and how many bytes of it count.
+
+    `compact` is how many of these were written at once; the rest was appended.
+    """
+
+    name: str
+    size: int
+    compact: int
 
 
 class TableVersion(NamedTuple):
@@ -76,7 +101,7 @@ class IndexState:
     """One published index: whose it is, its schema, its table and version, and the roots it covers.
 
     `database` is the name of the database in its directory. `embedder` is the identity of the embedder that the index
-    is for, `embedding` that of the vectors that its rows have or will get.
+    is for, `embedding` that of the vectors that its rows have or will get. `entries` is where it was read or written.
     """
 
     database: str
@@ -86,6 +111,7 @@ class IndexState:
     table: PublishedTable
     table_version: int
     roots: Mapping[str, RootState]
+    entries: EntriesFile | None = field(default=None, compare=False)
 
     @property
     def published(self) -> TableVersion:
@@ -97,7 +123,10 @@ class IndexState:
         known = [self.roots[root].memory for root in roots if root in self.roots]
         if len(known) == 1:
             return known[0]
-        return {directory: entry for memory in reversed(known) for directory, entry in memory.items()}
+        merged: dict[str, CachedSkillFile] = {}
+        for memory in reversed(known):
+            merged.update(memory)
+        return merged
 
     @property
     def memory(self) -> ScanCache:
@@ -162,46 +191,134 @@ def state_stamp(path: str) -> StateStamp | None:
         return None
 
 
-def load_state(path: str) -> IndexState | None:
-    """Return the state at `path`, or None if there is no usable one; then the index is rebuilt."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file, _garbage_collection_off():
-            return _from_json(json.load(file))
-    except (OSError, *_UNUSABLE):
-        # A missing, truncated or foreign file means the same: no state. A rebuild loses nothing.
-        return None
+def load_state(path: str, known: IndexState | None = None) -> IndexState | None:
+    """Return the state at `path`, or None if there is no usable one; then the index is rebuilt.
 
-
-def save_state(path: str, state: IndexState) -> StateStamp:
-    """Replace the state at `path` atomically and return its stamp. The caller holds the writer's lock.
-
-    Raises OSError; then the old state is unchanged.
+    Of a state that is a later one of `known`, only what was appended since is read; what did not change are the same
+    objects.
     """
+    seen = None
+    while True:
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file, garbage_collection_off():
+                written = json.load(file)
+                return _from_json(written, os.path.dirname(os.path.realpath(path)), known)
+        except FileNotFoundError as error:
+            # The entries were written anew after their name was read: the state that names the others is there.
+            if error.filename in (path, seen):
+                return None
+            seen = error.filename
+        except (OSError, *_UNUSABLE):
+            # A missing, truncated or foreign file means the same: no state. A rebuild loses nothing.
+            return None
+
+
+def save_state(path: str, state: IndexState, *, before: IndexState | None = None) -> tuple[IndexState, StateStamp]:
+    """Replace the state at `path` atomically; return it as it was saved, and its stamp. The caller holds the lock.
+
+    Of one that was `before`, which is what `path` holds now, only the differences are written. Raises OSError; then the
+    old state is unchanged.
+    """
+    place = os.path.realpath(path)
+    mode = private_mode(os.path.dirname(place))
+    state = replace(state, roots=_labelled(state.roots))
+    entries = None if before is None else _append(place, state, before)
+    if entries is None:
+        entries = _write_anew(place, state, mode)
+    state = replace(state, entries=entries)
     text = json.dumps(_to_json(state), ensure_ascii=False, separators=(",", ":"))
-    mode = private_mode(os.path.dirname(path))
-    return _stamp(atomic_write(path, text.encode("utf-8", "surrogateescape"), mode=mode, locked=True))
+    stamp = _stamp(atomic_write(place, text.encode("utf-8", "surrogateescape"), mode=mode, locked=True))
+    _remove_entries(place, but=entries.name)
+    return state, stamp
 
 
-def root_digest(memory: ScanCache, root: str) -> str:
-    """Return the SHA-256 of the sorted (relative path, mtime, size, content hash) of the SKILL.md files in `root`."""
+def remove_state(path: str) -> None:
+    """Remove the state at `path` and its entries. Raises OSError."""
+    os.unlink(path)
+    _remove_entries(os.path.realpath(path))
+
+
+def root_digest(memory: ScanCache, root: str, before: RootState | None = None) -> str:
+    """Return a hash over (relative path, mtime, size, content hash) of the SKILL.md files in `root`, in any order.
+
+    It is the sum of a SHA-256 of each, so that one that was `before` is brought up to date by what changed.
+    """
     above = os.path.join(root, "")
-    lines = [
-        f"{directory.removeprefix(above)}\0{entry.stamp.mtime_ns}\0{entry.stamp.size}\0{entry.stamp.content_hash}"
-        for directory, entry in memory.items()
-    ]
-    return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def of(directory: str, entry: CachedSkillFile) -> int:
+        stamp = entry.stamp
+        line = f"{directory.removeprefix(above)}\0{stamp.mtime_ns}\0{stamp.size}\0{stamp.content_hash}"
+        return int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogateescape")).digest(), "big")
+
+    total, known = (0, _NOTHING) if before is None else (int(before.digest, 16), before.memory)
+    for directory, entry in changed_entries(known, memory).items():
+        if directory in known:
+            total -= of(directory, known[directory])
+        if entry is not None:
+            total += of(directory, entry)
+    return f"{total % _HASHES:064x}"
 
 
-@contextlib.contextmanager
-def _garbage_collection_off() -> Iterator[None]:
-    # Parsing creates a hundred thousand objects and no garbage: collecting takes a quarter longer.
-    enabled = gc.isenabled()
-    gc.disable()
+def _append(place: str, state: IndexState, before: IndexState) -> EntriesFile | None:
+    """Append what changed since `before` to its entries; None where they have to be written anew. Raises OSError."""
+    entries = before.entries
+    if entries is None or any(root not in state.roots for root in before.roots):
+        return None
+    lines: list[bytes] = []
+    for root, own in state.roots.items():
+        earlier = before.roots.get(root)
+        if earlier is not None and earlier.label != own.label:
+            return None
+        changed = changed_entries({} if earlier is None else earlier.memory, own.memory)
+        lines += encode_entries(RootKeys(own.label, root), changed.items())
+    added = b"".join(lines)
+    size = entries.size + len(added)
+    if size - entries.compact > max(_FEW_BYTES, entries.compact // _APPENDED_SHARE):
+        return None
     try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        descriptor = os.open(os.path.join(os.path.dirname(place), entries.name), _TO_APPEND)
+    except FileNotFoundError:
+        return None
+    with open(descriptor, "r+b") as file:
+        if os.fstat(file.fileno()).st_size < entries.size:
+            return None
+        # What lies behind was appended by a writer that was killed before it was committed.
+        file.truncate(entries.size)
+        file.seek(entries.size)
+        file.write(added)
+        file.flush()
+        os.fsync(file.fileno())
+    return entries._replace(size=size)
+
+
+def _write_anew(place: str, state: IndexState, mode: int | None) -> EntriesFile:
+    name = f"{os.path.splitext(os.path.basename(place))[0]}.entries-{os.urandom(_NAME_BYTES).hex()}"
+    with replacing(os.path.join(os.path.dirname(place), name), mode=mode, locked=True, follow=False) as file:
+        for root, own in state.roots.items():
+            file.writelines(encode_entries(RootKeys(own.label, root), own.memory.items()))
+        size = file.tell()
+    return EntriesFile(name, size, size)
+
+
+def _remove_entries(place: str, *, but: str | None = None) -> None:
+    """Remove the files of entries that no state names any more; who is reading one opens that of the new state."""
+    directory, name = os.path.split(place)
+    old = re.compile(re.escape(os.path.splitext(name)[0]) + r"\.entries-[0-9a-f]{8}(?:\.new)?")
+    with contextlib.suppress(OSError):
+        for one in os.listdir(directory):
+            if one != but and old.fullmatch(one):
+                os.unlink(os.path.join(directory, one))
+
+
+def _labelled(roots: Mapping[str, RootState]) -> dict[str, RootState]:
+    """Return the roots, those without a label with one: a state of an earlier format does not say whose they are."""
+    labels = {own.label for own in roots.values()}
+    labelled: dict[str, RootState] = {}
+    for root, own in roots.items():
+        label = own.label or free_label(_UNKNOWN_SOURCE, labels)
+        labels.add(label)
+        labelled[root] = replace(own, label=label)
+    return labelled
 
 
 def _stamp(status: os.stat_result) -> StateStamp:
@@ -218,59 +335,25 @@ def _to_json(state: IndexState) -> dict[str, Any]:
         "table": state.table.name,
         "table_id": state.table.id,
         "table_version": state.table_version,
+        "entries": state.entries,
         "roots": {
-            root: {
-                "hash": own.digest,
-                "missing_vectors": own.missing_vectors,
-                "files": {directory: _file_to_json(entry) for directory, entry in own.memory.items()},
-            }
+            own.label: {"path": root, "hash": own.digest, "missing_vectors": own.missing_vectors}
             for root, own in state.roots.items()
         },
     }
 
 
-def _file_to_json(entry: CachedSkillFile) -> dict[str, Any]:
-    stamp = entry.stamp
-    written: dict[str, Any] = {
-        "mtime_ns": stamp.mtime_ns,
-        "size": stamp.size,
-        "sha256": stamp.content_hash,
-        "read_at_ns": stamp.read_at_ns,
-        "ctime_ns": stamp.ctime_ns,
-    }
-    if entry.diagnostics:
-        written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
-    if entry.skill is not None:
-        written["skill"] = _skill_to_json(entry.skill)
-        shape = entry.shape
-        written["header"] = [shape.lines, shape.longest, shape.longest_at, shape.markup]
-    return written
-
-
-def _skill_to_json(skill: Skill) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": skill.name, "description": skill.description}
-    optional = {
-        "category": skill.category,
-        "tags": list(skill.tags),
-        "always_apply": skill.always_apply,
-        "allowed_tools": list(skill.allowed_tools),
-        "license": skill.license,
-        "compatibility": skill.compatibility,
-        "metadata": dict(skill.metadata),
-        "version": skill.version,
-        "author": skill.author,
-        "allowed_tools_text": skill.allowed_tools_text,
-        "disable_model_invocation": skill.disable_model_invocation,
-        "not_user_invocable": not skill.user_invocable,
-        "argument_hint": skill.argument_hint,
-    }
-    return written | {key: value for key, value in optional.items() if value}
-
-
-def _from_json(written: Any) -> IndexState | None:
-    if written["format"] not in (NAMED_SINCE - 1, STATE_FORMAT):
+def _from_json(written: Any, directory: str, known: IndexState | None) -> IndexState | None:
+    """Return the state that a file in `directory` says. Raises OSError for its entries, and what `_UNUSABLE` has."""
+    if written["format"] not in (NAMED_SINCE - 1, NAMED_SINCE, STATE_FORMAT):
         return None
     named = written["format"] >= NAMED_SINCE
+    entries = None
+    if written["format"] >= ENTRIES_SINCE:
+        entries = _entries_from_json(written["entries"])
+        roots = _roots_from_json(written["roots"], os.path.join(directory, entries.name), entries, known)
+    else:
+        roots = {root: _earlier_root(root, own) for root, own in written["roots"].items()}
     return IndexState(
         database=str(written["database"]) if named else "",
         embedder=str(written["embedder" if named else "embedding"]),
@@ -278,14 +361,8 @@ def _from_json(written: Any) -> IndexState | None:
         embedding=str(written["embedding"]),
         table=_table_from_json(written) if named else PublishedTable(FIRST_TABLE, ""),
         table_version=int(written["table_version"]),
-        roots={
-            root: RootState(
-                digest=str(own["hash"]),
-                missing_vectors=int(own["missing_vectors"]),
-                memory={directory: _file_from_json(file, directory, root) for directory, file in own["files"].items()},
-            )
-            for root, own in written["roots"].items()
-        },
+        roots=roots,
+        entries=entries,
     )
 
 
@@ -296,48 +373,37 @@ def _table_from_json(written: Any) -> PublishedTable:
     return table
 
 
-def _file_from_json(file: Mapping[str, Any], directory: str, root: str) -> CachedSkillFile:
-    # A state of an earlier release has no ctime: no file has this one, so each is read once more.
-    stamp = FileStamp(file["mtime_ns"], file["size"], file["sha256"], file["read_at_ns"], file.get("ctime_ns", 0))
-    # Types are checked only here: other code trusts them, and one wrong value would fail every scan.
-    if not (stamp.mtime_ns.__class__ is stamp.size.__class__ is stamp.read_at_ns.__class__ is int):
-        raise TypeError(directory)
-    if stamp.ctime_ns.__class__ is not int:
-        raise TypeError(directory)
-    diagnostics: tuple[Diagnostic, ...] = ()
-    if "diagnostics" in file:
-        diagnostics = tuple(
-            Diagnostic(rule, Severity(severity), message, hint, line)
-            for rule, severity, message, hint, line in file["diagnostics"]
-        )
-    if "skill" not in file:
-        return CachedSkillFile(root, stamp, None, diagnostics)
-    written = file["skill"]
-    if not (written["name"].__class__ is written["description"].__class__ is str):
-        raise TypeError(directory)
-    given = written.get
-    skill = Skill(
-        written["name"],
-        written["description"],
-        directory,
-        root,
-        given("category"),
-        tuple(given("tags", ())),
-        given("always_apply", False),
-        tuple(given("allowed_tools", ())),
-        given("license"),
-        given("compatibility"),
-        given("metadata", {}),
-        diagnostics,
-        stamp,
-        given("version"),
-        given("author"),
-        given("allowed_tools_text"),
-        given("disable_model_invocation", False),
-        not given("not_user_invocable", False),
-        given("argument_hint"),
-    )
-    shape = HeaderShape(*file["header"])
-    if not (shape.lines.__class__ is shape.longest.__class__ is int):
-        raise TypeError(directory)
-    return CachedSkillFile(root, stamp, skill, diagnostics, shape)
+def _entries_from_json(written: Any) -> EntriesFile:
+    entries = EntriesFile(*written)
+    # A state file may be anybody's, and this becomes a path.
+    if not _ENTRIES_NAME.fullmatch(entries.name) or not entries.size.__class__ is entries.compact.__class__ is int:
+        raise TypeError(entries)
+    return entries
+
+
+def _earlier_root(root: str, own: Any) -> RootState:
+    memory = earlier_entries(own["files"], root)
+    # That format had another hash.
+    return RootState(root_digest(memory, root), int(own["missing_vectors"]), memory)
+
+
+def _roots_from_json(written: Any, path: str, entries: EntriesFile, known: IndexState | None) -> dict[str, RootState]:
+    keys = {label: RootKeys(label, own["path"]) for label, own in written.items()}
+    begin = 0
+    memories: Mapping[str, ScanCache] = {}
+    if (
+        known is not None
+        and known.entries is not None
+        and known.entries.name == entries.name
+        and known.entries.size <= entries.size
+        and all(own.label in written and written[own.label]["path"] == root for root, own in known.roots.items())
+    ):
+        begin = known.entries.size
+        memories = {own.label: own.memory for own in known.roots.values()}
+    if begin < entries.size:
+        with open(path, "rb") as file:
+            memories = read_entries(file, begin, entries.size, keys, memories)
+    return {
+        own["path"]: RootState(str(own["hash"]), int(own["missing_vectors"]), memories.get(label, {}), label)
+        for label, own in written.items()
+    }

@@ -145,6 +145,20 @@ def scan(
     return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or removed)
 
 
+def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkillFile | None]:
+    """Return the entries of `after` that are other objects `before`, by directory; None for those that are gone.
+
+    What did not change is the same object from one scan to the next.
+    """
+    if before is after:
+        return {}
+    known = before.get
+    changed: dict[str, CachedSkillFile | None] = {path: own for path, own in after.items() if known(path) is not own}
+    if len(before) + len(changed) > len(after):
+        changed.update(dict.fromkeys(before.keys() - after.keys()))
+    return changed
+
+
 def scan_from_cache(
     roots: tuple[SkillRoot, ...],
     *,
