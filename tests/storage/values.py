@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.storage.manifest import (
     CommitPointer,
@@ -49,7 +49,12 @@ def stored_skill(key: str = "hub/docs/pdf", content: bytes = b"# PDF\n") -> Stor
         argument_hint="FILE",
     )
     digest = hashlib.sha256(content).hexdigest()
-    return StoredSkill(skill, (StoredFile("SKILL.md", len(content), digest, True, digest, 0),), embedded=True)
+    return StoredSkill(
+        skill,
+        (StoredFile("SKILL.md", len(content), digest, True, digest, 0),),
+        embedded=True,
+        shape=HeaderShape(9, 80, 3, "description"),
+    )
 
 
 def listed_snapshot(number: int = 1, content: bytes = b"{}", *, pinned: bool = False) -> ListedSnapshot:

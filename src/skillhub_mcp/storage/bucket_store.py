@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from skillhub_mcp.errors import InvalidSetting, StorageNotInstalled, StorageRefused, StorageUnavailable
-from skillhub_mcp.storage.object_store import PutConflict, StoredEntry, StoredObject
+from skillhub_mcp.storage.object_store import PATIENT, Patience, PutConflict, StoredEntry, StoredObject
 
 # The keys of SKILLHUB_STORAGE_OPTIONS that are about the connection; LanceDB takes all keys together.
 _OF_THE_CLIENT = frozenset(
@@ -32,13 +32,7 @@ _OF_THE_CLIENT = frozenset(
 )
 _PREFIXES = ("aws_", "azure_", "google_")
 _CONNECT_TIMEOUT = "5s"
-# Of one request, body included: the largest is a part of _PART_BYTES.
-_TIMEOUT = "60s"
-_RETRIES = {
-    "max_retries": 4,
-    "backoff": {"init_backoff": dt.timedelta(milliseconds=200), "max_backoff": dt.timedelta(seconds=8), "base": 2},
-    "retry_timeout": dt.timedelta(seconds=120),
-}
+_BACKOFF = {"init_backoff": dt.timedelta(milliseconds=200), "max_backoff": dt.timedelta(seconds=8), "base": 2}
 # What is larger is sent in parts, which never are in memory together.
 _PART_BYTES = 16 * 1024 * 1024
 _PARTS_AT_ONCE = 3
@@ -55,7 +49,7 @@ class BucketStore:
     the environment. Raises StorageNotInstalled and InvalidSetting.
     """
 
-    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+    def __init__(self, url: str, options: Mapping[str, str], patience: Patience = PATIENT) -> None:
         self._name = url.rstrip("/")
         self._secrets = tuple(value for value in options.values() if len(value) > 3)  # noqa: PLR2004 - "true" is none
         try:
@@ -64,7 +58,7 @@ class BucketStore:
         except ImportError as error:
             raise StorageNotInstalled(self._name) from error
         self._obstore = obstore
-        client: dict[str, Any] = {"connect_timeout": _CONNECT_TIMEOUT, "timeout": _TIMEOUT}
+        client: dict[str, Any] = {"connect_timeout": _CONNECT_TIMEOUT, "timeout": f"{patience.request_seconds:g}s"}
         config: dict[str, Any] = {}
         for key, value in options.items():
             plain = _without_prefix(key)
@@ -74,8 +68,13 @@ class BucketStore:
                 config[key.lower()] = value
         from obstore.exceptions import BaseError
 
+        retries = {
+            "max_retries": patience.retries,
+            "backoff": _BACKOFF,
+            "retry_timeout": dt.timedelta(seconds=patience.seconds),
+        }
         try:
-            self._store: Any = from_url(self._name, config=config, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
+            self._store: Any = from_url(self._name, config=config, client_options=client, retry_config=retries)  # type: ignore[call-overload]
         except (BaseError, ValueError, TypeError) as error:
             reason = self._first_line(error)
             raise InvalidSetting("SKILLHUB_STORAGE_OPTIONS", "***", f"is not understood: {reason}") from None
@@ -86,9 +85,20 @@ class BucketStore:
         return self._name
 
     def get(self, path: str, *, most: int) -> StoredObject | None:
+        return self._get(path, {}, most=most)
+
+    def get_if_changed(self, path: str, etag: str, *, most: int) -> StoredObject | None:
+        from obstore.exceptions import NotModifiedError
+
+        try:
+            return self._get(path, {"if_none_match": etag}, most=most) or StoredObject(b"", "")
+        except NotModifiedError:
+            return None
+
+    def _get(self, path: str, conditions: dict[str, str], *, most: int) -> StoredObject | None:
         with self._errors():
             try:
-                found = self._obstore.get(self._store, path)
+                found = self._obstore.get(self._store, path, options=conditions)
             except FileNotFoundError:
                 return None
             if found.meta["size"] > most:
@@ -158,10 +168,12 @@ class BucketStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+        from obstore.exceptions import BaseError, NotModifiedError, PermissionDeniedError, UnauthenticatedError
 
         try:
             yield
+        except NotModifiedError:
+            raise
         except FileNotFoundError as error:
             raise StorageRefused(self.name, "there is no such bucket") from error
         except (PermissionDeniedError, UnauthenticatedError) as error:

@@ -44,6 +44,10 @@ class DirectoryStore:
             raise StorageUnavailable(self.name, f"{path} has more than {most:,} bytes")
         return StoredObject(content, _etag(content))
 
+    def get_if_changed(self, path: str, etag: str, *, most: int) -> StoredObject | None:
+        found = self.get(path, most=most) or StoredObject(b"", "")
+        return None if found.etag == etag else found
+
     def get_range(self, path: str, offset: int, length: int) -> bytes | None:
         with self._errors():
             try:

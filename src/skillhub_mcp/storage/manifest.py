@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from skillhub_mcp.foreign_json import read_json
 from skillhub_mcp.skills.files.paths import path_problem
-from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 
 _Read = TypeVar("_Read")
@@ -64,11 +64,13 @@ class StoredSkill:
     """A skill of a snapshot, by its key, with its files by path.
 
     `skill` has the key as its directory, and the label of its root as its root. `embedded` is whether it has a vector.
+    `shape` is what a strict registry looks at.
     """
 
     skill: Skill
     files: tuple[StoredFile, ...]
     embedded: bool
+    shape: HeaderShape = NO_SHAPE
 
     @property
     def key(self) -> str:
@@ -277,7 +279,7 @@ def _ref(ref: ObjectRef) -> list[object]:
 
 
 def _skill_json(stored: StoredSkill) -> dict[str, object]:
-    skill = stored.skill
+    skill, shape = stored.skill, stored.shape
     optional = {
         "category": skill.category,
         "tags": list(skill.tags),
@@ -292,6 +294,7 @@ def _skill_json(stored: StoredSkill) -> dict[str, object]:
         "disable_model_invocation": skill.disable_model_invocation,
         "not_user_invocable": not skill.user_invocable,
         "argument_hint": skill.argument_hint,
+        "header": None if shape == NO_SHAPE else [shape.lines, shape.longest, shape.longest_at, shape.markup],
         "diagnostics": [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in skill.diagnostics],
     }
     return {
@@ -428,7 +431,11 @@ def _skill(written: Any) -> StoredSkill:
         user_invocable=given("not_user_invocable") is not True,
         argument_hint=_optional(given("argument_hint")),
     )
-    return StoredSkill(skill, tuple(map(_file, written["files"])), written["embedded"] is True)
+    shape = NO_SHAPE
+    if "header" in written:
+        lines, longest, longest_at, markup = written["header"]
+        shape = HeaderShape(_number(lines), _number(longest), _number(longest_at), _optional(markup))
+    return StoredSkill(skill, tuple(map(_file, written["files"])), written["embedded"] is True, shape)
 
 
 def _file(written: Any) -> StoredFile:

@@ -23,12 +23,24 @@ class StoredObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a request may take, how often it is tried again, and how long all of that may take, in seconds."""
+
+    request_seconds: float = 60.0
+    retries: int = 4
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
 class StoredEntry:
     """An object that was listed: path, size in bytes, and when it was written, in seconds by the storage's clock."""
 
     path: str
     size: int
     modified: float
+
+
+PATIENT = Patience()
 
 
 class ObjectStore(Protocol):
@@ -42,6 +54,9 @@ class ObjectStore(Protocol):
 
     def get(self, path: str, *, most: int) -> StoredObject | None:
         """Return an object of at most `most` bytes, None where there is none. A larger one is a StorageUnavailable."""
+
+    def get_if_changed(self, path: str, etag: str, *, most: int) -> StoredObject | None:
+        """Return an object that has not that tag, as `get` does, None where it has. One that is gone has no content."""
 
     def get_range(self, path: str, offset: int, length: int) -> bytes | None:
         """Return `length` bytes of an object, fewer where it ends before; None where there is none."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.storage.object_store import ObjectStore
+from skillhub_mcp.storage.object_store import PATIENT, ObjectStore, Patience
 
 BUCKET_SCHEMES = ("s3", "gs", "az")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -21,8 +21,8 @@ def is_bucket(target: str) -> bool:
     return found is not None and found[1].lower() in BUCKET_SCHEMES
 
 
-def open_store(target: str, options: Mapping[str, str]) -> ObjectStore:
-    """Return the store that `target` names; nothing is read or written yet.
+def open_store(target: str, options: Mapping[str, str], patience: Patience = PATIENT) -> ObjectStore:
+    """Return the store that `target` names; nothing is read or written yet. A directory answers or fails at once.
 
     Raises InvalidArgument for a target that is neither, StorageNotInstalled, and InvalidSetting for `options`.
     """
@@ -33,7 +33,7 @@ def open_store(target: str, options: Mapping[str, str]) -> ObjectStore:
             raise InvalidArgument("TARGET", "is not a bucket with a prefix, as s3://bucket/prefix", hint=hint)
         from skillhub_mcp.storage.bucket_store import BucketStore
 
-        return BucketStore(target, options)
+        return BucketStore(target, options, patience)
     found = _SCHEME.match(target)
     if found is not None or not target:
         kind = f"of {found[1]}://" if found else "without a name"
