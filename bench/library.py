@@ -38,8 +38,13 @@ def write_library(directory: Path, count: int, *, seed: int = 7) -> Path:
     return directory
 
 
-def write_from_corpus(corpus: Path, directory: Path, count: int, *, seed: int = 7) -> Path:
-    """Write `count` skills made from the real ones: the head of one, paragraphs of it and of another, a rare word."""
+def write_from_corpus(
+    corpus: Path, directory: Path, count: int, *, seed: int = 7, most_characters: int | None = None
+) -> Path:
+    """Write `count` skills made from the real ones: the head of one, paragraphs of it and of another, a rare word.
+
+    With `most_characters` longer ones are cut before that word.
+    """
     choose = random.Random(seed)
     real: list[tuple[str, list[str]]] = []
     for file in sorted(corpus.rglob("SKILL.md")):
@@ -53,6 +58,7 @@ def write_from_corpus(corpus: Path, directory: Path, count: int, *, seed: int = 
         paragraphs = own[: max(1, len(own) * 2 // 3)] + choose.sample(other, k=len(other) // 3)
         folder = directory / f"{number // 1_000:03}" / f"skill-{number:06d}"
         folder.mkdir(parents=True)
-        body = "\n\n".join([*paragraphs, f"Number {choose.getrandbits(40):x}."])
-        (folder / "SKILL.md").write_text(header.replace("{name}", folder.name) + body, encoding="utf-8")
+        text = header.replace("{name}", folder.name) + "\n\n".join(paragraphs)
+        word = f"\n\nNumber {choose.getrandbits(40):x}."
+        (folder / "SKILL.md").write_text(text[:most_characters] + word, encoding="utf-8")
     return directory

@@ -1,0 +1,557 @@
+"""What a large library costs: every row of a table in docs/benchmarks.md, at 100,000 skills or as many as asked for.
+
+python bench/scale.py                                  # all rows at 100,000: half an hour; writes docs/benchmarks.md
+python bench/scale.py search shell --count 10000       # some rows, printed only
+python bench/scale.py --place DIR …                    # keeps libraries and indexes there for the next run
+
+The skills are made from real ones, which lie beside the project, and cut to 5.5 KB in the mean. Costs are CPU seconds
+of the process and its children, beside those of what they are compared with in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+_ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(_ROOT))
+
+from bench import processes  # noqa: E402 - the project's root comes first
+from bench.judged import SHARED  # noqa: E402
+from bench.library import write_from_corpus  # noqa: E402
+from bench.load import Load, put, share  # noqa: E402
+from bench.questions import new_questions, real_questions  # noqa: E402
+from bench.serving import served  # noqa: E402
+from bench.wire import HttpConnection, StdioServer  # noqa: E402
+
+_REPORT = _ROOT / "docs" / "benchmarks.md"
+_BETWEEN = ("<!-- scale -->\n", "<!-- end of scale -->")
+_SMALL = 1_000
+_MOST_CHARACTERS = 6_400
+_OURS = (sys.executable, "-m", "skillhub_mcp")
+_CHANGES, _MANY_CHANGES, _THOUSAND = 3, 100, 1_000
+_LOAD_SECONDS, _LONG_LOAD_SECONDS = 30.0, 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: what was measured, told with what it is compared with, and the bound it must keep."""
+
+    what: str
+    figures: str
+    measured: float
+    bound: float
+
+    @property
+    def kept(self) -> bool:
+        return self.measured <= self.bound
+
+
+@dataclass(frozen=True)
+class Library:
+    """So many skills and their index below a `place`, made when they are first asked for."""
+
+    place: Path
+    count: int
+
+    @cached_property
+    def skills(self) -> Path:
+        directory = self.place / f"skills-{self.count}"
+        if not directory.is_dir():
+            making = directory.with_suffix(".new")
+            shutil.rmtree(making, ignore_errors=True)
+            write_from_corpus(SHARED / "corpus" / "skills", making, self.count, most_characters=_MOST_CHARACTERS)
+            making.rename(directory)
+        return directory
+
+    @property
+    def database(self) -> Path:
+        return self.place / f"db-{self.count}" / "skills.lancedb"
+
+    @property
+    def unindexed(self) -> dict[str, str]:
+        """The environment of a command, whether or not there is an index."""
+        home = self.place / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "SKILLS_DIR": str(self.skills),
+            "DB_PATH": str(self.database),
+            "FASTMCP_CHECK_FOR_UPDATES": "off",
+            "FASTMCP_LOG_ENABLED": "false",
+        }
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """The environment of a command, after the index has all skills as they are."""
+        processes.run([*_OURS, "index", "--json"], self.unindexed)
+        return self.unindexed
+
+    def files(self, seed: int) -> Iterator[Path]:
+        """Yield the skills in a random order."""
+        names = random.Random(seed).sample(range(self.count), self.count)
+        return (self.skills / f"{name // 1_000:03}" / f"skill-{name:06d}" / "SKILL.md" for name in names)
+
+
+def first(large: Library) -> list[Row]:
+    """The first index, against reading the skills and LanceDB's own ingestion with the same indexes."""
+    shutil.rmtree(large.database.parent, ignore_errors=True)
+    ours = processes.run([*_OURS, "index", "--json"], large.unindexed)
+    with tempfile.TemporaryDirectory(dir=large.place) as scratch:
+        command = [sys.executable, str(_ROOT / "bench" / "references.py"), "ingest", str(large.skills), scratch]
+        theirs = processes.run(command, large.unindexed)
+    return [
+        Row(
+            "first index, CPU against reading and LanceDB's ingestion with the same indexes",
+            f"{ours.cpu:.0f} s / {theirs.cpu:.0f} s; in {ours.seconds:.0f} s",
+            ours.cpu / theirs.cpu,
+            4.0,
+        ),
+        Row("first index, most memory in MB", f"{ours.peak_megabytes:,.0f} MB", ours.peak_megabytes, 600.0),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Seconds from the start of a server to its answers; its CPU seconds until it searched, and until it is quiet."""
+
+    initialize: float
+    load: float
+    read: float
+    search: float
+    cpu: float
+    cpu_quiet: float
+
+
+def _start(library: Library) -> _Start:
+    name = f"skill-{library.count // 2:06d}"
+    with StdioServer(_OURS, library.environment) as server:
+        server.initialize()
+        initialized = server.since_start
+        server.call("load_skill", {"skill_name": name})
+        loaded = server.since_start
+        server.call("read_skill_file", {"skill_name": name, "file_path": "SKILL.md"})
+        read = server.since_start
+        answer = server.call("search_skills", {"query": "extract invoices with pandas"})
+        searched, cpu = server.since_start, processes.cpu_seconds(server.process)
+        assert json.loads(answer["content"][0]["text"])["skills"]
+        return _Start(initialized, loaded, read, searched, cpu, processes.until_quiet(server.process))
+
+
+def warm(large: Library) -> list[Row]:
+    """A start with an index: against that of 1,000 skills and a bare walk over all files."""
+    small = Library(large.place, _SMALL)
+    starts = [(_start(large), _start(small), _walk(large)) for _ in range(3)]
+    ours = median(one.cpu for one, _, _ in starts)
+    quiet = median(one.cpu_quiet for one, _, _ in starts)
+    few = median(one.cpu for _, one, _ in starts)
+    few_quiet = median(one.cpu_quiet for _, one, _ in starts)
+    walk = median(cpu for _, _, cpu in starts)
+    answers = ", ".join(
+        f"{name} {median(getattr(one, field) for one, _, _ in starts):.1f} s "
+        f"({median(getattr(one, field) for _, one, _ in starts):.1f} s)"
+        for name, field in (
+            ("initialize", "initialize"),
+            ("load_skill", "load"),
+            ("read_skill_file", "read"),
+            ("search", "search"),
+        )
+    )
+    return [
+        Row(
+            "warm start to the first search answered, CPU against that of 1,000 skills and a bare stat walk of all",
+            f"{ours:.1f} s / ({few:.1f} + {walk:.1f}) s; answered after (1,000): {answers}",
+            ours / (few + walk),
+            1.5,
+        ),
+        Row(
+            "warm start until the server does nothing any more, CPU against the same",
+            f"{quiet:.1f} s / ({few_quiet:.1f} + {walk:.1f}) s",
+            quiet / (few_quiet + walk),
+            1.5,
+        ),
+    ]
+
+
+def _walk(library: Library) -> float:
+    command = [sys.executable, str(_ROOT / "bench" / "references.py"), "walk", str(library.skills)]
+    bare = processes.run([sys.executable, "-c", "pass"], library.unindexed)
+    return processes.run(command, library.unindexed).cpu - bare.cpu
+
+
+def _change(skill: Path, word: str) -> None:
+    """Have a word at the end of a skill, in the place of the one of an earlier change."""
+    text = re.sub(r"\n\nMarked \w+\.\Z", "", skill.read_text(encoding="utf-8"))
+    replaced = skill.with_name("SKILL.md.new")
+    replaced.write_text(f"{text}\n\nMarked {word}.", encoding="utf-8")
+    replaced.replace(skill)
+
+
+def _word(choose: random.Random) -> str:
+    return "zq" + "".join(choose.choice("bcdfghjklmnpqrstvwxz") for _ in range(9))
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """What a change cost a server: seconds until a search found it, the slowest other search meanwhile in ms, CPU."""
+
+    visible: float
+    slowest: float
+    cpu: float
+
+
+@contextmanager
+def _server(library: Library, *, workers: int = 1) -> Iterator[tuple[int, int]]:
+    """Yield the port and the process of a server over HTTP that has searched and does nothing any more."""
+    with served({**library.environment, "SKILLHUB_WORKERS": str(workers)}) as (port, process):
+        asyncio.run(_settle(port))
+        processes.until_quiet(process)
+        yield port, process
+
+
+async def _settle(port: int) -> None:
+    """Have a server search each of some questions; also those of them that find nothing yet."""
+    async with HttpConnection(port) as connection:
+        for _ in range(600):
+            answer = await connection.call("search_skills", {"query": "extract invoices with pandas"})
+            if answer.get("structuredContent", {}).get("skills"):
+                break
+            await asyncio.sleep(0.5)
+        for question in real_questions()[:200]:
+            await connection.call("search_skills", {"query": question})
+
+
+async def _times(port: int, questions: Iterator[str], *, count: int, pause: float = 0.02) -> list[float]:
+    """Return the ms that each of so many new questions took, one after the other."""
+    times = []
+    async with HttpConnection(port) as connection:
+        for _ in range(count):
+            began = time.perf_counter()
+            await connection.call("search_skills", {"query": next(questions)})
+            times.append(1_000 * (time.perf_counter() - began))
+            await asyncio.sleep(pause)
+    return times
+
+
+def _change_while_asking(
+    port: int, process: int, skills: Sequence[Path], word: str, questions: Iterator[str], *, cpu_of_one: float
+) -> _Changed:
+    """Change those skills, and ask other questions until one of them is found by its new word."""
+    before = processes.cpu_seconds(process)
+
+    async def ask() -> tuple[float, list[float], int]:
+        times: list[float] = []
+        asked = 0
+        async with HttpConnection(port) as connection:
+            began = time.perf_counter()
+            for skill in skills:
+                _change(skill, word)
+            while time.perf_counter() - began < 300:
+                times += await _times(port, questions, count=1)
+                looked = time.perf_counter()
+                answer = await connection.call("search_skills", {"query": word})
+                times.append(1_000 * (time.perf_counter() - looked))
+                asked += 2
+                if any(skills[0].parent.name in hit["name"] for hit in answer["structuredContent"]["skills"]):
+                    break
+                if len(skills) > 1 and word in json.dumps(answer["structuredContent"]["skills"]):
+                    break
+                await asyncio.sleep(0.1)
+            visible = time.perf_counter() - began
+            # What it does behind the change slows searches, too.
+            after = await _times(port, questions, count=100)
+            return visible, times + after, asked + len(after)
+
+    visible, times, asked = asyncio.run(ask())
+    cpu = processes.until_quiet(process) - before - asked * cpu_of_one
+    return _Changed(visible, max(times), max(cpu, 0.0))
+
+
+def _cpu_of_one(port: int, process: int, questions: Iterator[str]) -> tuple[float, list[float]]:
+    """Return the CPU seconds of one search, and the ms that each of some took."""
+    before = processes.cpu_seconds(process)
+    times = asyncio.run(_times(port, questions, count=300))
+    return (processes.cpu_seconds(process) - before) / len(times), times
+
+
+def changed(large: Library) -> list[Row]:
+    """One changed skill in a running server."""
+    choose, questions, files = (
+        random.Random(),
+        new_questions(random.getrandbits(32)),
+        large.files(random.getrandbits(32)),
+    )
+    with _server(large) as (port, process):
+        cpu_of_one, times = _cpu_of_one(port, process, questions)
+        usual, memory = share(times, 0.99), processes.megabytes(process)
+        found = [
+            _change_while_asking(port, process, [next(files)], _word(choose), questions, cpu_of_one=cpu_of_one)
+            for _ in range(_CHANGES)
+        ]
+        after = processes.megabytes(process)
+    visible, slowest, cpu = (max(getattr(one, field) for one in found) for field in ("visible", "slowest", "cpu"))
+    return [
+        Row("one changed skill, seconds until it is found", _each(found, "visible", "s"), visible, 2.5),
+        Row("one changed skill, CPU seconds of the server", _each(found, "cpu", "s"), cpu, 1.0),
+        Row(
+            "one changed skill, slowest search meanwhile against the p99 of others",
+            f"{_each(found, 'slowest', 'ms')}; p99 {usual:.0f} ms",
+            slowest / usual,
+            3.0,
+        ),
+        Row(
+            "one changed skill, memory of the server after three against before",
+            f"{after:,.0f} MB / {memory:,.0f} MB",
+            after / memory,
+            1.1,
+        ),
+    ]
+
+
+def _each(found: Sequence[_Changed], field: str, unit: str) -> str:
+    return ", ".join(f"{getattr(one, field):.{0 if unit == 'ms' else 1}f} {unit}" for one in found)
+
+
+def thousand(large: Library) -> list[Row]:
+    """A thousand skills changed at once in a running server."""
+    questions, files = new_questions(random.getrandbits(32)), large.files(random.getrandbits(32))
+    skills = [next(files) for _ in range(min(_THOUSAND, large.count))]
+    with _server(large) as (port, process):
+        cpu_of_one, _ = _cpu_of_one(port, process, questions)
+        memory = processes.megabytes(process)
+        found = _change_while_asking(port, process, skills, _word(random.Random()), questions, cpu_of_one=cpu_of_one)
+        after = processes.megabytes(process)
+    return [
+        Row(
+            f"{len(skills):,} changed skills, CPU seconds of the server",
+            f"{found.cpu:.1f} s; the first is found after {found.visible:.1f} s; memory {memory:,.0f} MB, "
+            f"{after:,.0f} MB after",
+            found.cpu,
+            5.0,
+        )
+    ]
+
+
+def memory(large: Library) -> list[Row]:
+    """A server's memory above that with 1,000 skills, before and after 100 changes, one a second."""
+
+    def measured(library: Library) -> tuple[float, float, float, float]:
+        with _server(library) as (_, process):
+            before = processes.megabytes(process), processes.own_megabytes(process)
+            files, choose = library.files(random.getrandbits(32)), random.Random()
+            for _ in range(_MANY_CHANGES):
+                _change(next(files), _word(choose))
+                time.sleep(1.0)
+            processes.until_quiet(process)
+            return *before, processes.megabytes(process), processes.own_megabytes(process)
+
+    ours, few = measured(large), measured(Library(large.place, _SMALL))
+    return [
+        Row(
+            f"memory of a server that has searched{after}, MB above that with 1,000 skills",
+            f"{ours[at]:,.0f} MB / {few[at]:,.0f} MB; without pages of files {ours[at + 1]:,.0f} MB / "
+            f"{few[at + 1]:,.0f} MB",
+            ours[at] - few[at],
+            250.0,
+        )
+        for at, after in ((0, ""), (2, f", after {_MANY_CHANGES} changes"))
+    ]
+
+
+_SEARCH = """
+import json, sys, time
+from bench.questions import real_questions
+from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.settings import read_settings
+import os
+hub = make_hub(read_settings(os.environ)[0], background=False)
+hub.refresh()
+questions = real_questions()
+for question in questions[:20]:
+    hub.search(question)
+found = []
+for question in questions[20:]:
+    began, cpu = time.perf_counter(), time.process_time()
+    hub.search(question)
+    found.append((len(question), time.process_time() - cpu, time.perf_counter() - began))
+hub.close()
+print(json.dumps(found))
+"""
+
+
+def search(large: Library) -> list[Row]:
+    """Questions that were never asked before: of people, of agents, in other languages, mistyped, and pasted texts."""
+    cost = processes.run([sys.executable, "-c", _SEARCH], large.environment, directory=_ROOT)
+    found = json.loads(cost.output)
+    taken = [1_000 * cpu for _, cpu, _ in found]
+    seconds = [1_000 * wall for _, _, wall in found]
+    told = "/".join(f"{share(seconds, of):.0f}" for of in (0.5, 0.95, 0.99, 1.0))
+    long = [1_000 * cpu for characters, cpu, _ in found if characters >= 1_000]
+    return [
+        Row(
+            f"search of {len(found)} new questions, ms of CPU, p{of * 100:.0f}",
+            f"p50/p95/p99/slowest {'/'.join(f'{share(taken, each):.1f}' for each in (0.5, 0.95, 0.99, 1.0))} ms of "
+            f"CPU, {told} ms on the clock; the {len(long)} of 1,000 characters and more: p50 {share(long, 0.5):.0f} ms",
+            share(taken, of),
+            bound,
+        )
+        for of, bound in ((0.5, 8.0), (0.99, 60.0))
+    ]
+
+
+def http(large: Library) -> list[Row]:
+    """Searches over HTTP, 16 connections that ask new questions as fast as they are answered."""
+    with _server(large) as (port, process):
+        before = processes.cpu_seconds(process)
+        found = put(port, connections=16, seconds=_LOAD_SECONDS)
+        cpu = (processes.cpu_seconds(process) - before) / max(found.answers, 1)
+    return [
+        Row(
+            "new questions over HTTP, 16 connections: CPU ms of the server for each (150 a second are 6.7 ms)",
+            f"{1_000 * cpu:.1f} ms; {_told(found)}",
+            1_000 * cpu,
+            1_000 / 150,
+        )
+    ]
+
+
+def load(large: Library) -> list[Row]:
+    """Two minutes of 64 clients, on one worker and on two."""
+    rows = []
+    for workers in (1, 2):
+        with _server(large, workers=workers) as (port, process):
+            put(port, connections=64, seconds=5.0, seed=2)
+            processes.until_quiet(process)
+            memory, files, cpu = (
+                processes.megabytes(process),
+                processes.descriptors(process),
+                processes.cpu_seconds(process),
+            )
+            found = put(port, connections=64, seconds=_LONG_LOAD_SECONDS, seed=3)
+            used = 1_000 * (processes.cpu_seconds(process) - cpu) / max(found.answers, 1)
+            processes.until_quiet(process)
+            after, files_after = processes.megabytes(process), processes.descriptors(process)
+        rows += [
+            Row(
+                f"64 clients for two minutes, {workers} worker{'s' * (workers > 1)}: errors",
+                f"{_told(found)}; {used:.1f} ms of CPU each; descriptors {files}, {files_after} after",
+                found.errors,
+                0,
+            ),
+            Row(
+                f"64 clients for two minutes, {workers} worker{'s' * (workers > 1)}: memory after against before",
+                f"{after:,.0f} MB / {memory:,.0f} MB",
+                after / memory,
+                1.1,
+            ),
+        ]
+    return rows
+
+
+def _told(found: Load) -> str:
+    errors = f", {found.errors} errors ({found.first_errors[0]})" if found.errors else ", no errors"
+    return (
+        f"{found.a_second:.0f} a second, p50/p95/p99/slowest {found.p50:.0f}/{found.p95:.0f}/{found.p99:.0f}/"
+        f"{found.slowest:.0f} ms{errors}"
+    )
+
+
+def shell(large: Library) -> list[Row]:
+    """One skill shown and one search from a shell, against the same with 1,000 skills."""
+    small = Library(large.place, _SMALL)
+
+    def cpu(library: Library, *arguments: str) -> float:
+        return median(processes.run([*_OURS, *arguments], library.environment).cpu for _ in range(3))
+
+    rows = []
+    for told in ("show NAME", "search TEXT"):
+        ours, few = (
+            cpu(library, "show", f"skill-{library.count // 2:06d}")
+            if told == "show NAME"
+            else cpu(library, "search", "extract invoices with pandas")
+            for library in (large, small)
+        )
+        rows.append(
+            Row(f"skillhub {told}, CPU against that with 1,000 skills", f"{ours:.2f} s / {few:.2f} s", ours / few, 3.0)
+        )
+    return rows
+
+
+ROWS: dict[str, Callable[[Library], list[Row]]] = {
+    "first": first,
+    "warm": warm,
+    "changed": changed,
+    "thousand": thousand,
+    "memory": memory,
+    "search": search,
+    "http": http,
+    "load": load,
+    "shell": shell,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"rows to measure: {', '.join(ROWS)}; without any, all")
+    parser.add_argument("--count", type=int, default=100_000, help="how many skills (default: 100000)")
+    parser.add_argument("--place", type=Path, help="directory that keeps libraries and indexes for the next run")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.rows if name not in ROWS]
+    if unknown:
+        parser.error(f"no row is named {unknown[0]!r}; there are {', '.join(ROWS)}")
+    if not (SHARED / "corpus" / "skills").is_dir():
+        parser.error(f"the real skills are not at {SHARED / 'corpus' / 'skills'}")
+    with tempfile.TemporaryDirectory(prefix="skillhub-scale-") as scratch:
+        large = Library((chosen.place or Path(scratch)).resolve(), chosen.count)
+        rows = []
+        for name in chosen.rows or ROWS:
+            for row in ROWS[name](large):
+                rows.append(row)
+                verdict = "kept" if row.kept else "BROKEN"
+                print(f"{verdict:<7}{row.measured:>9.2f} <= {row.bound:<7.4g}{row.what}: {row.figures}", flush=True)
+    if not chosen.rows:
+        _write_report(rows, chosen.count)
+    return 0 if all(row.kept for row in rows) else 1
+
+
+def _write_report(rows: Sequence[Row], count: int) -> None:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=_ROOT, stdout=subprocess.PIPE, check=True, text=True
+    ).stdout.strip()
+    machine = f"Python {platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
+    lines = [
+        f"{count:,} skills, {machine}, at {commit}.",
+        "",
+        "| what | figures | measured | bound |",
+        "|---|---|---|---|",
+        *(f"| {row.what} | {row.figures} | {row.measured:,.2f} | {_bound(row)} |" for row in rows),
+        "",
+    ]
+    before, rest = _REPORT.read_text(encoding="utf-8").split(_BETWEEN[0])
+    after = rest.split(_BETWEEN[1])[1]
+    _REPORT.write_text(before + _BETWEEN[0] + "\n".join(lines) + _BETWEEN[1] + after, encoding="utf-8")
+
+
+def _bound(row: Row) -> str:
+    return f"{row.bound:,.4g}" if row.kept else f"{row.bound:,.4g}, **not kept**"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
