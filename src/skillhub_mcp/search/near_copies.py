@@ -73,6 +73,9 @@ def _pieces(text: str) -> frozenset[str]:
 
 def _say_the_same(name: str, text: str, other_name: str, other_text: str) -> bool:
     first, second = _terms(text), _terms(other_text)
+    if text == other_text:
+        least = 1 if safe_alias(name) == safe_alias(other_name) else _FEWEST_TERMS
+        return first.total() >= least
     shared = sum(min(times, second[term]) for term, times in first.items() if term in second)
     if not shared or shared < _SHARED_TERMS * (first.total() + second.total() - shared):
         return False
@@ -94,6 +97,7 @@ def _terms(text: str) -> Counter[str]:
     return term_counts(text)
 
 
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _words(text: str) -> Counter[str]:
     """Count the terms and the words, which may be one that a search leaves out: `reply` is not `reply-all`."""
     return _terms(text) + Counter(token.casefold() for token in tokens(text))
