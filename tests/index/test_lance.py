@@ -20,8 +20,10 @@ from skillhub_mcp.index.features import decode_features
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.segment import SegmentBuilder
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import FIRST_TABLE
+from skillhub_mcp.index.statistics import StatisticsBuilder
 from skillhub_mcp.skills.model import Skill
 
 PDF = make_skill(
@@ -423,10 +425,11 @@ def test_what_a_killed_writer_left_behind_is_undone_by_the_next(tmp_path: Path) 
     published = store.rebuild([row(PDF)], dimension=None)
     # Two writers that were killed before they published: one after an update, one within a rebuild.
     store.update([row(REVIEW)], removed=[PDF.directory], dimension=None, published=published)
+    schema = lance_store._schema(3, "c0ffee")
     store._connect().create_table(
         FIRST_TABLE,
-        data=lance_store._batches([row(REVIEW, vector=[1.0] * 3)], lance_store._schema(3, "c0ffee")),
-        schema=lance_store._schema(3, "c0ffee"),
+        data=lance_store._batches([row(REVIEW, vector=[1.0] * 3)], schema, StatisticsBuilder(), SegmentBuilder()),
+        schema=schema,
         mode="overwrite",
     )
     version = store.update([row(CHART)], removed=[], dimension=None, published=published)

@@ -13,7 +13,7 @@ import pytest
 from tests.search.builders import make_skill
 
 from skillhub_mcp.index import segment
-from skillhub_mcp.index.features import SkillFeatures, decode_features, encode_features
+from skillhub_mcp.index.features import SkillFeatures, decode_features, encode_features, hash_term
 from skillhub_mcp.index.impacts import WEIGHTS, FieldWeights
 from skillhub_mcp.index.mapped_arrays import ArrayWriter
 from skillhub_mcp.index.segment import (
@@ -76,12 +76,12 @@ def test_a_segment_built_in_blocks_is_the_same_as_one_built_at_once(monkeypatch:
 
 
 def test_impacts_are_stored_within_a_small_part_of_what_they_are() -> None:
-    ((_, features, _),) = rows = [("/a", features_of("one two two three three three"), None)]
-    one = written([of(rows)])
+    one = written([of([("/a", features_of("one two two three three three"), None)])])
     # Of the only skill, every length is the mean: occurrences are what they are.
-    times = np.array([1, 2, 3])[np.argsort([int(features.hashes[number]) for number in range(1, 4)])]
-    name_and_three = worth(one.impacts)[np.isin(one.skills.hashes, features.hashes[1:])]
-    assert name_and_three.tolist() == pytest.approx(
+    hashes = [hash_term(term) for term in ("one", "two", "three")]
+    times = np.array([1, 2, 3])[np.argsort(hashes)]
+    of_the_description = worth(one.impacts)[np.isin(one.skills.hashes, hashes)]
+    assert of_the_description.tolist() == pytest.approx(
         (9.0 * (6.0 * times / (8.0 + 6.0 * times)) ** 0.8).tolist(), abs=2e-4
     )
 

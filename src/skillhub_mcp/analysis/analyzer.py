@@ -64,10 +64,20 @@ def term_counts(text: str) -> Counter[str]:
 
 def tokens(text: str) -> list[str]:
     """Return the words of `text` as they are written, in NFKC; of a short text, without what cannot be seen in them."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-        # To look for it in long bodies would take a third of the time of analysing them.
-        text = without_hidden(text) if len(text) <= _SHORT else text
+    return tokens_of_normalised(normalised(text))
+
+
+def normalised(text: str) -> str:
+    """Return `text` in NFKC; a short one without what cannot be seen in it."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    # To look for it in long bodies would take a third of the time of analysing them.
+    return without_hidden(text) if len(text) <= _SHORT else text
+
+
+def tokens_of_normalised(text: str) -> list[str]:
+    """Return the tokens of a text that is `normalised`."""
     return _TOKEN.findall(text)
 
 

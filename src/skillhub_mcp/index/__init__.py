@@ -1,6 +1,7 @@
 """The index over the skills: the LanceDB table and its state, kept in sync with the files.
 
 checksums     whether a file of the table has changed since it was written
+cut_texts     texts cut at blanks, for counting many at once
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
 identity      whose an index is: the state file and the table of a database and an embedder

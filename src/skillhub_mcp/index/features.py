@@ -3,29 +3,32 @@
 1. A term is identified by a 32-bit hash. A query term and another term of a skill collide about once in a million
    skills; then that skill gains a fraction of its score.
 2. All integers are little-endian and 32 bits wide: the lengths of the fields, the number of terms, a zero, then each
-   term's hash, and each term's counts packed by field. Schema 2 had, instead of the zero, the number of phrases that
+   term's hash, ascending, and each term's counts packed by field. Rows of earlier releases have the terms in another
+   order. Schema 2 had, instead of the zero, the number of phrases that
    followed; its rows can still be read.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, TypeVar
 
-from skillhub_mcp.analysis.analyzer import term_counts, terms, tokens
-from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
+from skillhub_mcp.analysis.analyzer import tokens
+from skillhub_mcp.analysis.pieces import in_pieces, long_words, piece_terms, piece_words
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from skillhub_mcp.index.cut_texts import PiecesOfTexts
     from skillhub_mcp.skills.model import Skill
+
+_Known = TypeVar("_Known")
 
 FIELDS = ("name", "description", "tags", "category", "body")
 # The bits of a term's 32 that count it in each field; a count that does not fit is capped.
@@ -35,8 +38,13 @@ _MASKS = tuple((1 << bits) - 1 for bits in _BITS)
 _HEADER = len(FIELDS) + 2
 # What a body says after this is reference material, not what the skill is for.
 _BODY_CHARACTERS = 100_000
-_SHORTEST_WORD = 3
-_CACHED_HASHES = 200_000
+_CACHED_HASHES = 50_000
+# Words are those of name, description and tags.
+_WORD_FIELDS = 3
+_FIELD_BITS = 3
+_OWNER_SHIFT = 32 + _FIELD_BITS
+_KEPT_PIECES = 150_000
+_KEPT_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +58,171 @@ class EncodedFeatures:
     words: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class CountedSkills:
+    """The features of several skills.
+
+    `lengths` has shape (skills, fields). Skill `i` has the terms `hashes[starts[i]:starts[i + 1]]`, ascending, and
+    `counts` are their packed counts in it. `words` says how many of the skills have a word of their short fields, as
+    written, for correcting a query's spelling.
+    """
+
+    lengths: NDArray[Any]
+    starts: NDArray[Any]
+    hashes: NDArray[Any]
+    counts: NDArray[Any]
+    words: Mapping[str, int]
+
+    def encoded(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the features as they are stored: the numbers of all skills, and where those of each begin."""
+        import numpy as np
+
+        skills = len(self.lengths)
+        terms = np.diff(self.starts)
+        begins = np.zeros(skills + 1, dtype=np.int64)
+        np.cumsum(_HEADER + 2 * terms, out=begins[1:])
+        numbers = np.zeros(int(begins[-1]), dtype="<u4")
+        numbers[begins[:-1, None] + np.arange(len(FIELDS))] = self.lengths
+        numbers[begins[:-1] + len(FIELDS)] = terms
+        places = np.arange(len(self.hashes)) + np.repeat(begins[:-1] + _HEADER - self.starts[:-1], terms)
+        numbers[places] = self.hashes
+        numbers[places + np.repeat(terms, terms)] = self.counts
+        return numbers, begins
+
+
 @lru_cache(maxsize=_CACHED_HASHES)
 def hash_term(term: str) -> int:
     """Return the 32-bit hash that identifies a term."""
+    return _crc(term)
+
+
+def _crc(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+class TermCounter:
+    """Counts the terms of many skills at once. What it learns of their words it keeps, up to a bound."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[bytes, tuple[int, ...]] = {}
+        self._words: dict[bytes, tuple[str, ...]] = {}
+
+    def count(self, skills: Sequence[tuple[Skill, str]]) -> CountedSkills:
+        """Return the features of skills with those bodies."""
+        import numpy as np
+
+        from skillhub_mcp.index.cut_texts import cut_at_blanks
+
+        number = len(skills)
+        # All names, then all descriptions, and so on.
+        cut = cut_at_blanks(*in_pieces([text for field in zip(*map(_texts, skills), strict=True) for text in field]))
+        rows, hashes = self._terms(cut)
+        lengths = np.bincount(rows, minlength=len(FIELDS) * number).reshape(len(FIELDS), number).T
+        fields, owners = np.divmod(rows, max(1, number))
+        keys = owners.astype(np.uint64) << np.uint64(_OWNER_SHIFT) | hashes << np.uint64(_FIELD_BITS)
+        keys |= fields.astype(np.uint64)
+        keys.sort()
+        first = _firsts(keys)
+        counts = np.diff(np.append(first, len(keys)))
+        keys = keys[first]
+        field = (keys & np.uint64((1 << _FIELD_BITS) - 1)).astype(np.intp)
+        packed = np.minimum(counts, np.array(_MASKS)[field]) << np.array(_SHIFTS)[field]
+        keys >>= np.uint64(_FIELD_BITS)
+        first = _firsts(keys)
+        keys = keys[first]
+        return CountedSkills(
+            lengths=lengths.astype("<u4"),
+            starts=np.searchsorted(keys, np.arange(number + 1, dtype=np.uint64) << np.uint64(32)).astype(np.int64),
+            hashes=(keys & np.uint64(0xFFFF_FFFF)).astype("<u4"),
+            counts=np.add.reduceat(packed, first).astype("<u4") if len(first) else packed.astype("<u4"),
+            words=self._words_of(cut, number),
+        )
+
+    def _terms(self, cut: PiecesOfTexts) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the text and the hash of each term: int64 and uint64."""
+        import numpy as np
+
+        own = [_known(self._hashes, piece, _piece_hashes) for piece in cut.distinct]
+        sizes = np.fromiter(map(len, own), dtype=np.int64, count=len(own))
+        hashes = np.fromiter(chain.from_iterable(own), dtype=np.uint64, count=int(sizes.sum()))
+        rows, places = _expanded(cut.pieces, cut.starts, sizes)
+        return rows, hashes[places]
+
+    def _words_of(self, cut: PiecesOfTexts, number: int) -> dict[str, int]:
+        """Return how many of the skills have each word of the first fields."""
+        import numpy as np
+
+        starts = cut.starts[: _WORD_FIELDS * number + 1]
+        pieces, short = np.unique(cut.pieces[: starts[-1]], return_inverse=True)
+        own = [_known(self._words, cut.distinct[piece], _piece_words) for piece in pieces.tolist()]
+        sizes = np.fromiter(map(len, own), dtype=np.int64, count=len(own))
+        numbers: dict[str, int] = {}
+        of_pieces = [numbers.setdefault(word, len(numbers)) for words in own for word in words]
+        rows, places = _expanded(short, starts, sizes)
+        words = np.array(of_pieces, dtype=np.int64)[places]
+        pairs = np.unique(rows % max(1, number) << 32 | words)
+        having = np.bincount(pairs & 0xFFFF_FFFF, minlength=len(numbers))
+        return dict(zip(numbers, having.tolist(), strict=True))
+
+
+def _expanded(pieces: NDArray[Any], starts: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the text of each part of each piece, and where that part is among all parts of distinct pieces.
+
+    A distinct piece has so many parts as `sizes` says; text `i` has the `pieces[starts[i]:starts[i + 1]]`.
+    """
+    import numpy as np
+
+    begins = np.cumsum(sizes) - sizes
+    times = sizes[pieces]
+    before = np.cumsum(times) - times
+    places = np.repeat(begins[pieces] - before, times) + np.arange(int(times.sum()))
+    rows = np.repeat(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), times)
+    return rows, places
+
+
+def _piece_hashes(piece: bytes) -> tuple[int, ...]:
+    return tuple(map(_crc, piece_terms(piece)))
+
+
+def _piece_words(piece: bytes) -> tuple[str, ...]:
+    return tuple(piece_words(piece))
+
+
+def _texts(given: tuple[Skill, str]) -> tuple[str, ...]:
+    skill, body = given
+    return skill.name, skill.description, " ".join(skill.tags), skill.category or "", body[:_BODY_CHARACTERS]
+
+
+def _firsts(keys: NDArray[Any]) -> NDArray[Any]:
+    """Return where each of the sorted keys occurs first."""
+    import numpy as np
+
+    is_first = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    return is_first.nonzero()[0]
+
+
+def _known(known: dict[bytes, _Known], piece: bytes, learn: Callable[[bytes], _Known]) -> _Known:
+    found = known.get(piece)
+    if found is None:
+        found = learn(piece)
+        # Longer pieces seldom occur again. Beginning anew costs less than noting which was used when.
+        if len(piece) <= _KEPT_BYTES:
+            if len(known) >= _KEPT_PIECES:
+                known.clear()
+            known[piece] = found
+    return found
 
 
 def encode_features(skill: Skill, body: str) -> EncodedFeatures:
     """Return the features of a skill with that body."""
-    import numpy as np
-
-    short = (skill.name, skill.description, " ".join(skill.tags), skill.category or "")
-    fields = [Counter(terms(text)) for text in short]
-    fields.append(term_counts(body[:_BODY_CHARACTERS]))
-    packed: dict[str, int] = {}
-    for counts, shift, most in zip(fields, _SHIFTS, _MASKS, strict=True):
-        for term, times in counts.items():
-            packed[term] = packed.get(term, 0) | min(times, most) << shift
-    lengths = [sum(counts.values()) for counts in fields]
-    numbers = [*lengths, len(packed), 0, *map(hash_term, packed), *packed.values()]
-    return EncodedFeatures(np.array(numbers, dtype="<u4").tobytes(), skill_words(skill))
-
-
-def skill_words(skill: Skill) -> frozenset[str]:
-    """Return the folded words of a skill's short fields."""
-    return short_words((skill.name, skill.description, *skill.tags))
+    counted = TermCounter().count([(skill, body)])
+    return EncodedFeatures(counted.encoded()[0].tobytes(), frozenset(counted.words))
 
 
 def short_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the folded words of `texts` that are long enough to be misspelt, and runs of unspaced text."""
-    return frozenset(
-        word
-        for text in texts
-        for token in tokens(text)
-        if len(word := fold_marks(token)) >= _SHORTEST_WORD or UNSPACED.search(word)
-    )
+    return frozenset(word for text in texts for word in long_words(tokens(text)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 3. What a search reads (`skill_index`) is derived from these rows. LanceDB's own full-text search is for programs that
    read the table, and for comparing with.
 
-Only this module and `lance_store` use LanceDB and Arrow.
+Only this module and `lance_store` use LanceDB.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from typing import Any
 from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
-from skillhub_mcp.index.features import decode_features, short_words
+from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
@@ -56,7 +56,9 @@ IN_MEMORY = "memory://"
 
 # Any of the full-text indexes says which rows are not in it yet.
 _WATCHED_INDEX = "description_idx"
+# Rows in memory at once while a table is written, and about how many characters of bodies.
 _BATCH_ROWS = 1_000
+_BATCH_CHARACTERS = 8 << 20
 _NAMED_FILES = 3
 _ID_BYTES = 8
 _NOTED_SECONDS = 24 * 3600
@@ -198,7 +200,7 @@ class LanceStore:
             self.discard()
         try:
             builder, skills = StatisticsBuilder(), self._builder()
-            table = self._overwrite(schema, _counting(rows, builder, skills))
+            table = self._overwrite(schema, _batches(rows, schema, builder, skills))
             self._clean(table, published)
             if self._segment_files is not None:
                 with _not_kept_is_no_failure():
@@ -255,7 +257,7 @@ class LanceStore:
             statistics = self._statistics(published, table_id(before))
             builder, skills = StatisticsBuilder.from_statistics(statistics), self._builder()
             written: list[str] = []
-            for batch in _batches(_counting(rows, builder, skills), schema):
+            for batch in _batches(rows, schema, builder, skills):
                 written += batch.column("path").to_pylist()
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
                 # A row may have no vector yet; without this, LanceDB rejects it as a bad vector.
@@ -415,12 +417,11 @@ class LanceStore:
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
 
-    def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> Any:
+    def _overwrite(self, schema: Any, batches: Iterator[Any]) -> Any:
         from lancedb.index import FTS, Bitmap, BTree, LabelList
 
         # Before the first row is read: large skills are kept in a file in the database's directory, which this makes.
         connection = self._connect()
-        batches = _batches(rows, schema)
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
         # A row may have no vector yet, which LanceDB would refuse as a bad one.
@@ -540,29 +541,34 @@ def _vector_fields(dimension: int) -> list[Any]:
     return [pa.field("embedded_text", pa.string()), pa.field("vector", pa.list_(pa.float32(), dimension))]
 
 
-def _batches(rows: Iterable[IndexRow], schema: Any) -> Iterator[Any]:
-    """Yield the rows as record batches, so that the bodies of a large library are never all in memory at once."""
-    import pyarrow as pa
+def _batches(
+    rows: Iterable[IndexRow], schema: Any, statistics: StatisticsBuilder, skills: SegmentBuilder
+) -> Iterator[Any]:
+    """Yield the rows as record batches, so that the bodies of a large library are never all in memory at once.
 
-    pending: list[Mapping[str, object]] = []
+    What is searched of them is added to `statistics` and `skills`.
+    """
+    counter = TermCounter()
+    for several in _several(rows):
+        counted = counter.count([(row.skill, row.instructions) for row in several])
+        statistics.add_counted(counted)
+        skills.add_counted([row.skill.directory for row in several], counted, [row.vector for row in several])
+        yield _record_batch(several, counted, schema)
+
+
+def _several(rows: Iterable[IndexRow]) -> Iterator[Sequence[IndexRow]]:
+    pending: list[IndexRow] = []
+    characters = 0
     yielded = False
-    with_vectors = "vector" in schema.names
     for row in rows:
-        pending.append(_values(row, with_vectors=with_vectors))
-        if len(pending) >= _BATCH_ROWS:
-            yield pa.RecordBatch.from_pylist(pending, schema=schema)
-            pending = []
-            yielded = True
+        pending.append(row)
+        characters += len(row.instructions)
+        if len(pending) >= _BATCH_ROWS or characters >= _BATCH_CHARACTERS:
+            yield pending
+            pending, characters, yielded = [], 0, True
     if pending or not yielded:
         # LanceDB requires at least one batch, even an empty one.
-        yield pa.RecordBatch.from_pylist(pending, schema=schema)
-
-
-def _counting(rows: Iterable[IndexRow], builder: StatisticsBuilder, skills: SegmentBuilder) -> Iterator[IndexRow]:
-    for row in rows:
-        builder.add(row.features.encoded, row.features.words)
-        skills.add(row.skill.directory, decode_features(row.features.encoded), row.vector)
-        yield row
+        yield pending
 
 
 @contextlib.contextmanager
@@ -574,24 +580,42 @@ def _not_kept_is_no_failure() -> Iterator[None]:
         log.debug("The postings are not kept: %s", error)
 
 
-def _values(row: IndexRow, *, with_vectors: bool) -> dict[str, object]:
-    skill = row.skill
-    values: dict[str, object] = {
-        "path": skill.directory,
-        "root": skill.root,
-        "content_hash": skill.stamp.content_hash,
-        "name": skill.name,
-        "description": skill.description,
-        "category": skill.category,
-        "tags": list(skill.tags),
-        "tags_text": " ".join(skill.tags),
-        "instructions": row.instructions,
-        "metadata": json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True),
-        "features": row.features.encoded,
+def _record_batch(rows: Sequence[IndexRow], counted: CountedSkills, schema: Any) -> Any:
+    import pyarrow as pa
+
+    skills = [row.skill for row in rows]
+    columns: dict[str, Sequence[object]] = {
+        "path": [skill.directory for skill in skills],
+        "root": [skill.root for skill in skills],
+        "content_hash": [skill.stamp.content_hash for skill in skills],
+        "name": [skill.name for skill in skills],
+        "description": [skill.description for skill in skills],
+        "category": [skill.category for skill in skills],
+        "tags": [list(skill.tags) for skill in skills],
+        "tags_text": [" ".join(skill.tags) for skill in skills],
+        "instructions": [row.instructions for row in rows],
+        "metadata": [json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True) for skill in skills],
     }
-    if with_vectors:
-        values |= {
-            "embedded_text": None if row.vector is None or row.is_stale else skill.searchable_text,
-            "vector": None if row.vector is None else list(row.vector),
-        }
-    return values
+    arrays = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
+    numbers, begins = counted.encoded()
+    where = pa.py_buffer((begins * numbers.itemsize).astype("<i4"))
+    arrays["features"] = pa.Array.from_buffers(pa.binary(), len(rows), [None, where, pa.py_buffer(numbers)])
+    if "vector" in schema.names:
+        is_embedded = [not (row.vector is None or row.is_stale) for row in rows]
+        texts = [skill.searchable_text if own else None for skill, own in zip(skills, is_embedded, strict=True)]
+        arrays["embedded_text"] = pa.array(texts, pa.string())
+        arrays["vector"] = _vector_array([row.vector for row in rows], schema.field("vector").type)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+
+def _vector_array(vectors: Sequence[Sequence[float] | None], kind: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    matrix = np.zeros((len(vectors), kind.list_size), dtype=np.float32)
+    is_missing = np.array([vector is None for vector in vectors], dtype=bool)
+    for number, vector in enumerate(vectors):
+        if vector is not None:
+            matrix[number] = vector
+    # Through one array: converting a thousand lists of numbers would keep searches waiting.
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), type=kind, mask=pa.array(is_missing))

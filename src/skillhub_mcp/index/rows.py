@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from skillhub_mcp.index.features import EncodedFeatures, encode_features
 from skillhub_mcp.skills.model import Skill
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class IndexRow:
     """One row of the table: a skill, its body, and its vector where there is one.
 
@@ -21,11 +19,6 @@ class IndexRow:
     instructions: str
     vector: Sequence[float] | None
     is_stale: bool = False
-
-    @cached_property
-    def features(self) -> EncodedFeatures:
-        """The features that ranking uses."""
-        return encode_features(self.skill, self.instructions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from skillhub_mcp.index.features import FIELDS, SkillFeatures, unpack_counts
+from skillhub_mcp.index.features import FIELDS, CountedSkills, SkillFeatures, unpack_counts
 from skillhub_mcp.index.impacts import WEIGHTS, impact
 from skillhub_mcp.index.mapped_arrays import ArrayWriter, StoredArrays, mapped, open_arrays, read_arrays, read_meta
 
@@ -126,32 +126,14 @@ def invert(
     directories: Sequence[str], features: Sequence[SkillFeatures], vectors: Sequence[Sequence[float] | None]
 ) -> InvertedSkills:
     """Return skills with their terms inverted, in memory."""
-    import numpy as np
-
-    every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in features)])
-    counts = np.concatenate([np.zeros(0, dtype="<u4"), *(one.counts for one in features)])
-    owners = np.repeat(np.arange(len(features), dtype=np.int32), [len(one.hashes) for one in features])
-    every, owners, counts = _sorted(every, owners, counts)
-    starts = _first_of_each(every)
-    embedded = np.array([vector is not None for vector in vectors], dtype=bool)
-    matrix = None
-    if embedded.any():
-        matrix = np.zeros((len(features), max(len(one) for one in vectors if one is not None)), dtype=np.float32)
-        matrix[embedded] = np.array([one for one in vectors if one is not None], dtype=np.float32)
-    return InvertedSkills(
-        directories=directories,
-        lengths=np.array([one.lengths for one in features], dtype=np.uint32).reshape(-1, len(FIELDS)),
-        vectors=matrix,
-        embedded=embedded,
-        hashes=every[starts],
-        starts=np.append(starts, len(every)),
-        owners=owners,
-        counts=counts,
-    )
+    builder = SegmentBuilder()
+    for one in zip(directories, features, vectors, strict=True):
+        builder.add(*one)
+    return builder.parts()[0].skills
 
 
 class SegmentBuilder:
-    """Inverts skills one by one: with `open_run`, in the memory of a block of them, however many there are.
+    """Inverts skills as they come: with `open_run`, in the memory of a block of them, however many there are.
 
     `open_run` opens a file that vanishes when it is closed; without it everything stays in memory.
     """
@@ -159,34 +141,96 @@ class SegmentBuilder:
     def __init__(self, open_run: Callable[[], BinaryIO] | None = None) -> None:
         self._open_run = open_run
         self._runs: list[Part] = []
-        self._directories: list[str] = []
-        self._features: list[SkillFeatures] = []
-        self._vectors: list[Sequence[float] | None] = []
-        self._postings = 0
+        self._pending = _Pending()
 
     def add(self, directory: str, features: SkillFeatures, vector: Sequence[float] | None) -> None:
         """Add a skill. Raises OSError."""
-        self._directories.append(directory)
-        self._features.append(features)
-        self._vectors.append(vector)
-        self._postings += len(features.hashes)
-        if self._open_run is not None and self._postings >= _BLOCK_POSTINGS:
-            with self._open_run() as run:
-                write_segment(run, [Part(self._take())], table_id="")
-                run.flush()
-                self._runs.append(Part.of(read_segment(mapped(run), "")))
-                self._runs[-1].release()
+        terms = len(features.hashes)
+        self._pending.add([directory], features.lengths, [terms], features.hashes, features.counts, [vector])
+        self._write_run()
+
+    def add_counted(
+        self, directories: Sequence[str], counted: CountedSkills, vectors: Sequence[Sequence[float] | None]
+    ) -> None:
+        """Add several skills. Raises OSError."""
+        import numpy as np
+
+        terms = np.diff(counted.starts)
+        self._pending.add(directories, counted.lengths, terms, counted.hashes, counted.counts, vectors)
+        self._write_run()
 
     def parts(self) -> list[Part]:
         """Return the skills added so far."""
-        if self._directories or not self._runs:
-            self._runs.append(Part(self._take()))
+        if self._pending.directories or not self._runs:
+            self._runs.append(Part(self._pending.inverted()))
+            self._pending = _Pending()
         return self._runs
 
-    def _take(self) -> InvertedSkills:
-        taken = invert(self._directories, self._features, self._vectors)
-        self._directories, self._features, self._vectors, self._postings = [], [], [], 0
-        return taken
+    def _write_run(self) -> None:
+        if self._open_run is not None and self._pending.postings >= _BLOCK_POSTINGS:
+            with self._open_run() as run:
+                write_segment(run, [Part(self._pending.inverted())], table_id="")
+                run.flush()
+                self._runs.append(Part.of(read_segment(mapped(run), "")))
+                self._runs[-1].release()
+            self._pending = _Pending()
+
+
+class _Pending:
+    """Skills that are to be inverted."""
+
+    def __init__(self) -> None:
+        self.directories: list[str] = []
+        self.postings = 0
+        self._lengths: list[NDArray[Any]] = []
+        self._terms: list[Sequence[int] | NDArray[Any]] = []
+        self._hashes: list[NDArray[Any]] = []
+        self._counts: list[NDArray[Any]] = []
+        self._vectors: list[Sequence[float] | None] = []
+
+    def add(
+        self,
+        directories: Sequence[str],
+        lengths: NDArray[Any],
+        terms: Sequence[int] | NDArray[Any],
+        hashes: NDArray[Any],
+        counts: NDArray[Any],
+        vectors: Sequence[Sequence[float] | None],
+    ) -> None:
+        self.directories += directories
+        self.postings += len(hashes)
+        self._lengths.append(lengths.reshape(-1, len(FIELDS)))
+        self._terms.append(terms)
+        self._hashes.append(hashes)
+        self._counts.append(counts)
+        self._vectors += vectors
+
+    def inverted(self) -> InvertedSkills:
+        import numpy as np
+
+        every = np.concatenate([np.zeros(0, dtype="<u4"), *self._hashes])
+        counts = np.concatenate([np.zeros(0, dtype="<u4"), *self._counts])
+        terms = np.concatenate([np.zeros(0, dtype=np.int64), *self._terms])
+        owners = np.repeat(np.arange(len(terms), dtype=np.int32), terms)
+        every, owners, counts = _sorted(every, owners, counts)
+        starts = _first_of_each(every)
+        embedded = np.array([vector is not None for vector in self._vectors], dtype=bool)
+        matrix = None
+        if embedded.any():
+            dimension = max(len(one) for one in self._vectors if one is not None)
+            matrix = np.zeros((len(embedded), dimension), dtype=np.float32)
+            for number in embedded.nonzero()[0].tolist():
+                matrix[number] = self._vectors[number]
+        return InvertedSkills(
+            directories=self.directories,
+            lengths=np.concatenate([np.zeros((0, len(FIELDS)), np.uint32), *self._lengths]).astype(np.uint32),
+            vectors=matrix,
+            embedded=embedded,
+            hashes=every[starts],
+            starts=np.append(starts, len(every)),
+            owners=owners,
+            counts=counts,
+        )
 
 
 def write_segment(file: BinaryIO, parts: Sequence[Part], *, table_id: str, addition: Addition | None = None) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import FIELDS, decode_features, hash_term
+from skillhub_mcp.index.features import FIELDS, CountedSkills, decode_features, hash_term
 from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -98,6 +98,16 @@ class StatisticsBuilder:
         if len(self._pending) >= _FLUSH_ROWS:
             self._flush()
 
+    def add_counted(self, skills: CountedSkills) -> None:
+        """Add several skills."""
+        import numpy as np
+
+        self._flush()
+        self.skills += len(skills.lengths)
+        self._words.update(skills.words)
+        self._lengths = self._lengths + skills.lengths.sum(axis=0, dtype=np.float64)
+        self._count(skills.hashes, 1)
+
     def build(self) -> Statistics:
         """Return the statistics of the skills added so far."""
         self._flush()
@@ -120,14 +130,20 @@ class StatisticsBuilder:
         for sign in (1, -1):
             several = [decode_features(encoded) for encoded, times in self._pending if times == sign]
             every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in several)])
-            hashes, counts = np.unique(every, return_counts=True)
-            merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
-            totals = np.zeros(len(merged), dtype=np.int64)
-            np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
-            self._hashes, self._counts = merged, totals
+            self._count(every, sign)
             for one in several:
                 self._lengths = self._lengths + sign * one.lengths.astype(np.float64)
         self._pending = []
+
+    def _count(self, every: NDArray[Any], sign: int) -> None:
+        """Add the hashes of the terms of some skills; with a `sign` of -1, take them away."""
+        import numpy as np
+
+        hashes, counts = np.unique(every, return_counts=True)
+        merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
+        totals = np.zeros(len(merged), dtype=np.int64)
+        np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
+        self._hashes, self._counts = merged, totals
 
 
 def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
