@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from skillhub_mcp.disclosure.why import Account, Cause, Explanation
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.search.standing import LeftOut, Standing
+from skillhub_mcp.search.standing import LeftOut, Stand, Standing
 
 
 def explanation_json(explanation: Explanation, standing: Standing | None) -> dict[str, object]:
@@ -32,17 +32,18 @@ def explanation_json(explanation: Explanation, standing: Standing | None) -> dic
 
 
 def _standing_json(standing: Standing) -> dict[str, object]:
+    own, first = standing.own, standing.first
     return {
         "task": standing.task,
         "rank": standing.rank,
         "hits": standing.hits,
-        "score": round(standing.score, 4),
+        "score": round(own.score, 4),
         "left_out": None if standing.left_out is None else standing.left_out.value,
-        "first": {"name": standing.first, "score": round(standing.first_score, 4)} if standing.first else None,
-        "matched": list(standing.matched),
+        "first": None if first is None else {"name": first.handle, "score": round(first.score, 4)},
+        "matched": [one.asked for one in own.parts],
         "differences": [asdict(one) | {"what": one.describe()} for one in standing.differences],
-        "nearness": standing.nearness,
-        "first_nearness": standing.first_nearness,
+        "nearness": own.nearness,
+        "first_nearness": None if first is None else first.nearness,
     }
 
 
@@ -84,28 +85,28 @@ def _standing_lines(standing: Standing, account: Account) -> list[str]:
         lines = [f"{name} is not among the {hits}{why}"]
     elif standing.rank == 1:
         near_miss = "" if standing.confident else ", a near miss: nothing fits well"
-        lines = [f"{name} is the first of {hits}, {standing.score:.2f}{near_miss}"]
+        lines = [f"{name} is the first of {hits}, {standing.own.score:.2f}{near_miss}"]
     else:
-        lines = [f"{name} is number {standing.rank:,} of {hits}, {standing.score:.2f}"]
+        lines = [f"{name} is number {standing.rank:,} of {hits}, {standing.own.score:.2f}"]
         lines += [] if standing.left_out is None else [f"  it is not shown: {standing.left_out.value}"]
-    if standing.rank != 1 and standing.first:
-        lines += _first_lines(standing)
-    if standing.matched:
-        lines.append(f"  of the task it has: {in_line(', '.join(standing.matched))}")
+    if standing.rank != 1 and standing.first is not None:
+        lines += _first_lines(standing, standing.first)
+    if standing.own.parts:
+        lines.append(f"  of the task it has: {in_line(', '.join(one.asked for one in standing.own.parts))}")
     return lines
 
 
-def _first_lines(standing: Standing) -> list[str]:
+def _first_lines(standing: Standing, first: Stand) -> list[str]:
     """Return what the first hit is, and what it has that this skill has not."""
     reasons = ["its name is the task, and such a skill comes first"] if standing.named else []
     reasons += [one.describe() for one in standing.differences]
-    reasons += _nearness(standing)
+    reasons += _nearness(standing.own.nearness, first.nearness)
     if not reasons and standing.left_out is not LeftOut.COPY:
         reasons = ["both have the same words; the first has them more often, or in a shorter text"]
-    return [f"  {in_line(line)}" for line in (f"the first is {standing.first}, {standing.first_score:.2f}", *reasons)]
+    return [f"  {in_line(line)}" for line in (f"the first is {first.handle}, {first.score:.2f}", *reasons)]
 
 
-def _nearness(standing: Standing) -> list[str]:
-    if standing.nearness is None or standing.first_nearness is None or standing.first_nearness <= standing.nearness:
+def _nearness(own: float | None, first: float | None) -> list[str]:
+    if own is None or first is None or first <= own:
         return []
-    return [f"the first is nearer to it in meaning: {standing.first_nearness:.2f}, this one {standing.nearness:.2f}"]
+    return [f"the first is nearer to it in meaning: {first:.2f}, this one {own:.2f}"]

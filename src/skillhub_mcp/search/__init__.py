@@ -1,6 +1,5 @@
 """Search: what a query returns to one caller. `engine` is the way in, `searcher` runs the stages of one search.
 
-answer_cache    the answers of the last searches
 contributions   what each word of a query contributes to a score, and in which fields
 engine          one search for one caller: view, policy, cache, tail, near misses where nothing fits
 facets          counts by category, tag and source
@@ -9,8 +8,8 @@ likelihood      the probability that the first hit is right
 near_copies     hits that say nearly the same, and which is shown
 query           parsing a text into clauses of terms
 ranking         BM25F of every skill, and the nearness in meaning of the best
+recent          what was worked out last, kept while nothing changes
 rerankers/      the best hits in the order of a model that reads them
 searcher        the stages: parse, score, rank, rerank, likelihood
 standing        where one skill stands in a search, and what the first has that it has not
-visible_skills  the skills that a caller may find
 """

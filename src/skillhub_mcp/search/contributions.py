@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,46 +33,33 @@ class Contribution:
         return f"{self.choice.text} {self.worth:.1f} in {', '.join(self.fields)}{source}"
 
 
-def contributions(
-    query: Query, index: SkillIndex, numbers: Sequence[int], *, fields: frozenset[str]
-) -> list[list[Contribution]]:
-    """Return for each skill what each clause contributed in `fields`, the largest first, without zeros."""
-    import numpy as np
-
-    if not query.terms or not numbers:
-        return [[] for _ in numbers]
-    occurring = index.occurrences(query.terms, numbers)
-    lengths = index.lengths(numbers)[occurring.rows]
-    impacts = impact(occurring.counts, lengths, index.mean_lengths, fields=fields)
-    worth = np.zeros((len(query.terms), len(numbers)), dtype=np.float32)
-    worth[occurring.term_indices, occurring.rows] = impacts
-    worth *= np.array([index.statistics.rarity(term) for term in query.terms], dtype=np.float32)[:, None]
-    having: dict[tuple[int, int], set[str]] = {}
-    used = [name if name in fields else "" for name in FIELDS]
-    for term, row, counts in zip(
-        occurring.term_indices.tolist(), occurring.rows.tolist(), occurring.counts.T.tolist(), strict=True
+def contributions(query: Query, index: SkillIndex, number: int, *, fields: frozenset[str]) -> list[Contribution]:
+    """Return what each clause contributed to the skill of that number in `fields`, the largest first, without zeros."""
+    found = index.occurrences(query.terms, [number])
+    impacts = impact(found.counts, index.lengths([number] * len(found.rows)), index.mean_lengths, fields=fields)
+    having: dict[str, tuple[float, frozenset[str]]] = {}
+    for place, worth, counts in zip(
+        found.term_indices.tolist(), impacts.tolist(), found.counts.T.tolist(), strict=True
     ):
-        having[term, row] = {name for name, times in zip(used, counts, strict=True) if times and name}
-    places = {term: place for place, term in enumerate(query.terms)}
-    found = []
-    for row, worths_here in enumerate(worth.T.tolist()):
-        own = []
-        for clause in query.clauses:
+        own = frozenset(name for name, times in zip(FIELDS, counts, strict=True) if times) & fields
+        if own:
+            having[query.terms[place]] = worth * index.statistics.rarity(query.terms[place]), own
+    parts = []
+    for clause in query.clauses:
+        choices = [choice for choice in clause.alternatives if having.keys() >= set(choice.terms)]
+        if choices:
             worths = [
-                (clause.weight * choice.weight * min(worths_here[places[term]] for term in choice.terms), choice)
-                for choice in clause.alternatives
+                clause.weight * choice.weight * min(having[term][0] for term in choice.terms) for choice in choices
             ]
-            most, choice = max(worths, key=lambda one: one[0])
-            if most > 0.0:
-                names = set[str]().union(*(having.get((places[term], row), ()) for term in choice.terms))
-                own.append(Contribution(clause, choice, most, tuple(name for name in FIELDS if name in names)))
-        found.append(sorted(own, key=lambda one: -one.worth))
-    return found
+            most = max(worths)
+            choice = choices[worths.index(most)]
+            names = frozenset[str]().union(*(having[term][1] for term in choice.terms))
+            parts.append(Contribution(clause, choice, most, tuple(name for name in FIELDS if name in names)))
+    return sorted(parts, key=lambda one: -one.worth)
 
 
 def covers(query: Query, index: SkillIndex, number: int, *, fields: frozenset[str]) -> bool:
     """Whether a skill has every word of a query in its name, description, tags or category."""
-    if query.unknown or query.left_out:
+    if query.unknown or query.left_out or not query.clauses:
         return False
-    (own,) = contributions(query, index, [number], fields=fields - {"body"})
-    return 0 < len(own) == len(query.clauses)
+    return len(contributions(query, index, number, fields=fields - {"body"})) == len(query.clauses)

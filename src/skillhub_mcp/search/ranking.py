@@ -60,6 +60,8 @@ class Ranking:
         """Return the same skills with those of `numbers` before all others."""
         import numpy as np
 
+        if not len(numbers):
+            return self
         ahead = np.isin(self.numbers, numbers)
         return self.ordered_by(np.where(ahead, 1.0 + float(self.totals.max(initial=0.0)), self.totals))
 

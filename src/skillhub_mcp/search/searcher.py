@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -87,14 +87,14 @@ class SearchRequest:
 class SearchResult:
     """The hits of one search, best first, and what they were chosen by.
 
-    `nearness` has the nearness in meaning of each hit that has a vector, by directory. The `evidence` is for the first
-    hit, where there is one, and it is `covered` where its short fields have every word. A result is not `cacheable`
-    where a provider failed: the next search may do better.
+    `nearness` is that in meaning of each hit, NaN without a vector. The `evidence` is for the first hit, where there is
+    one, and it is `covered` where its short fields have every word. A result is not `cacheable` where a provider
+    failed: the next search may do better.
     """
 
     hits: Sequence[Hit]
     query: Query
-    nearness: Mapping[str, float]
+    nearness: Sequence[float]
     mode: RetrievalMode
     evidence: Evidence | None = None
     covered: bool = False
@@ -145,23 +145,26 @@ class Searcher:
             words = text_scores(query, index, fields=self._fields) * index.members(request.among)
             numbers = self._candidates(index, request, words, vector, mode)
         with observe(self._observer, SearchStepEvent(name="score")):
-            ranking = self._rank(index, request, words, numbers, vector, mode)
-            evidence = evidence_of(query, index.statistics, ranking) if len(ranking.numbers) else None
-            hits, nearness = _hits(index, request, ranking, evidence, mode)
-            covered = bool(hits) and covers(query, index, int(ranking.numbers[0]), fields=self._fields)
-        lacks_vector = vector is None and self._embed is not None and index.dimension is not None
-        lacks_model = self._model is not None and self._model_breaker.is_open
-        return SearchResult(hits, query, nearness, mode, evidence, covered, cacheable=not (lacks_vector or lacks_model))
+            near = _nearness(index, numbers, vector)
+            ranking = rank(words, numbers, near, meaning=self._meaning, by_meaning_alone=mode == "vector")
+            ranking = self._reranked(index, request, ranking).with_first(_named(index, request))
+            lacks_vector = vector is None and self._embed is not None and index.dimension is not None
+            lacks_model = self._model is not None and self._model_breaker.is_open
+            cacheable = not (lacks_vector or lacks_model)
+            if not len(ranking.numbers):
+                return SearchResult([], query, [], mode, cacheable=cacheable)
+            evidence = evidence_of(query, index.statistics, ranking)
+            covered = covers(query, index, int(ranking.numbers[0]), fields=self._fields)
+            hits = _hits(index, request, ranking, likelihood(evidence), mode)
+        return SearchResult(hits, query, ranking.nearness.tolist(), mode, evidence, covered, cacheable)
 
-    def explain(self, index: SkillIndex, query: Query, directories: Sequence[str]) -> list[list[Contribution]]:
-        """Return what each clause of a query contributes to the text score of those rows, hits or not.
+    def explain(self, index: SkillIndex, query: Query, directory: str) -> tuple[Contribution, ...]:
+        """Return what each clause of a query contributes to the text score of a skill, a hit or not, the most first.
 
-        Nothing for a row that the index has not. Raises IndexDamaged.
+        Nothing for one that the index has not. Raises IndexDamaged.
         """
-        numbers = {one: number for one in directories if (number := index.number(one)) is not None}
-        found = contributions(query, index, list(numbers.values()), fields=self._fields)
-        by_directory = dict(zip(numbers, found, strict=True))
-        return [by_directory.get(directory, []) for directory in directories]
+        number = index.number(directory)
+        return () if number is None else tuple(contributions(query, index, number, fields=self._fields))
 
     def _query_vector(self, index: SkillIndex, text: str) -> Vector | None:
         """Return the vector of the query, or None where the index has none like it or the provider fails."""
@@ -207,27 +210,6 @@ class Searcher:
         numbers: NDArray[Any] = np.unique(np.concatenate(found))
         return numbers
 
-    def _rank(
-        self,
-        index: SkillIndex,
-        request: SearchRequest,
-        words: NDArray[Any],
-        numbers: NDArray[Any],
-        vector: Vector | None,
-        mode: RetrievalMode,
-    ) -> Ranking:
-        import numpy as np
-
-        nearness = np.full(len(numbers), np.nan)
-        if vector is not None and len(numbers):
-            cosines = index.cosines(vector, numbers)
-            scale = index.nearness_scale or _USUAL_SCALE
-            nearness = np.where(np.isnan(cosines), np.nan, scale.share(cosines))
-        ranking = rank(words, numbers, nearness, meaning=self._meaning, by_meaning_alone=mode == "vector")
-        ranking = self._reranked(index, request, ranking)
-        named = _named(index, request)
-        return ranking.with_first(named) if named else ranking
-
     def _reranked(self, index: SkillIndex, request: SearchRequest, ranking: Ranking) -> Ranking:
         """Return the ranking with the best of it as the model orders them, where there is one that answers."""
         import numpy as np
@@ -252,25 +234,24 @@ def _named(index: SkillIndex, request: SearchRequest) -> list[int]:
     return sorted(number for number in numbers if number is not None)
 
 
-def _hits(
-    index: SkillIndex, request: SearchRequest, ranking: Ranking, evidence: Evidence | None, mode: RetrievalMode
-) -> tuple[list[Hit], dict[str, float]]:
-    """Return the hits, and their nearness in meaning by directory."""
-    if evidence is None:
-        return [], {}
+def _nearness(index: SkillIndex, numbers: NDArray[Any], vector: Vector | None) -> NDArray[Any]:
+    """Return the nearness in meaning of those skills, in 0..1, NaN without a vector."""
+    import numpy as np
+
+    if vector is None:
+        return np.full(len(numbers), np.nan)
+    cosines = index.cosines(vector, numbers)
+    return np.where(np.isnan(cosines), np.nan, (index.nearness_scale or _USUAL_SCALE).share(cosines))
+
+
+def _hits(index: SkillIndex, request: SearchRequest, ranking: Ranking, likely: float, mode: RetrievalMode) -> list[Hit]:
+    """Return the ranking, which is not empty, as hits: the first as `likely` as it is, the others in their ratio."""
     directories = [index.directories[number] for number in ranking.numbers.tolist()]
-    exact = directories[0] in request.named
-    sure = 1.0 if exact else likelihood(evidence)
-    top = max(float(ranking.totals[0]), 1e-9)
-    scores = (sure * (ranking.totals / top)).clip(0.0, 1.0).tolist()
-    hits, nearness = [], {}
-    for directory, score, words, near in zip(
-        directories, scores, ranking.words.tolist(), ranking.nearness.tolist(), strict=True
-    ):
-        if math.isnan(near):
-            reason = Reason.TEXT
-        else:
-            nearness[directory] = near
-            reason = Reason.BOTH if words > 0.0 and mode != "vector" else Reason.VECTOR
-        hits.append(Hit(directory, score, reason))
-    return hits, nearness
+    sure = 1.0 if directories[0] in request.named else likely
+    scores = (sure * (ranking.totals / max(float(ranking.totals[0]), 1e-9))).clip(0.0, 1.0).tolist()
+    by_words = (ranking.words > 0.0).tolist() if mode != "vector" else [False] * len(directories)
+    reasons = [
+        Reason.TEXT if math.isnan(near) else Reason.BOTH if has_words else Reason.VECTOR
+        for near, has_words in zip(ranking.nearness.tolist(), by_words, strict=True)
+    ]
+    return list(map(Hit, directories, scores, reasons))

@@ -44,28 +44,38 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a skill stands among the hits of a search.
+class Stand:
+    """One skill in a search: its handle and score in 0..1, what each word of the task contributes to it, the weightiest
+    first, and its nearness in meaning in 0..1, where there are vectors.
+    """
 
-    `rank` is 1 for the first of `hits`, None where it is no hit; the scores are from 0 to 1. The search says that its
-    first hit fits where it is `confident`. `left_out` says why this one is not shown. `first` is the handle of the
-    first hit, empty where there is none; it is `named` where the task is its name. `nearness` and `first_nearness`
-    are in 0..1, where there are vectors.
+    handle: str
+    score: float
+    parts: Sequence[Contribution]
+    nearness: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a skill stands among the hits of a search, beside the first of them, where there is one.
+
+    `rank` is 1 for the first of `hits`, None where it is no hit. The search says that its first hit fits where it is
+    `confident`, and that is `named` where the task is its name. `left_out` says why this one is not shown.
     """
 
     task: str
     rank: int | None
     hits: int
-    score: float
     confident: bool
     left_out: LeftOut | None
-    first: str
-    first_score: float
     named: bool
-    differences: tuple[Difference, ...]
-    matched: tuple[str, ...]
-    nearness: float | None
-    first_nearness: float | None
+    own: Stand
+    first: Stand | None
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What the first has and this one has not."""
+        return () if self.first is None or self.rank == 1 else differences(self.own.parts, self.first.parts)
 
 
 def differences(own: Sequence[Contribution], first: Sequence[Contribution]) -> tuple[Difference, ...]:

@@ -15,7 +15,7 @@ from skillhub_mcp.skills.snapshot import UnavailableRoot
 
 def answer(*scores: float) -> SearchAnswer:
     hits = [
-        FoundSkill(make_skill(f"skill-{number}"), f"skill-{number}", score, Reason.TEXT, matched=("skill",))
+        FoundSkill(make_skill(f"skill-{number}"), f"skill-{number}", score, Reason.TEXT)
         for number, score in enumerate(scores)
     ]
     return SearchAnswer(tuple(hits), searched=100, served=100, confident=scores[0] >= 0.5)

@@ -68,14 +68,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             category=args.category,
             tags=args.tag,
             source=source,
-            explain=args.explain,
+            # As JSON the words that matched are told in any case.
+            explain=args.explain or args.json,
         )
         absence = None
         if not answer.searched:
             absence = hub.why_nothing(category=args.category, tags=args.tag, source=source)
     if args.json:
         problems = {} if absence is None else {"problems": problems_json(absence.causes)}
-        print_json(_answer_json(answer) | problems)
+        print_json(_answer_json(answer, explained=args.explain) | problems)
     elif absence is not None:
         print_absence(absence)
     else:
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
 
 
-def _answer_json(answer: SearchAnswer) -> dict[str, object]:
+def _answer_json(answer: SearchAnswer, *, explained: bool) -> dict[str, object]:
     hits = [
         {
             "name": hit.handle,
@@ -95,7 +96,7 @@ def _answer_json(answer: SearchAnswer) -> dict[str, object]:
             "matched": list(hit.matched),
             "path": hit.skill.directory,
             "copies": list(hit.copies),
-            "explanation": [part.describe() for part in hit.contributions],
+            "explanation": [part.describe() for part in hit.contributions if explained],
         }
         for hit in answer.hits
     ]

@@ -1,11 +1,11 @@
-"""Answers that are given again while nothing changes."""
+"""What was worked out is given again while nothing changes."""
 
 from __future__ import annotations
 
 import gc
 import weakref
 
-from skillhub_mcp.search.answer_cache import AnswerCache
+from skillhub_mcp.search.recent import Recent
 
 
 class Thing:
@@ -19,7 +19,7 @@ class Thing:
 
 
 def test_the_same_question_in_the_same_world_has_the_same_answer() -> None:
-    recent, world, asker = AnswerCache[str](2), (Thing(), Thing()), Thing()
+    recent, world, asker = Recent[str](2), (Thing(), Thing()), Thing()
     assert recent.get(world, asker, "q") is None
     recent.put(world, asker, "q", "a")
     assert recent.get(world, asker, "q") == "a"
@@ -27,7 +27,7 @@ def test_the_same_question_in_the_same_world_has_the_same_answer() -> None:
 
 
 def test_another_world_forgets_every_answer_even_where_it_is_equal() -> None:
-    recent, first, asker = AnswerCache[str](2), (Thing(),), Thing()
+    recent, first, asker = Recent[str](2), (Thing(),), Thing()
     recent.put(first, asker, "q", "a")
     second = (Thing(),)
     assert recent.get(second, asker, "q") is None
@@ -38,14 +38,14 @@ def test_another_world_forgets_every_answer_even_where_it_is_equal() -> None:
 
 
 def test_one_asker_never_hears_what_another_was_answered() -> None:
-    recent, world, one, other = AnswerCache[str](2), (Thing(),), Thing(), Thing()
+    recent, world, one, other = Recent[str](2), (Thing(),), Thing(), Thing()
     recent.put(world, one, "q", "for one")
     assert recent.get(world, other, "q") is None
 
 
 def test_an_asker_is_kept_with_its_answers_so_that_no_other_can_be_taken_for_it() -> None:
     """Who asks is known by identity, which the next object may get once this one is gone."""
-    recent, world, asker = AnswerCache[str](2), (Thing(),), Thing()
+    recent, world, asker = Recent[str](2), (Thing(),), Thing()
     recent.put(world, asker, "q", "for one")
     known = weakref.ref(asker)
     del asker
@@ -54,7 +54,7 @@ def test_an_asker_is_kept_with_its_answers_so_that_no_other_can_be_taken_for_it(
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:
-    recent, world, asker = AnswerCache[str](2), (Thing(),), Thing()
+    recent, world, asker = Recent[str](2), (Thing(),), Thing()
     for question in ("a", "b"):
         recent.put(world, asker, question, question)
     assert recent.get(world, asker, "a") == "a"

@@ -1,0 +1,59 @@
+"""Which skills a search may return, for each caller, and that it is worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.visibility import Visibility
+
+
+@pytest.fixture
+def hub(hub_environment: dict[str, str], write_skill: SkillWriter) -> Iterator[SkillHub]:
+    write_skill("walrus", "Feeds the walrus.")
+    write_skill("seal", "Feeds the seal.")
+    with hub_of(hub_environment) as made:
+        yield made
+
+
+def found(hub: SkillHub, query: str = "feed", *, source: Source | None = None) -> set[str]:
+    answer = hub.search(query, source=source)
+    assert answer.searched == len(answer.hits)
+    return {hit.handle for hit in answer.hits}
+
+
+def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each_view(
+    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    callers, made = [Visibility(frozenset({"walrus"})), Visibility(frozenset({"seal"})), None], []
+    caller = callers[2]
+    hub.access.narrow_by(lambda: caller)
+    findable = Names.findable
+    monkeypatch.setattr(Names, "findable", lambda names: made.append(1) or findable(names))
+    for query in ("feed", "feeds"):
+        expected = iter(({"walrus"}, {"seal"}, {"walrus", "seal"}))
+        for caller in callers:
+            assert found(hub, query) == next(expected)
+    assert len(made) == 3
+    write_skill("otter", "Feeds the otter.")
+    hub.refresh()
+    assert found(hub) == {"walrus", "seal", "otter"}
+    assert len(made) == 4
+
+
+def test_with_a_source_its_skills_alone_are_found(hub: SkillHub) -> None:
+    assert found(hub, source=Source.HUB) == {"walrus", "seal"}
+    assert found(hub, source=Source.USER) == set()
+
+
+def test_what_no_model_may_choose_is_in_no_search(hub: SkillHub, write_skill: SkillWriter) -> None:
+    write_skill("otter", "Feeds the otter.", extra="disable-model-invocation: true")
+    write_skill("orca", "Feeds the orca.", extra="disable-model-invocation: false")
+    hub.refresh()
+    assert found(hub) == {"orca", "seal", "walrus"}
