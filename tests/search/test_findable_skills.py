@@ -9,6 +9,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.visibility import Visibility
@@ -31,15 +32,22 @@ def found(hub: SkillHub, query: str = "feed", *, source: Source | None = None) -
 def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each_view(
     hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    callers, made = [Visibility(frozenset({"walrus"})), Visibility(frozenset({"seal"})), None], []
-    caller = callers[2]
-    hub.access.narrow_by(lambda: caller)
+    present: list[Visibility | None] = [None]
+    hub.access.narrow_by(lambda: present[0])
+    made: list[Names] = []
     findable = Names.findable
-    monkeypatch.setattr(Names, "findable", lambda names: made.append(1) or findable(names))
+
+    def counted(names: Names) -> tuple[Skill, ...]:
+        made.append(names)
+        return findable(names)
+
+    monkeypatch.setattr(Names, "findable", counted)
+    callers = {name: Visibility(frozenset({name})) for name in ("walrus", "seal")}
     for query in ("feed", "feeds"):
-        expected = iter(({"walrus"}, {"seal"}, {"walrus", "seal"}))
-        for caller in callers:
-            assert found(hub, query) == next(expected)
+        for name, present[0] in callers.items():
+            assert found(hub, query) == {name}
+        present[0] = None
+        assert found(hub, query) == {"walrus", "seal"}
     assert len(made) == 3
     write_skill("otter", "Feeds the otter.")
     hub.refresh()
