@@ -46,6 +46,17 @@ def test_each_session_has_a_directory_of_its_own_which_stays(places: Outputs) ->
     assert opened(places, "reports/june") == one / "reports" / "june"
 
 
+def test_what_is_made_above_a_directory_is_the_persons_alone_too(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        private = opened(Outputs(str(tmp_path.resolve() / "hub" / "outputs")), None)
+        opened(Outputs(str(tmp_path / "none"), (str(tmp_path.resolve() / "a" / "b"),)), str(tmp_path / "a" / "b"))
+    finally:
+        os.umask(before)
+    made = (private.parent.parent, tmp_path / "a")
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700, 0o700]
+
+
 @pytest.mark.parametrize("named", ["..", "../x", "a/../../x", ".ssh", "a/.git", "", "a//b", "./a", "a\\b"])
 def test_a_relative_name_stays_in_the_sessions_directory(places: Outputs, named: str) -> None:
     with pytest.raises(InvalidArgument, match="is not a plain relative path"):

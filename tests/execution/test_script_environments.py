@@ -47,7 +47,7 @@ def greeting(python: str) -> str:
 
 
 def test_an_environment_is_made_once_and_found_again(environment: dict[str, str], tmp_path: Path) -> None:
-    made = ScriptEnvironments(str(tmp_path / "kept"))
+    made = ScriptEnvironments(str(tmp_path / "hub" / "kept"))
     needs = ScriptNeeds(("greet",))
     assert made.find(needs) is None
     python = made.make(needs, script="a.py", uv=UV or "", environment=environment)
@@ -56,7 +56,8 @@ def test_an_environment_is_made_once_and_found_again(environment: dict[str, str]
     assert made.make(needs, script="a.py", uv="/no/uv", environment={}) == python
     locked = ScriptNeeds(("greet",), locked=("greet==1.0",))
     assert greeting(made.make(locked, script="a.py", uv=UV or "", environment=environment)) == "1.0"
-    assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
+    directories = (tmp_path / "hub", tmp_path / "hub" / "kept")
+    assert [directory.stat().st_mode & 0o777 for directory in directories] == [0o700, 0o700]
 
 
 def test_no_file_of_a_project_says_where_packages_come_from(environment: dict[str, str], tmp_path: Path) -> None:

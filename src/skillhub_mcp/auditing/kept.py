@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.auditing.rules import AUDIT_RULES, RULES_VERSION, AuditFinding, Risk
+from skillhub_mcp.file_modes import make_private_directory
 
 KEPT_FILE = "audit.json"
 _FORMAT = 1
@@ -56,7 +57,7 @@ def write_kept(path: str, kept: Mapping[str, KeptAudit]) -> None:
             for directory, one in kept.items()
         },
     }
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_private_directory(os.path.dirname(path))
     atomic_write(path, json.dumps(written, separators=(",", ":")).encode("utf-8", "surrogatepass"), mode=0o600)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.file_modes import make_private_directory
 
 ARGUMENT = "output_dir"
 VARIABLE = "SKILLHUB_OUTPUT_DIR"
@@ -83,9 +84,9 @@ class Outputs:
     def _in_private(self, session: Sequence[str], named: str | None) -> OutputDirectory:
         private = self._private(session)
         if not os.path.isdir(private):
-            os.makedirs(self.directory, mode=0o700, exist_ok=True)
+            make_private_directory(self.directory)
             self._remove_old()
-            os.makedirs(private, mode=0o700, exist_ok=True)
+            make_private_directory(private)
         os.utime(private)
         private = os.path.realpath(private)
         if named is None:
@@ -165,8 +166,7 @@ def _made(around: str, path: str, named: str, *, with_repository: bool = True) -
     real = os.path.realpath(path)
     if not _is_in(real, around):
         raise InvalidArgument(ARGUMENT, f"{named!r} leads out of its place through a link")
-    with contextlib.suppress(FileExistsError):
-        os.makedirs(around, mode=0o700)
+    make_private_directory(around)
     descriptor = os.open(around, _DIRECTORY)
     try:
         for part in os.path.relpath(real, around).split(os.sep):

@@ -10,8 +10,8 @@ import os
 from dataclasses import dataclass
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-# proc(5), counted after the name in brackets: num_threads and rss.
-_THREADS, _RSS = 17, 21
+# proc(5), counted after the name in brackets.
+_RSS = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,19 @@ class Consumption:
     memory_bytes: int = 0
 
 
-def consumption_of(root: int, *, memory_limit: int) -> Consumption:
-    """Return what `root` and its descendants use. Memory is counted closely only where it may be over the limit."""
-    pids = _descendants(root)
-    threads, memory = 0, {}
+def consumption_of(root: int, *, process_limit: int, memory_limit: int) -> Consumption:
+    """Return what `root` and its descendants use.
+
+    Processes are counted until there are more than `process_limit`, and then memory is not looked at: a fork bomb grows
+    faster than a look at all of it ends. Memory is counted closely only where it may be over the limit.
+    """
+    pids, threads = _descendants(root, process_limit)
+    if threads > process_limit:
+        return Consumption(threads)
+    memory = {}
     for pid in pids:
         fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         if len(fields) > _RSS:
-            threads += int(fields[_THREADS])
             memory[pid] = int(fields[_RSS]) * _PAGE_BYTES
     total = sum(memory.values())
     if total > memory_limit:
@@ -37,18 +42,20 @@ def consumption_of(root: int, *, memory_limit: int) -> Consumption:
     return Consumption(threads, total)
 
 
-def _descendants(root: int) -> list[int]:
-    found, rest = [], [root]
-    while rest:
+def _descendants(root: int, most: int) -> tuple[list[int], int]:
+    """Return the processes and the number of their threads, no more than it takes to be over `most`."""
+    found, count, rest = [], 0, [root]
+    while rest and count <= most:
         pid = rest.pop()
-        found.append(pid)
         try:
             threads = os.listdir(f"/proc/{pid}/task")
         except OSError:  # ended since it was listed
             continue
+        found.append(pid)
+        count += len(threads)
         for thread in threads:
             rest += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
-    return found
+    return found, count
 
 
 def _share(pid: int, resident: int) -> int:

@@ -330,8 +330,9 @@ def _read_until_exit(
 
 def _excess(root: int, limits: ResourceLimits) -> str:
     """Return what a run uses too much of, as a line of its stderr, or nothing."""
-    used = consumption_of(root, memory_limit=limits.memory_bytes)
-    if used.processes > limits.processes + _OWN_PROCESSES:
+    most = limits.processes + _OWN_PROCESSES
+    used = consumption_of(root, process_limit=most, memory_limit=limits.memory_bytes)
+    if used.processes > most:
         return _NOTE.format(limits.processes, "processes", "EXEC_MAX_PROCESSES")
     if used.memory_bytes > limits.memory_bytes:
         return _NOTE.format(limits.memory_bytes, "bytes of memory", "EXEC_MAX_MEMORY_BYTES")
@@ -355,6 +356,9 @@ def _end(launch: Launch, process: subprocess.Popen[bytes], run_id: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_KILL_SECONDS)
             return
+    if launch.takes_all_along:
+        # To stop one process after another is slower than a fork bomb. Not `process.kill`, which may reap.
+        _send(process.pid, signal.SIGKILL)
     kill_all(process, run_id)
 
 

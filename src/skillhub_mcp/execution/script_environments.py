@@ -18,6 +18,7 @@ from pathlib import Path
 from skillhub_mcp.errors import PackagesUnavailable
 from skillhub_mcp.execution.runner import RunLimits, reduced_environment, run_command
 from skillhub_mcp.execution.script_packages import ScriptNeeds
+from skillhub_mcp.file_modes import make_private_directory
 
 _LIMITS = RunLimits(timeout_seconds=300, max_output_bytes=64 * 1024)
 _MAX_KEPT = 32
@@ -66,7 +67,7 @@ class ScriptEnvironments:
 
         there = self._directory / needs.key
         try:
-            there.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(str(there))
             self._directory.chmod(0o700)
             lock = FileLock(str(self._directory / f"{needs.key}.lock"), mode=0o600)
             while True:

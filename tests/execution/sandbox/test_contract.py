@@ -605,6 +605,22 @@ def test_a_fork_bomb_is_bounded_and_ends(run: Runs) -> None:
     assert result.exit_code == -signal.SIGKILL
 
 
+def test_a_fork_bomb_of_which_every_process_forks_ends_while_it_is_small(run: Runs) -> None:
+    bomb = (
+        "import mmap, os, time\n"
+        "made = mmap.mmap(-1, 6000)\n"  # a byte of each process: the fuse, should nobody end them
+        "for number in range(6000):\n"
+        "    if made[number]:\n        continue\n"
+        "    made[number] = 1\n"
+        "    try:\n        os.fork()\n    except OSError:\n        break\n"
+        "else:\n    os.write(1, b'nobody ended them')\n"
+        "time.sleep(60)"
+    )
+    result = run(bomb, limits=replace(LIMITS, timeout_seconds=3.0))
+    assert (result.stdout, result.exit_code) == ("", -signal.SIGKILL)
+    assert result.timeout or "EXEC_MAX_PROCESSES" in result.stderr
+
+
 def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
     told = run.try_each(
         {

@@ -82,7 +82,10 @@ def _watch(plan: dict[str, Any], command: list[str]) -> int:
     _unseen()
     try:
         _wait_for_end(child, plan["control"])
-        return _code(_end_all(child))
+        _schedule(os.SCHED_FIFO, 1)
+        wait_status = _end_all(child)
+        _schedule(os.SCHED_OTHER, 0)
+        return _code(wait_status)
     finally:
         if plan["private"]:
             remove(plan["private"])
@@ -196,6 +199,14 @@ def _descriptor_of(pid: int) -> int | None:
         return None
 
 
+def _schedule(policy: int, priority: int) -> None:
+    """Have this process come before whatever the command has started, or no longer."""
+    try:
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    except OSError:  # root alone may, and needs it: of others the kernel counts the processes
+        return
+
+
 def _end_all(child: int) -> int:
     """Kill every descendant, and return the wait status of `child`. Orphans are children of this process too."""
     wait_status = 0
@@ -210,30 +221,50 @@ def _end_all(child: int) -> int:
                     wait_status = ended
         except ChildProcessError:
             return wait_status
-        living = _descendants(os.getpid())
+        names = set(os.listdir("/proc"))
+        living = _descendants(os.getpid(), names)
         # All are stopped before one is killed, so that none starts another meanwhile.
-        number = _SIGKILL if living <= stopped else _SIGSTOP
-        for pid in living:
-            try:
-                os.kill(pid, number)
-            except (ProcessLookupError, PermissionError):
-                continue
-        if number == _SIGKILL:
+        if living <= stopped:
+            _signal(living, _SIGKILL)
             select.select((), (), (), 0.001)  # a kill takes a moment
-        stopped |= living
+        else:
+            stopped |= _stopped(living, names)
 
 
-def _descendants(root: int) -> set[int]:
+def _stopped(living: set[int], seen: set[str]) -> set[int]:
+    """Stop those, and what they have started since the numbers of `seen` were listed, and return them all.
+
+    Only what is new is looked at: a look at each process takes longer than a fork bomb to start the next ones.
+    """
+    fresh = living
+    found = living | {os.getpid()}
+    while fresh:
+        _signal(fresh, _SIGSTOP)
+        names = set(os.listdir("/proc"))
+        parents = {int(name): _parent(name) for name in names - seen if name.isdecimal()}
+        seen = seen | names
+        fresh = set()
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+            fresh |= more
+    return found - {os.getpid()}
+
+
+def _signal(pids: set[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _descendants(root: int, names: set[str]) -> set[int]:
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
+    for name in names:
         if name.isdecimal():
-            try:
-                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
-                    state, parent = file.read().rpartition(b")")[2].split()[:2]
-            except OSError:  # ended since it was listed
-                continue
-            if state not in b"ZX":
-                children.setdefault(int(parent), []).append(int(name))
+            parent = _parent(name)
+            if parent is not None:
+                children.setdefault(parent, []).append(int(name))
     found: set[int] = set()
     rest = [root]
     while rest:
@@ -241,6 +272,16 @@ def _descendants(root: int) -> set[int]:
         found |= fresh
         rest += fresh
     return found
+
+
+def _parent(name: str) -> int | None:
+    """Return the parent of a process of that number, or None where it has ended."""
+    try:
+        with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+            state, parent = file.read().rpartition(b")")[2].split()[:2]
+    except OSError:
+        return None
+    return None if state in b"ZX" else int(parent)
 
 
 def _reap_until(child: int) -> int:

@@ -94,7 +94,8 @@ def launched(
                 environment, home=bubblewrap.HOME, temporary=bubblewrap.TEMPORARY, network=confinement.network
             )
             plan["filter"] = _filter(bubblewrap.calls(confinement))
-            yield Launched(Launch((*wrapper, *_launcher(plan), *argv), inner, "/", (writing,)), reading)
+            outer = (*wrapper, *_launcher(plan), *argv)
+            yield Launched(Launch(outer, inner, "/", (writing,), takes_all_along=True), reading)
             return
         descriptors: tuple[int, ...] = (writing,)
         release = None

@@ -80,7 +80,8 @@ class Sandbox:
 class Launch:
     """What to start: arguments, environment, directory, and the descriptors that it inherits.
 
-    `release` has it end with all that it started; where that is None, it has to be killed.
+    `release` has it end with all that it started; where that is None, it has to be killed. `takes_all_along` says that
+    the kernel then kills all that it started.
     """
 
     argv: tuple[str, ...]
@@ -88,6 +89,7 @@ class Launch:
     cwd: str
     descriptors: tuple[int, ...] = ()
     release: Callable[[], None] | None = None
+    takes_all_along: bool = False
 
 
 OFF = Sandbox(Tier.OFF)
