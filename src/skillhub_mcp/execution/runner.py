@@ -182,7 +182,9 @@ def run_command(
         raise _cannot_start(argv, OSError(ended.error, os.strerror(ended.error)))
     if ended.exit_code is not None:
         return replace(result, exit_code=ended.exit_code)
-    if ended.begun or result.exit_code == -signal.SIGKILL:
+    # Ended by us before it began: a slow machine is not a sandbox that failed.
+    was_ended = result.timeout or (stop is not None and stop.is_set())
+    if ended.begun or was_ended or result.exit_code == -signal.SIGKILL:
         return replace(result, exit_code=-signal.SIGKILL)
     failed = SandboxFailed(Path(argv[0]).name, reason=in_line(result.stderr) or f"exit code {result.exit_code}")
     log.warning("%s: %s", failed.message, failed.reason)

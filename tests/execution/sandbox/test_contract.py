@@ -527,10 +527,18 @@ def test_a_setsid_child_ends_with_the_time_limit(run: Runs, held: Held) -> None:
         HOLD,
         held.path,
         confinement=held.confinement,
-        limits=replace(LIMITS, timeout_seconds=1.0),
+        limits=replace(LIMITS, timeout_seconds=2.0),
     )
     assert (result.exit_code, result.timeout, result.stdout) == (-signal.SIGKILL, True, "told\n")
     held.assert_ended()
+
+
+def test_a_command_whose_time_is_up_before_it_began_is_not_a_sandbox_that_failed(run: Runs) -> None:
+    result = run("print('told')", limits=replace(LIMITS, timeout_seconds=0.0))
+    assert (result.exit_code, result.timeout, result.stdout) == (-signal.SIGKILL, True, "")
+    stop = threading.Event()
+    stop.set()
+    assert run("print('told')", stop=stop).exit_code == -signal.SIGKILL
 
 
 def test_a_setsid_child_ends_when_the_call_is_cancelled_and_another_run_goes_on(
