@@ -63,6 +63,11 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_ENABLED_CATEGORIES": None,
     "SKILLHUB_SKIP_AUTO_REINDEX": False,
     "SKILLHUB_STORAGE_OPTIONS": {},
+    "SKILLHUB_READ_ONLY": False,
+    "SKILLHUB_SNAPSHOT": "",
+    "SKILLHUB_REFRESH_SECONDS": 30.0,
+    "SKILLHUB_MIRROR_DIR": f"{HOME}/.skillhub/mirrors",
+    "SKILLHUB_MIRROR_MAX_BYTES": 20 << 30,
     "SKILLHUB_STRICT": False,
     "SKILLHUB_ENABLE_RUN": False,
     "SKILLHUB_ENABLE_RUN_OVER_HTTP": False,
@@ -151,6 +156,11 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
     "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
     "SKILLHUB_STORAGE_OPTIONS": ("a=1, b_c=x,y=z==,proxy=h,i", {"a": "1", "b_c": "x", "y": "z==", "proxy": "h,i"}),
+    "SKILLHUB_READ_ONLY": ("yes", True),
+    "SKILLHUB_SNAPSHOT": (" 00000012-3fa9c01d2b45", "00000012-3fa9c01d2b45"),
+    "SKILLHUB_REFRESH_SECONDS": ("0.5", 0.5),
+    "SKILLHUB_MIRROR_DIR": ("~/mirror", f"{HOME}/mirror"),
+    "SKILLHUB_MIRROR_MAX_BYTES": ("100000000", 100_000_000),
     "SKILLHUB_STRICT": ("yes", True),
     "SKILLHUB_ENABLE_RUN": ("true", True),
     "SKILLHUB_ENABLE_RUN_OVER_HTTP": ("on", True),
@@ -208,15 +218,17 @@ BAD = [
         (name, address, f"must be a local path, and {address} is the address of other storage; mount or copy that")
         for name in ("DB_PATH", "SKILLS_DIR")
         for address in (
-            "s3://bucket/skills",
+            *(("s3://bucket/skills", "gs://bucket/a", "az://container/a") if name == "SKILLS_DIR" else ()),
             "s3+ddb://bucket/skills?ddbTableName=x",
             "s3:/bucket",
-            "gs://bucket/a",
-            "az://container/a",
             "db://name",
             "memory://",
             "file:///srv/skills",
         )
+    ),
+    *(
+        ("DB_PATH", address, "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set")
+        for address in ("s3://bucket/skills", "gs://bucket/a", "az://container/a")
     ),
     (
         "SKILLS_DIR",
@@ -257,6 +269,11 @@ BAD = [
     ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
     ("LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARN, WARNING, ERROR"),
     ("SKILLHUB_SKIP_AUTO_REINDEX", "maybe", SWITCH),
+    ("SKILLHUB_READ_ONLY", "ro", SWITCH),
+    ("SKILLHUB_SNAPSHOT", "12", "must be the id of a snapshot, such as 00000012-3fa9c01d2b45"),
+    ("SKILLHUB_REFRESH_SECONDS", "0", "must be a number from 0.2 to 86400"),
+    ("SKILLHUB_MIRROR_DIR", "s3://bucket/mirror", "must be a local path"),
+    ("SKILLHUB_MIRROR_MAX_BYTES", "1000", "must be a whole number from 67108864 to 1125899906842624"),
     ("SKILLHUB_STRICT", "2", SWITCH),
     ("SKILLHUB_ENABLE_RUN", "maybe", SWITCH),
     ("SKILLHUB_ENABLE_RUN_OVER_HTTP", "y", SWITCH),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import logging
 import os
@@ -43,7 +44,9 @@ from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
+from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
+from skillhub_mcp.index.state import NO_EMBEDDING
 from skillhub_mcp.index.sync import IndexSync
 from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -76,6 +79,7 @@ from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 from skillhub_mcp.usage import UsageLog, skills_loaded_before
 
 if TYPE_CHECKING:
@@ -91,16 +95,20 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.policy.reviews import Reviews
+    from skillhub_mcp.replicas.health import PublicationHealth
     from skillhub_mcp.server.app import ServerOptions
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
     from skillhub_mcp.server.middleware.instructions import CardOptions
     from skillhub_mcp.server.middleware.trust_question import TrustAsking
     from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
-    from skillhub_mcp.storage.object_store import ObjectStore
+    from skillhub_mcp.storage.object_store import ObjectStore, Patience
 
 log = logging.getLogger(__name__)
 
+_MIRROR_DIGITS = 16
+# What a directory has that something was published to.
+_PUBLISHED = "publication.json"
 _THIS_MACHINE = ("127.0.0.1", "::1")
 
 
@@ -144,6 +152,8 @@ def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[Unsearche
 
 
 def _elsewhere(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    if settings.replica.read_only:
+        return ()
     return tuple(one.as_problem() for one in unsearched_places(settings, snapshot))
 
 
@@ -188,7 +198,7 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
     Served or not, and also those whose name another skill won.
     """
     found = {skill.directory: skill for skill in snapshot.everything}
-    if settings.disclosure.skills_enabled:
+    if settings.disclosure.skills_enabled and not settings.replica.read_only:
         chosen = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
         roots = project_trust(settings).judged(chosen)
         context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
@@ -294,7 +304,7 @@ def reviews_path() -> str:
     return os.path.expanduser("~/.skillhub/reviews.json")
 
 
-def make_auditor(settings: Settings) -> Auditor | None:
+def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Auditor | None:
     """Return the audit of a hub's skills, or None if it is off. Reads no files yet."""
     if settings.policy.audit == "off":
         return None
@@ -311,8 +321,12 @@ def make_auditor(settings: Settings) -> Auditor | None:
             return None
         return found if found is not None and found.by_digest else None
 
-    kept = os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), "audit.json")
-    return Auditor(kept, acceptance=acceptance, blocks=settings.policy.audit == "block")
+    return Auditor(
+        _beside_index(settings, "audit.json"),
+        acceptance=acceptance,
+        blocks=settings.policy.audit == "block",
+        files_of=files_of,
+    )
 
 
 def rule_files(settings: Settings, project_root: str) -> RuleFiles:
@@ -386,37 +400,47 @@ def server_options(
     from skillhub_mcp.execution.hooks import read_hooks
     from skillhub_mcp.server.app import ContextOptions, ServerOptions
 
+    replica = settings.replica.read_only
     context = ContextOptions(
         lambda: make_catalogues(settings, hub.access),
         settings.disclosure.skill_search_limit,
         settings.disclosure.skill_search_max_limit,
     )
-    beside = os.path.dirname(os.path.abspath(settings.index.db_path))
     if "agents" in settings.disclosure.tools:
         # An invalid configuration is reported at startup rather than to the first caller.
         make_resolver(settings)
     return ServerOptions(
         transport="http" if over_http else "stdio",
-        stateless=settings.http.stateless and over_http,
+        stateless=is_stateless(settings) and over_http,
         state_key=state_key,
         tools=settings.disclosure.tools,
-        enable_run=settings.execution.enable_run and (settings.execution.enable_run_over_http or not over_http),
-        expose_paths=settings.disclosure.expose_paths or not over_http,
+        enable_run=settings.execution.enable_run
+        and (settings.execution.enable_run_over_http or not over_http)
+        and not replica,
+        # What a replica's skills have is the place where they were published from, and none of this machine.
+        expose_paths=(settings.disclosure.expose_paths or not over_http) and not replica,
         error_style=settings.disclosure.error_style,
         run_timeout_seconds=settings.execution.timeout_seconds,
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
-        context=context if settings.disclosure.skills_enabled else None,
+        context=context if settings.disclosure.skills_enabled and not replica else None,
         make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
-        saved_sessions=os.path.join(beside, "sessions"),
-        agreements=os.path.join(beside, "agreements"),
+        saved_sessions=_beside_index(settings, "sessions"),
+        agreements=_beside_index(settings, "agreements"),
         instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=lambda act, agreed: remember_rule(settings, act, agreed),
-        trust=None if over_http else _trust_asking(settings),
+        trust=None if over_http or replica else _trust_asking(settings),
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),
+        # Computing every entry would copy every skill of the publication.
+        prewarms=not replica,
     )
+
+
+def is_stateless(settings: Settings) -> bool:
+    """Whether no session is kept in the 2025-11-25 protocol: as is set, and for replicas, any of which may answer."""
+    return settings.http.stateless or settings.replica.read_only
 
 
 def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheus | None = None) -> HttpOptions:
@@ -430,7 +454,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     auth = _auth_options(settings.http)
     if auth is None and not settings.http.allow_anonymous:
         _refuse_anonymous(settings, host)
-    if settings.http.workers > 1 and not settings.http.stateless:
+    if settings.http.workers > 1 and not is_stateless(settings):
         raise InvalidSetting(
             "SKILLHUB_WORKERS",
             str(settings.http.workers),
@@ -462,7 +486,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
             sessions_per_caller=settings.http.max_sessions_per_caller,
             session_idle_seconds=settings.http.session_idle_seconds,
         ),
-        stateless=settings.http.stateless,
+        stateless=is_stateless(settings),
     )
 
 
@@ -548,8 +572,8 @@ def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
 
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
     """Return the publisher of the skills of `hub` to hosts that read them natively. Reads no files yet."""
-    kept = os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), PUBLICATION_FILE)
-    return Publisher(hub, EntryCache(kept), serve_dotfiles=settings.disclosure.serve_dotfiles)
+    kept = EntryCache(_beside_index(settings, PUBLICATION_FILE))
+    return Publisher(hub, kept, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of)
 
 
 def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
@@ -657,16 +681,25 @@ def make_hub(
 
     With `background`, for a server, a thread keeps it fresh; without, for a command, it looks for changes once. By
     default a server `asks` for consent where no rule allows or denies something, and a command does not, since its user
-    typed it. `observer` defaults to that of `make_observer`.
+    typed it. `observer` defaults to that of `make_observer`. Raises InvalidSetting, and for a publication in a bucket
+    StorageNotInstalled.
     """
     observer = observer or make_observer(settings, serving=background)
+    if settings.replica.read_only:
+        return _replica_hub(settings, background=background, asks=asks, progress=progress, observer=observer)
+    if os.path.isfile(os.path.join(settings.index.db_path, _PUBLISHED)):
+        raise InvalidSetting(
+            "DB_PATH",
+            settings.index.db_path,
+            "is a publication, in which no index is written",
+            hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it, or set DB_PATH to another path",
+        )
     unreadable = recorded_roots_problem()
     if unreadable is not None:
         log.warning("%s", unreadable.sentence())
     roots = roots_of(settings)
     index_progress = IndexProgress(progress)
-    embedder = choose_embedder(settings)
-    embedder_breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
+    embedder = _QueryEmbedder(choose_embedder(settings))
     automatic = not settings.index.skip_auto_reindex
     trust = project_trust(settings)
     index_sync = IndexSync(
@@ -674,9 +707,9 @@ def make_hub(
         Indexer(
             settings.index.db_path,
             roots,
-            embedder=embedder,
+            embedder=embedder.chosen,
             # A provider that fails at indexing is not asked at the next search either: nobody waits for it twice.
-            embedding=EmbeddingOptions(on_failure=embedder_breaker.record_failure),
+            embedding=EmbeddingOptions(on_failure=embedder.breaker.record_failure),
             progress=index_progress.report,
         ),
         make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
@@ -696,23 +729,94 @@ def make_hub(
         choose_roots=RootsFollower(settings, roots, trust),
     )
     auditor = make_auditor(settings)
-    access = make_access(settings, asks=background if asks is None else asks, auditor=auditor)
     if auditor is not None and background:
         live.on_sync(partial(_audit_behind, auditor, live))
+    return _hub_over(
+        live, settings, embedder, auditor=auditor, asks=background if asks is None else asks, observer=observer
+    )
+
+
+def _replica_hub(
+    settings: Settings, *, background: bool, asks: bool | None, progress: ProgressCallback, observer: Observer
+) -> SkillHub:
+    """Return the hub over a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
+    from skillhub_mcp.replicas.mirror import Mirror, pointer_name
+    from skillhub_mcp.replicas.replica import PATIENCE, Replica, ReplicaOptions
+
+    embedder = _QueryEmbedder(choose_embedder(settings))
+    replica = Replica(
+        publication_store(settings, settings.index.db_path, patience=PATIENCE),
+        Mirror(
+            mirror_directory(settings),
+            most_bytes=settings.replica.mirror_max_bytes,
+            pointer=pointer_name(settings.replica.snapshot),
+        ),
+        ReplicaOptions(
+            pinned=settings.replica.snapshot,
+            refresh_seconds=settings.replica.refresh_seconds,
+            embedding=NO_EMBEDDING if embedder.chosen is None else embedder.chosen.identity,
+            admission=STRICT if settings.skills.strict else LENIENT,
+        ),
+        background=background,
+        progress=IndexProgress(progress),
+        observer=observer,
+    )
+    auditor = make_auditor(settings, files_of=replica.files_of)
+    if auditor is not None and background and auditor.blocks:
+        # Elsewhere each is audited when it is loaded: here that would copy every skill of the publication.
+        replica.on_sync(partial(_audit_behind, auditor, replica))
+    return _hub_over(
+        replica,
+        settings,
+        embedder,
+        auditor=auditor,
+        asks=background if asks is None else asks,
+        observer=observer,
+        files_of=replica.files_of,
+        publication=replica.health,
+    )
+
+
+def mirror_directory(settings: Settings) -> str:
+    """Return the directory of the mirror of the publication that `settings` name: each publication has its own."""
+    name = hashlib.sha256(settings.index.db_path.encode("utf-8", "surrogateescape")).hexdigest()[:_MIRROR_DIGITS]
+    return os.path.join(settings.replica.mirror_dir, name)
+
+
+class _QueryEmbedder:
+    """The embedder that was chosen, if one was, and the breaker that keeps queries from one that fails."""
+
+    def __init__(self, chosen: Embedder | None) -> None:
+        self.chosen = chosen
+        self.breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
+
+
+def _hub_over(
+    views: ViewProvider,
+    settings: Settings,
+    embedder: _QueryEmbedder,
+    *,
+    auditor: Auditor | None,
+    asks: bool,
+    observer: Observer,
+    files_of: FilesOf = own_directory,
+    publication: Callable[[], PublicationHealth] | None = None,
+) -> SkillHub:
+    access = make_access(settings, asks=asks, auditor=auditor)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
     search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
-    lookup = SkillLookup(live, access, search_tool=search_tool)
+    lookup = SkillLookup(views, access, search_tool=search_tool)
     return SkillHub(
-        live,
+        views,
         access=access,
         engine=SearchEngine(
-            live,
+            views,
             access,
             Searcher(
                 mode=SearchMode(settings.search.mode),
                 fields=frozenset(settings.search.fields),
-                embedder=embedder,
-                embedder_breaker=embedder_breaker,
+                embedder=embedder.chosen,
+                embedder_breaker=embedder.breaker,
                 model=_reranker(settings),
                 observer=observer,
             ),
@@ -727,6 +831,7 @@ def make_hub(
                 max_bytes=settings.disclosure.max_file_bytes, serve_dotfiles=settings.disclosure.serve_dotfiles
             ),
             max_body_bytes=settings.disclosure.max_body_bytes,
+            files_of=files_of,
             usage=usage,
             observer=observer,
             auditor=auditor,
@@ -735,6 +840,8 @@ def make_hub(
         elsewhere=partial(_elsewhere, settings),
         observer=observer,
         auditor=auditor,
+        files_of=files_of,
+        publication=publication,
     )
 
 
@@ -760,6 +867,8 @@ def _command_options(settings: Settings) -> CommandOptions:
 
 
 def _beside_index(settings: Settings, name: str) -> str:
+    if settings.replica.read_only:
+        return os.path.join(mirror_directory(settings), name)
     return os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), name)
 
 
@@ -798,20 +907,24 @@ def _chosen_sandbox(setting: str) -> ChosenSandbox:
     return ChosenSandbox(setting)
 
 
-def _audit_behind(auditor: Auditor, live: LiveIndex) -> None:
+def _audit_behind(auditor: Auditor, live: ViewProvider) -> None:
     view = live.peek()
     if view is not None:
         auditor.follow(view.snapshot.everything)
 
 
-def publication_store(settings: Settings, target: str) -> ObjectStore:
+def publication_store(settings: Settings, target: str, *, patience: Patience | None = None) -> ObjectStore:
     """Return the store of the publication at `target`: a directory or a bucket. Nothing is read or written yet.
+
+    Without `patience` it has that of whoever publishes.
 
     Raises InvalidArgument for a target that is neither, StorageNotInstalled and InvalidSetting.
     """
-    from skillhub_mcp.storage.targets import open_store  # only who publishes, or serves a publication, pays for it
+    # Only who publishes, or serves a publication, pays for it.
+    from skillhub_mcp.storage.object_store import PATIENT
+    from skillhub_mcp.storage.targets import open_store
 
-    return open_store(target, settings.storage.options)
+    return open_store(target, settings.storage.options, patience or PATIENT)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:

@@ -25,6 +25,7 @@
     ├── SkillUnreadable         SKILL_UNREADABLE       a SKILL.md cannot be read or parsed
     ├── SkillUnverifiable       SKILL_UNVERIFIABLE     a skill's files cannot be compared with what was approved
     ├── RootUnavailable         ROOT_UNAVAILABLE       the skill is known; its skills directory is missing or empty
+    ├── SkillFilesUnavailable   FILES_UNAVAILABLE      a replica has not got a skill's files, and its storage fails
     ├── SkillFileNotFound       FILE_NOT_FOUND         the skill has no such file
     ├── ResourceNotFound        RESOURCE_NOT_FOUND     nothing is served at that URI
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path is outside the skill, or not served
@@ -540,6 +541,23 @@ class RootUnavailable(SkillHubError):
         )
         self.name = name
         self.path = path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill_name": self.name}
+
+
+class SkillFilesUnavailable(SkillHubError):
+    """A replica knows the skill, has not got its files yet, and the storage of the publication does not give them."""
+
+    code = "FILES_UNAVAILABLE"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"The files of {name!r} are not in this replica's mirror, and cannot be fetched: {reason}",
+            hint="call again in a minute; skills that were loaded before can still be loaded",
+        )
+        self.name = name
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -103,6 +103,14 @@ class LibraryEvent(Event):
     skills: int
 
 
+@dataclass(slots=True, kw_only=True)
+class PublicationEvent(Event):
+    """A replica asked the storage for its snapshot: the number of the one that it serves, and whether it is another."""
+
+    snapshot: int = 0
+    changed: bool = False
+
+
 class Observer(Protocol):
     """Logs, audits, traces or counts events. Called from any thread."""
 

@@ -40,6 +40,7 @@ from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.runner import CommandResult
     from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
+    from skillhub_mcp.replicas.health import PublicationHealth
 
 __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
 
@@ -56,6 +58,8 @@ class SkillHub:
 
     `elsewhere` returns the skills on this machine that are not searched; it is asked where there is no skill.
     `commands` returns what is settled of commands; it is asked where one is to be run, and answers the same each time.
+    `files_of` says where the files of a skill lie. `publication` returns how a replica's publication does; it is None
+    where skills are those of directories.
     """
 
     def __init__(
@@ -70,7 +74,11 @@ class SkillHub:
         elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
         observer: Observer = NULL_OBSERVER,
         auditor: Auditor | None = None,
+        files_of: FilesOf = own_directory,
+        publication: Callable[[], PublicationHealth] | None = None,
     ) -> None:
+        self.files_of = files_of
+        self._publication = publication
         self._auditor = auditor
         self._live = live
         self._access = access
@@ -118,6 +126,10 @@ class SkillHub:
     def is_ready_for(self, query: str) -> bool:
         """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
         return self._live.is_ready() or not self._engine.has_terms(query)
+
+    def publication(self) -> PublicationHealth | None:
+        """Return which snapshot of a publication is served, and how its storage does; None where there is none."""
+        return None if self._publication is None else self._publication()
 
     @property
     def index_progress(self) -> IndexProgress:

@@ -95,7 +95,10 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """The index: the path of its database, and whether it follows the files."""
+    """The index: the path of its database, and whether it follows the files.
+
+    For a replica the path is that of a publication: a directory, or the URL of a bucket.
+    """
 
     db_path: str
     skip_auto_reindex: bool
@@ -106,6 +109,17 @@ class StorageSettings:
     """Publications in object storage: how the bucket is reached. The options may have credentials."""
 
     options: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSettings:
+    """Serving a publication: whether that is done, which of its snapshots (empty: the current one), and its mirror."""
+
+    read_only: bool
+    snapshot: str
+    refresh_seconds: float
+    mirror_dir: str
+    mirror_max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +251,7 @@ class Settings:
     embedding: EmbeddingSettings
     index: IndexSettings
     storage: StorageSettings
+    replica: ReplicaSettings
     execution: ExecutionSettings
     http: HttpSettings
     observability: ObservabilitySettings
@@ -332,6 +347,16 @@ def _path(text: str) -> str:
         raise ValueError("must be a local path")
     _refuse_address(text)
     return os.path.abspath(os.path.expanduser(text))
+
+
+def _database(text: str) -> str:
+    # Whether there may be a bucket depends on another setting.
+    return text.strip().rstrip("/") if is_bucket(text) else _path(text)
+
+
+def is_bucket(text: str) -> bool:
+    """Whether a value of DB_PATH is the URL of a bucket, and no path of this machine."""
+    return re.match(r"(?:s3|gs|az)://[^/\s]", text.strip(), re.IGNORECASE) is not None
 
 
 def _optional_path(text: str) -> str:
@@ -455,6 +480,13 @@ def _options(text: str) -> Mapping[str, str]:
             raise ValueError("must be key=value, separated by commas")
         options[key.strip()] = value.strip()
     return options
+
+
+def _snapshot(text: str) -> str:
+    wanted = text.strip()
+    if wanted and not re.fullmatch(r"\d{8}-[0-9a-f]{12}", wanted):
+        raise ValueError("must be the id of a snapshot, such as 00000012-3fa9c01d2b45")
+    return wanted
 
 
 def _setting(
@@ -782,7 +814,13 @@ _EMBEDDING = (
 )
 
 _INDEX = (
-    _setting("DB_PATH", "db_path", "~/.skillhub/skills.lancedb", "Path of the index database", _path),
+    _setting(
+        "DB_PATH",
+        "db_path",
+        "~/.skillhub/skills.lancedb",
+        "Path of the index database; with SKILLHUB_READ_ONLY=1 a publication: its directory, or s3://, gs://, az://",
+        _database,
+    ),
     _setting(
         "SKILLHUB_SKIP_AUTO_REINDEX",
         "skip_auto_reindex",
@@ -801,6 +839,44 @@ _STORAGE = (
         "region=eu-central-1,endpoint=https://s3.example.com. What is not named comes from AWS_*, GOOGLE_* or AZURE_*",
         _options,
         secret=True,
+    ),
+)
+
+_REPLICA = (
+    _setting(
+        "SKILLHUB_READ_ONLY",
+        "read_only",
+        "0",
+        "1 serves the publication that DB_PATH names, and looks into no skills directory",
+        _switch,
+    ),
+    _setting(
+        "SKILLHUB_SNAPSHOT",
+        "snapshot",
+        "",
+        "Id of the only snapshot to serve, from `skillhub snapshots list`; empty follows the current one",
+        _snapshot,
+    ),
+    _setting(
+        "SKILLHUB_REFRESH_SECONDS",
+        "refresh_seconds",
+        "30",
+        "Seconds within which a replica serves what was published; after failures it asks less often",
+        _number(0.2, 86_400),
+    ),
+    _setting(
+        "SKILLHUB_MIRROR_DIR",
+        "mirror_dir",
+        "~/.skillhub/mirrors",
+        "Directory in which replicas keep a local mirror of each publication; several may share it",
+        _path,
+    ),
+    _setting(
+        "SKILLHUB_MIRROR_MAX_BYTES",
+        "mirror_max_bytes",
+        "21474836480",
+        "Maximum bytes of a mirror; files that do not fit are fetched when somebody asks for them",
+        _whole(_MEBIBYTES_64, 1 << 50),
     ),
 )
 
@@ -1087,6 +1163,7 @@ GROUPS = (
     SettingGroup("embedding", "Embeddings", EmbeddingSettings, _EMBEDDING),
     SettingGroup("index", "Index", IndexSettings, _INDEX),
     SettingGroup("storage", "Storage: publications in buckets", StorageSettings, _STORAGE),
+    SettingGroup("replica", "Replicas: serving a publication", ReplicaSettings, _REPLICA),
     SettingGroup("execution", "Execution: commands and hooks", ExecutionSettings, _EXECUTION),
     SettingGroup("http", "HTTP: authentication, limits and processes", HttpSettings, _HTTP),
     SettingGroup("observability", "Observability: logs and metrics", ObservabilitySettings, _OBSERVABILITY),
@@ -1190,6 +1267,13 @@ def _check_requirements(settings: Settings) -> None:
             provider,
             f"requires {name}, which is not set",
             hint=f"set {name}{own}, or EMBEDDING_PROVIDER=none to search without embeddings",
+        )
+    if is_bucket(settings.index.db_path) and not settings.replica.read_only:
+        raise InvalidSetting(
+            "DB_PATH",
+            settings.index.db_path,
+            "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set",
+            hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it; skillhub publish writes it",
         )
     if provider == "onnx" and not settings.embedding.model_dir:
         raise InvalidSetting(

@@ -62,6 +62,7 @@ def test_what_happened_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> 
         ("skillhub_index_skills",): 1,
         ("skillhub_index_syncs_total", "ok"): 1,
         ("skillhub_index_sync_duration_seconds_count",): 1,
+        ("skillhub_publication_snapshot",): 0,
     }
 
 
@@ -76,7 +77,11 @@ def test_the_number_of_skills_is_what_it_is_now(
 
 def test_two_servers_of_one_process_count_apart(hub: SkillHub, prometheus: Prometheus) -> None:
     hub.load("pdf")
-    assert samples(Prometheus()).keys() == {("skillhub_index_skills",), ("skillhub_index_sync_duration_seconds_count",)}
+    assert samples(Prometheus()).keys() == {
+        ("skillhub_index_skills",),
+        ("skillhub_index_sync_duration_seconds_count",),
+        ("skillhub_publication_snapshot",),
+    }
     assert samples(prometheus)[("skillhub_loads_total", "ok")] == 1
 
 

@@ -64,6 +64,9 @@ WITHOUT_TEXT_OF_SKILLS = {
     "eval run": "its queries are the person's; of skills it tells names of directories, as `list` does",
     **dict.fromkeys(("connect", "disconnect", "bundle", "serve"), "about clients and the server"),
     **dict.fromkeys(("token new", "token revoke", "token list", "config"), "about the person's own settings"),
+    **dict.fromkeys(
+        ("snapshots list", "snapshots pin", "snapshots unpin", "snapshots rollback"), "about snapshots, by number"
+    ),
     **dict.fromkeys(("version", "help", "completion"), "about the program"),
 }
 # How many payloads each command is asked for that takes one at a time: together the commands are asked for all.

@@ -73,6 +73,7 @@ _MODULES: Mapping[str, str] = {
     "bundle": "bundle",
     "doctor": "doctor",
     "index": "index",
+    "snapshots": "snapshots",
     "demo": "demo",
     "eval": "eval_",
     "stats": "stats",

@@ -45,7 +45,8 @@ class HubSkills:
         """Return a skill's text, also of one that is off: looking at it does not load it."""
         head = f"{in_line(row.name)}\n{in_line(row.directory)}\n\n{in_line(row.description)}\n\n"
         try:
-            text = read_document(self.hub.find(row.directory)).instructions
+            skill = self.hub.find(row.directory)
+            text = read_document(skill, self.hub.files_of(skill)).instructions
         except SkillHubError as error:
             text = error.message
         return head + text[:_PREVIEW_CHARACTERS]

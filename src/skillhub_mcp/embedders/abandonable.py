@@ -10,8 +10,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def start_abandonable(ask: Callable[[], T]) -> Future[T]:
-    """Call `ask` in a thread of its own, and return the future of what it returns or raises."""
+def start_abandonable(ask: Callable[[], T], *, name: str = "skillhub-embedding") -> Future[T]:
+    """Call `ask` in a thread of its own, of that `name`, and return the future of what it returns or raises."""
     answer: Future[T] = Future()
 
     def run() -> None:
@@ -21,5 +21,5 @@ def start_abandonable(ask: Callable[[], T]) -> Future[T]:
             answer.set_exception(error)
 
     # A daemon, so that a provider that never finishes its answer cannot keep the process alive.
-    threading.Thread(target=run, name="skillhub-embedding", daemon=True).start()
+    threading.Thread(target=run, name=name, daemon=True).start()
     return answer

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
+from skillhub_mcp.errors import IndexUnavailable, SkillFilesUnavailable, SkillUnreadable
 from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report, build_report
@@ -57,7 +57,7 @@ def evaluate(
         )
     # A search returns no skill that models may not choose: who may look among more finds more.
     among = frozenset(skill.directory for skill in hub.skills() if not skill.disable_model_invocation)
-    skills = [(skill, _body(skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
+    skills = [(skill, _body(hub, skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
     for name in baselines:
         with open_baseline(name, view.index, skills, among, embedder) as engine:
             reports.append(_evaluate_engine(name, engine, queries, relevant, progress))
@@ -83,8 +83,8 @@ def _evaluate_engine(
     return build_report(name, queries, relevant, answers)
 
 
-def _body(skill: Skill) -> str:
+def _body(hub: SkillHub, skill: Skill) -> str:
     try:
-        return read_document(skill).instructions
-    except SkillUnreadable:
+        return read_document(skill, hub.files_of(skill)).instructions
+    except (SkillUnreadable, SkillFilesUnavailable):
         return ""

@@ -16,6 +16,7 @@ from skillhub_mcp.events import (
     EmbeddingEvent,
     Event,
     LibraryEvent,
+    PublicationEvent,
     RequestEvent,
     SearchEvent,
     SearchStepEvent,
@@ -62,6 +63,10 @@ SYNC_SECONDS = Metric(
 EMBEDDING_FAILURES = Metric(
     "skillhub.embedding.failures", "counter", "Failures of the embedding provider", ("purpose",)
 )
+PUBLICATION_CHECKS = Metric(
+    "skillhub.publication.checks", "counter", "Times a replica asked for the current snapshot", ("outcome",)
+)
+PUBLICATION_SNAPSHOT = Metric("skillhub.publication.snapshot", "gauge", "Number of the snapshot that a replica serves")
 
 METRICS = (
     REQUESTS,
@@ -75,6 +80,8 @@ METRICS = (
     SYNCS,
     SYNC_SECONDS,
     EMBEDDING_FAILURES,
+    PUBLICATION_CHECKS,
+    PUBLICATION_SNAPSHOT,
 )
 
 _USE_METRICS = {"load": LOADS, "read": READS, "run": RUNS}
@@ -104,13 +111,25 @@ def samples_of(event: Event) -> Iterator[Sample]:
         case UseEvent():
             yield Sample(_USE_METRICS[event.action], 1, (event.outcome,))
         case SyncEvent():
-            yield Sample(SYNCS, 1, (event.outcome,))
-            yield Sample(SYNC_SECONDS, event.seconds)
-            if event.embedding_failed:
-                yield Sample(EMBEDDING_FAILURES, 1, ("document",))
+            yield from _of_sync(event)
         case EmbeddingEvent(failed=True):
             yield Sample(EMBEDDING_FAILURES, 1, ("document",))
         case LibraryEvent():
             yield Sample(SKILLS, event.skills)
+        case PublicationEvent():
+            yield from _of_check(event)
         case _:
             return
+
+
+def _of_sync(event: SyncEvent) -> Iterator[Sample]:
+    yield Sample(SYNCS, 1, (event.outcome,))
+    yield Sample(SYNC_SECONDS, event.seconds)
+    if event.embedding_failed:
+        yield Sample(EMBEDDING_FAILURES, 1, ("document",))
+
+
+def _of_check(event: PublicationEvent) -> Iterator[Sample]:
+    yield Sample(PUBLICATION_CHECKS, 1, (event.outcome,))
+    if event.snapshot:
+        yield Sample(PUBLICATION_SNAPSHOT, event.snapshot)

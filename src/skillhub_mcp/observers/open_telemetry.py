@@ -19,6 +19,7 @@ from skillhub_mcp.events import (
     EmbeddingEvent,
     Event,
     LibraryEvent,
+    PublicationEvent,
     RequestEvent,
     SearchEvent,
     SearchStepEvent,
@@ -118,6 +119,8 @@ def _name(event: Event) -> str:
             return "skillhub.index.sync"
         case EmbeddingEvent():
             return "skillhub.index.embed"
+        case PublicationEvent():
+            return "skillhub.publication.check"
         case _:
             return "skillhub.search"
 
@@ -155,6 +158,11 @@ def _attributes(event: Event) -> Attributes:
             }
         case EmbeddingEvent():
             attributes = {"skillhub.index.written": event.written}
+        case PublicationEvent():
+            attributes = {
+                "skillhub.publication.snapshot": event.snapshot,
+                "skillhub.publication.changed": event.changed,
+            }
         case _:
             pass
     return {key: value for key, value in attributes.items() if value is not None}

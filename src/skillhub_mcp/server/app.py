@@ -70,7 +70,7 @@ class ServerOptions:
     be taken up later. `remember` saves a rule that a person agreed to, and `trust` that they trust the project. Hooks
     get `cwd`. A `stateless` server has no sessions in the 2025-11-25 protocol. If several processes may receive a
     client's requests, they have one `state_key`, which seals what a client sends back with a person's answer, and what
-    they share in `agreements`.
+    they share in `agreements`. With `prewarms` entries for hosts that read skills natively are computed unasked.
     """
 
     transport: Transport
@@ -93,6 +93,7 @@ class ServerOptions:
     hooks: Sequence[Hook]
     cwd: str
     publisher: Publisher
+    prewarms: bool = True
 
 
 class _NoSessionState:
@@ -115,7 +116,7 @@ class _Server(FastMCP):
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
     prewarmer = EntryPrewarmer(hub, options.publisher)
-    start = DeferredStartMiddleware([hub.start, prewarmer.start])
+    start = DeferredStartMiddleware([hub.start, *([prewarmer.start] if options.prewarms else [])])
     notifier = ListChangedNotifier(hub, prompts="skill" in options.tools)
     subscriptions = ResourceSubscriptions(hub, options.publisher, notifier)
     over_stdio = options.transport == "stdio"

@@ -85,6 +85,9 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
 
 def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
     """Compute the digests of what changed, so that a server has them when it starts."""
+    if hub.publication() is not None:
+        # It would copy every skill of the publication.
+        return
     publisher = make_publisher(read_settings(os.environ, options)[0], hub)
     try:
         publisher.prepare()

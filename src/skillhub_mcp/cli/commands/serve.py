@@ -37,6 +37,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "host": "127.0.0.1",
     "port": 8_000,
     "skip_auto_reindex": False,
+    "read_only": False,
     "enable_run": False,
     "enable_run_over_http": False,
     "allow_anonymous": False,
@@ -83,6 +84,11 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
     add(
         "--skip-auto-reindex",
         "serve the index as last written, without looking for changes",
+        action="store_true",
+    )
+    add(
+        "--read-only",
+        "serve the publication that DB_PATH or --db-path names, and no skills directory",
         action="store_true",
     )
     add("--enable-run", "offer run_skill_command over stdio", action="store_true")
@@ -138,7 +144,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if 0 < len(settings.http.token) < _MIN_TOKEN_CHARACTERS:
         log.warning("SKILLHUB_TOKEN is short enough to guess; `skillhub token new` creates a safe one")
     server, hub = _make_server(settings, reindex=args.reindex, over_http=True, metrics=metrics)
-    if settings.execution.enable_run and settings.execution.enable_run_over_http:
+    if settings.execution.enable_run and settings.execution.enable_run_over_http and not settings.replica.read_only:
         _warn_if_nobody_may_run(http)
     if settings.http.workers > 1:
         from tempfile import TemporaryDirectory
@@ -209,7 +215,9 @@ def _make_server(
         chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
         hub.refresh(SyncDepth.REBUILD)
-    if settings.execution.enable_run and not chosen.enable_run:
+    if settings.execution.enable_run and settings.replica.read_only:
+        log.warning("run_skill_command is not offered with --read-only: a replica runs nothing")
+    elif settings.execution.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
     if chosen.enable_run:
         _tell_of_sandbox(hub)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -33,6 +34,7 @@ from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServ
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 
 if TYPE_CHECKING:
+    from skillhub_mcp.replicas.health import PublicationHealth
     from skillhub_mcp.server.http.auth import AuthOptions
 
 log = logging.getLogger(__name__)
@@ -180,21 +182,41 @@ def _readyz(server: FastMCP, hub: SkillHub, page: FrontPage, *, middleware: Sequ
 def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
     """Return 200 with the state of the index, the number of skills and the digest; 503 while none can be served.
 
-    An `anonymous` client, of a server with authentication, gets the state alone.
+    A replica adds how the storage of its publication does, which changes nothing about the 200: what is in its mirror
+    is served. An `anonymous` client, of a server with authentication, gets the states alone.
     """
-    view = hub.peek()
+    view, publication = hub.peek(), hub.publication()
     if view is None or view.index is None:
         state = "failed" if view is not None and view.problem is not None else "starting"
-        return JSONResponse({"index": state}, status_code=503)
+        return JSONResponse({"index": state, **_storage(publication, anonymous=anonymous)}, status_code=503)
     try:
         hub.access.now()
     except PolicyUnreadable as error:
         problem = {} if anonymous else {"problem": error.message}
         return JSONResponse({"index": "refused", **problem}, status_code=503)
-    report = {"index": "degraded" if view.problem is not None else "ready"}
+    report = {
+        "index": "degraded" if view.problem is not None else "ready",
+        **_storage(publication, anonymous=anonymous),
+    }
     if anonymous:
         return JSONResponse(report)
     return JSONResponse({**report, "skills": len(hub.skills()), "digest": view.snapshot.digest})
+
+
+def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[str, object]:
+    if publication is None:
+        return {}
+    if anonymous:
+        return {"storage": publication.storage.value}
+    told: dict[str, object] = {"snapshot": publication.snapshot, "storage": publication.storage.value}
+    told["since"] = _in_utc(publication.since)
+    if publication.checked_at:
+        told["checked_at"] = _in_utc(publication.checked_at)
+    return {**told, "storage_problem": publication.problem} if publication.problem else told
+
+
+def _in_utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def serve_http(
