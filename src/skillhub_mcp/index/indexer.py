@@ -48,7 +48,7 @@ from skillhub_mcp.index.state import (
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache
+from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +57,8 @@ _STATE_STEM = os.path.splitext(STATE_FILE)[0]
 # Who holds it embeds: several servers of one index would each pay the provider for the same texts.
 _EMBEDDING_LOCK = ".embedding.lock"
 _LOCK_STEP_SECONDS = 0.2
+# Above, all rows are asked for at once.
+_MANY_ROWS = 5_000
 _UNUSED_SECONDS = 30 * 24 * 3600
 
 
@@ -466,15 +468,28 @@ class Indexer:
                 reason = f"the database is damaged ({error})"
         log.info("Indexing %s: %s", self.db_path, reason)
         base = None if rebuild else state
-        return scan, self._write(base, scan, reason or "", published=state, keep_vectors=keep_vectors)
+        written = self._write(
+            base, scan, reason or "", published=state, keep_vectors=keep_vectors, thorough=force_reason is not None
+        )
+        return scan, written
 
     def _write(
-        self, base: IndexState | None, scan: Scan, reason: str, *, published: IndexState | None, keep_vectors: bool
+        self,
+        base: IndexState | None,
+        scan: Scan,
+        reason: str,
+        *,
+        published: IndexState | None,
+        keep_vectors: bool,
+        thorough: bool,
     ) -> Published:
-        """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it."""
+        """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it.
+
+        Where it is to be `thorough`, every row is compared with the files, else those that the state says have changed.
+        """
         skills = scan.snapshot.everything
         try:
-            written = self._update(base, skills, reason)
+            written = self._update(base, scan, reason, thorough=thorough)
             if written is None:
                 # Another release of ours wrote it, or what failed lay beside it: its vectors are as good as ever.
                 same_vectors = (
@@ -516,7 +531,7 @@ class Indexer:
             except (OSError, IndexDamaged) as error:
                 log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
 
-    def _update(self, base: IndexState | None, skills: Sequence[Skill], reason: str) -> _Written | None:
+    def _update(self, base: IndexState | None, scan: Scan, reason: str, *, thorough: bool) -> _Written | None:
         """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt.
 
         Raises NoRoom, since a new table would take more of it.
@@ -525,7 +540,7 @@ class Indexer:
             return None
         try:
             index = self._open_table(base)
-            return self._update_rows(base, index, skills, reason)
+            return self._update_rows(base, index, scan, reason, thorough=thorough)
         except NoRoom:
             raise
         except IndexDamaged as error:
@@ -533,15 +548,22 @@ class Indexer:
             log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
             return None
 
-    def _update_rows(self, base: IndexState, index: LanceIndex, skills: Sequence[Skill], reason: str) -> _Written:
-        stored = index.stored()
+    def _update_rows(self, base: IndexState, index: LanceIndex, scan: Scan, reason: str, *, thorough: bool) -> _Written:
+        claimed = base.memory_of(self._roots)
+        differing = changed_entries(claimed, scan.memory)
+        skills: Sequence[Skill] = scan.snapshot.everything
+        if thorough or len(differing) > _MANY_ROWS:
+            stored = index.stored()
+        else:
+            stored = index.stored(differing)
+            found = map(scan.snapshot.by_directory, differing)
+            skills = [skill for skill in found if skill is not None]
         present = {skill.directory for skill in skills}
         changed = [
             skill
             for skill in skills
             if (row := stored.get(skill.directory)) is None or row.content_hash != skill.stamp.content_hash
         ]
-        claimed = base.memory_of(self._roots)
         removed = [
             path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
         ]

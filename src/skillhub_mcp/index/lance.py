@@ -96,14 +96,23 @@ class LanceIndex:
         except (*LANCE_FAILURES, LookupError, struct.error) as error:
             raise damaged(error) from error
 
-    def stored(self) -> dict[str, StoredRow]:
-        """Return root and content hash of every row, by directory. Raises IndexDamaged."""
+    def stored(self, among: Collection[str] | None = None) -> dict[str, StoredRow]:
+        """Return root and content hash of every row, or of those of some directories, by directory.
+
+        Raises IndexDamaged.
+        """
+        names = ["path", "root", "content_hash"]
+        found: dict[str, StoredRow] = {}
+        conditions = [None] if among is None else map(path_in, chunks(sorted(among), PATHS_PER_STATEMENT))
         try:
-            columns = self._table.search().select(["path", "root", "content_hash"]).limit(None).to_arrow()
+            for condition in conditions:
+                query = self._table.search().select(names).limit(None)
+                columns = (query if condition is None else query.where(condition)).to_arrow()
+                rows = zip(*(columns.column(name).to_pylist() for name in names), strict=True)
+                found |= {path: StoredRow(root, content_hash) for path, root, content_hash in rows}
         except LANCE_FAILURES as error:
             raise damaged(error) from error
-        rows = zip(*(columns.column(name).to_pylist() for name in ("path", "root", "content_hash")), strict=True)
-        return {path: StoredRow(root, content_hash) for path, root, content_hash in rows}
+        return found
 
     def vectors(self, directories: Collection[str]) -> dict[str, StoredVector]:
         """Return the vectors of those rows that have one, and the embedded texts. Raises IndexDamaged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -21,6 +22,9 @@ from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
+
+# A scan that is older when the writer's lock is held is made again: who held it before may have waited for.
+_FRESH_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,10 @@ class IndexSync:
         # The scan cache since the state was published: files read since are not in it.
         self._seen: ScanCache | None = None
         self._damaged: TableVersion | None = None
-        self._last_read: ScanCache | None = None
+        # What the next scan takes over from: of everything that can be served, and of what this server admits.
+        self._last_scan: Scan | None = None
+        self._last_admitted: Scan | None = None
+        self._scanned_at = 0.0
         # Whether the skills of roots that are missing are to go.
         self._forgets = False
         # How long the last scan took, without the writing that followed.
@@ -105,7 +112,7 @@ class IndexSync:
         self._roots = roots
         self._indexer.use_roots(roots)
         # They hold the files of the roots before; the state has those of every root.
-        self._seen = self._last_read = self._spare = None
+        self._seen = self._last_scan = self._last_admitted = self._spare = None
 
     def scan(self) -> Snapshot:
         """Return the skills without the index; loads no database."""
@@ -116,7 +123,8 @@ class IndexSync:
 
     def snapshot_for(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
         """Return `snapshot` under other admission rules; reads no file."""
-        return self._readmit(snapshot, self._memory() if self._last_read is None else self._last_read, admission)
+        memory = self._memory() if self._last_scan is None else self._last_scan.memory
+        return self._readmit(snapshot, memory, admission)
 
     def sync(
         self,
@@ -266,6 +274,10 @@ class IndexSync:
         known = self._memory().keys()
 
         def take_scan(memory: ScanCache) -> Scan:
+            fresh = time.monotonic() - self._scanned_at < _FRESH_SECONDS
+            if fresh and not rebuild and self._indexer.state() is self._state:
+                # Nobody has published since.
+                return before
             # Another process may have published fewer roots or files since.
             partial = covered and memory.keys() >= known
             return self._scan(memory, recent=before.memory, only=only if partial else None)
@@ -348,9 +360,13 @@ class IndexSync:
         """Return the skills of a scan that this server admits; the index holds all of them."""
         if self._admission is LENIENT:
             return seen.snapshot
-        return self._readmit(seen.snapshot, seen.memory, self._admission)
+        snapshot = self._readmit(seen.snapshot, seen.memory, self._admission, self._last_admitted)
+        self._last_admitted = replace(seen, snapshot=snapshot, admission=self._admission)
+        return snapshot
 
-    def _readmit(self, snapshot: Snapshot, memory: ScanCache, admission: Admission) -> Snapshot:
+    def _readmit(
+        self, snapshot: Snapshot, memory: ScanCache, admission: Admission, before: Scan | None = None
+    ) -> Snapshot:
         report = snapshot.report
         return scan_from_cache(
             report.roots,
@@ -359,6 +375,7 @@ class IndexSync:
             problems=report.problems,
             ignored=report.ignored,
             unavailable=report.unavailable,
+            before=before,
         )
 
     def _scan(
@@ -377,9 +394,11 @@ class IndexSync:
             reread=reread,
             only=only,
             keep_absent=not self._forgets,
+            before=self._last_scan,
             on_progress=partial(self._progress, "reading"),
         )
-        self._last_read = seen.memory
+        self._last_scan = seen
+        self._scanned_at = time.monotonic()
         self.scan_seconds = seen.snapshot.report.seconds
         return seen
 

@@ -8,8 +8,10 @@ index.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,7 +31,7 @@ from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderSha
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot, make_snapshot
+from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot, change_snapshot, make_snapshot
 
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
@@ -60,6 +62,8 @@ ScanCache = Mapping[str, CachedSkillFile]
 
 _FILES_PER_REPORT = 100
 _NOTHING: ScanCache = {}
+# A snapshot is made anew where more than one of so many skills changed.
+_FEW_SHARE = 32
 
 
 class ReadDepth(Enum):
@@ -77,12 +81,14 @@ class Scan:
     """The result of one scan: the snapshot, the cache for the next scan, and the differences to the given cache.
 
     `opened` counts the files that were read; `changed` says whether any skill was added, changed or removed.
+    `admission` decided which are served.
     """
 
     snapshot: Snapshot
     memory: ScanCache
     opened: int
     changed: bool
+    admission: Admission = LENIENT
 
 
 def scan(
@@ -95,6 +101,7 @@ def scan(
     depth: ReadDepth = ReadDepth.WHOLE,
     only: Sequence[str] | None = None,
     keep_absent: bool = False,
+    before: Scan | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
@@ -102,8 +109,9 @@ def scan(
     `reread` opens unchanged files, too. Files in `recent`, a cache of a moment ago, are taken from there; `changed` is
     still relative to `memory`. `only` limits the scan to paths that are known to have changed. Bad files never raise:
     the snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or
-    empty, as with a share that is not mounted, stay; the report tells the root. `on_progress` receives now and then how
-    many of how many files are done.
+    empty, as with a share that is not mounted, stay; the report tells the root. Of the scan `before`, what did not
+    change is taken over, in the time that the change takes. `on_progress` receives now and then how many of how many
+    files are done.
     """
     began = time.perf_counter()
     own = {root.path for root in roots}
@@ -111,7 +119,16 @@ def scan(
     walk = walk_roots(roots) if only is None else walk_changes(roots, only, known_here)
     remembered: dict[str, CachedSkillFile] = {}
     if walk.covered is not None:
-        remembered = {path: entry for path, entry in known_here.items() if not _is_below(path, walk.covered)}
+        remembered = dict(known_here)
+        for path in _below(known_here, walk.covered):
+            del remembered[path]
+    problems, ignored = walk.problems, walk.ignored
+    if walk.covered is not None and before is not None:
+        # What was not walked is as it was; paths without a skill are counted again when everything is walked.
+        report = before.snapshot.report
+        covered = walk.covered
+        elsewhere = (one for one in report.problems if not any(is_at_or_below(one.path, path) for path in covered))
+        problems, ignored = tuple(dict.fromkeys((*elsewhere, *problems))), report.ignored
     opened = 0
     changed = False
     for number, found in enumerate(walk.found):
@@ -132,17 +149,18 @@ def scan(
     unavailable = _unavailable(walk, known_here) if keep_absent else ()
     for root in unavailable:
         remembered |= {path: entry for path, entry in known_here.items() if entry.root == root.path}
-    removed = any(path not in remembered for path in known_here)
+    removed = not known_here.keys() <= remembered.keys()
     snapshot = scan_from_cache(
         walk.roots,
         memory=remembered,
         admission=admission,
-        problems=_told(walk.problems, unavailable),
-        ignored=walk.ignored,
+        problems=_told(problems, unavailable),
+        ignored=ignored,
         began=began,
         unavailable=unavailable,
+        before=before,
     )
-    return Scan(snapshot=snapshot, memory=remembered, opened=opened, changed=changed or removed)
+    return Scan(snapshot, remembered, opened, changed or removed, admission)
 
 
 def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkillFile | None]:
@@ -168,15 +186,51 @@ def scan_from_cache(
     ignored: Ignored | None = None,
     began: float | None = None,
     unavailable: Sequence[UnavailableRoot] = (),
+    before: Scan | None = None,
 ) -> Snapshot:
-    """Return the snapshot of the cached files under `roots`, without accessing any file."""
+    """Return the snapshot of the cached files under `roots`, without accessing any file; see `scan` for `before`."""
     began = time.perf_counter() if began is None else began
+    ignored = ignored or Ignored()
+    if before is not None and before.admission is admission and before.snapshot.report.roots == roots:
+        changed = changed_entries(before.memory, memory)
+        if len(changed) * _FEW_SHARE < len(memory):
+            earlier = ((path, before.memory.get(path)) for path in changed)
+            *_, lost = _judged(earlier, roots, admission)
+            skills, refused, found = _judged(changed.items(), roots, admission)
+            return change_snapshot(
+                before.snapshot,
+                changed,
+                skills,
+                found=before.snapshot.report.found - lost + found,
+                refused=refused,
+                problems=problems,
+                ignored=ignored,
+                began=began,
+                unavailable=unavailable,
+            )
+    skills, refused, found = _judged(memory.items(), roots, admission)
+    return make_snapshot(
+        skills,
+        roots=roots,
+        found=found,
+        refused=refused,
+        problems=problems,
+        ignored=ignored,
+        began=began,
+        unavailable=unavailable,
+    )
+
+
+def _judged(
+    entries: Iterable[tuple[str, CachedSkillFile | None]], roots: Sequence[SkillRoot], admission: Admission
+) -> tuple[list[Skill], list[Refused], int]:
+    """Return the skills and the refusals among the entries below `roots`, and how many these are."""
     own = {root.path for root in roots}
     skills: list[Skill] = []
     refused: list[Refused] = []
     found = 0
-    for directory, entry in memory.items():
-        if entry.root not in own:
+    for directory, entry in entries:
+        if entry is None or entry.root not in own:
             continue
         found += 1
         violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)
@@ -184,16 +238,7 @@ def scan_from_cache(
             refused.append(Refused(directory, violations, entry.root, admission.reason(violations)))
         else:
             skills.append(entry.skill)
-    return make_snapshot(
-        skills,
-        roots=roots,
-        found=found,
-        refused=refused,
-        problems=problems,
-        ignored=ignored or Ignored(),
-        began=began,
-        unavailable=unavailable,
-    )
+    return skills, refused, found
 
 
 def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
@@ -248,8 +293,17 @@ def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
     return known.root == found.root and stamp.read_at_ns - stamp.mtime_ns > tick
 
 
-def _is_below(path: str, directories: Sequence[str]) -> bool:
-    return any(is_at_or_below(path, directory) for directory in directories)
+def _below(known: ScanCache, directories: Sequence[str]) -> set[str]:
+    """Return the known directories that are at or below some of `directories`."""
+    found = {directory for directory in directories if directory in known}
+    paths = sorted(known)
+    for above in (os.path.join(directory, "") for directory in directories if directory not in found):
+        # Nothing is below a skill, and what is below another directory comes in a row.
+        for at in range(bisect_left(paths, above), len(paths)):
+            if not paths[at].startswith(above):
+                break
+            found.add(paths[at])
+    return found
 
 
 def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:

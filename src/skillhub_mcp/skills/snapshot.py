@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -185,13 +186,7 @@ def make_snapshot(
     unavailable: Sequence[UnavailableRoot] = (),
 ) -> Snapshot:
     """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
-    rank = _root_ranks(roots)
-    trust = {root.path: root.trust for root in roots}
-    skills = [s if s.trust is trust.get(s.root, s.trust) else replace(s, trust=trust[s.root]) for s in skills]
-    everything = sorted(
-        skills,
-        key=lambda s: (rank.get(s.root, len(rank)), not _carries_its_name(s), -s.stamp.mtime_ns, s.directory),
-    )
+    everything = sorted(_trusted(skills, roots), key=_priority(_root_ranks(roots)))
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
     shadowed: list[Shadowed] = []
@@ -227,6 +222,108 @@ def make_snapshot(
         _ranks={skill.directory: number for group in contested.values() for number, skill in enumerate(group)},
         _by_directory={skill.directory: skill for skill in everything},
     )
+
+
+def change_snapshot(
+    before: Snapshot,
+    changed: Collection[str],
+    skills: Iterable[Skill],
+    *,
+    found: int,
+    refused: Sequence[Refused],
+    problems: Sequence[WalkProblem],
+    ignored: Ignored,
+    began: float,
+    unavailable: Sequence[UnavailableRoot] = (),
+) -> Snapshot:
+    """Return the snapshot `before`, with these skills and refusals in place of what the directories `changed` had.
+
+    It is the one that `make_snapshot` makes of everything, for the same roots, in the time that the change takes.
+    """
+    report = before.report
+    priority = _priority(before._root_ranks)  # noqa: SLF001 - of the same module
+    by_directory = dict(before._by_directory)  # noqa: SLF001
+    gone = [skill for skill in (by_directory.pop(directory, None) for directory in changed) if skill is not None]
+    new = _trusted(skills, report.roots)
+    by_directory.update((skill.directory, skill) for skill in new)
+    added: dict[str, list[Skill]] = {skill.name: [] for skill in (*gone, *new)}
+    for skill in new:
+        added[skill.name].append(skill)
+    by_name, contested = dict(before._by_name), dict(before.contested)  # noqa: SLF001
+    touched = {skill.directory for name in added for skill in contested.get(name, ())}
+    ranks = {directory: rank for directory, rank in before._ranks.items() if directory not in touched}  # noqa: SLF001
+    shadowed = [lost for lost in report.shadowed if lost.skill.name not in added]
+    unserved: list[Skill] = []
+    served: list[Skill] = []
+    for name, own in added.items():
+        winner = by_name.pop(name, None)
+        earlier = () if winner is None else contested.pop(name, (winner,))
+        group = sorted(
+            [*(skill for skill in earlier if by_directory.get(skill.directory) is skill), *own], key=priority
+        )
+        if winner is not None:
+            unserved.append(winner)
+        if group:
+            served.append(group[0])
+            by_name[name] = group[0]
+        if len(group) > 1:
+            contested[name] = tuple(group)
+            ranks.update((skill.directory, number) for number, skill in enumerate(group))
+            shadowed += [Shadowed(skill, group[0], shadow_reason(skill, group[0])) for skill in group[1:]]
+    shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
+    by_alias = dict(before._by_alias)  # noqa: SLF001
+    lost = set(map(id, unserved))
+    for alias in {skill.alias for skill in (*unserved, *served)}:
+        aliased = [skill for skill in by_alias.pop(alias, ()) if id(skill) not in lost]
+        aliased += [skill for skill in served if skill.alias == alias != skill.name]
+        if alias and aliased:
+            by_alias[alias] = sorted(aliased, key=lambda s: s.name)
+    return Snapshot(
+        skills=_replaced(before.skills, unserved, served, key=lambda s: s.name),
+        everything=_replaced(before.everything, gone, new, key=lambda s: s.directory),
+        report=ScanReport(
+            roots=report.roots,
+            found=found,
+            refused=tuple(
+                sorted(
+                    [*(r for r in report.refused if r.directory not in changed), *refused], key=lambda r: r.directory
+                )
+            ),
+            shadowed=tuple(shadowed),
+            problems=tuple(problems),
+            ignored=ignored,
+            seconds=time.perf_counter() - began,
+            unavailable=tuple(unavailable),
+        ),
+        contested=contested,
+        _by_name=by_name,
+        _by_alias=by_alias,
+        _ranks=ranks,
+        _by_directory=by_directory,
+    )
+
+
+def _replaced(
+    items: tuple[Skill, ...], gone: Iterable[Skill], new: Iterable[Skill], *, key: Callable[[Skill], str]
+) -> tuple[Skill, ...]:
+    """Return sorted items without some of them, and with others."""
+    kept = list(items)
+    for skill in gone:
+        del kept[bisect_left(kept, key(skill), key=key)]
+    for skill in new:
+        insort(kept, skill, key=key)
+    return tuple(kept)
+
+
+def _trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot]) -> list[Skill]:
+    """Return the skills with the trust of their roots."""
+    trust = {root.path: root.trust for root in roots}
+    return [s if s.trust is trust.get(s.root, s.trust) else replace(s, trust=trust[s.root]) for s in skills]
+
+
+def _priority(rank: Mapping[str, int]) -> Callable[[Skill], tuple[int, bool, int, str]]:
+    """Return the key by which the skills of one name are sorted, for the ranks of the roots."""
+    return lambda s: (rank.get(s.root, len(rank)), not _carries_its_name(s), -s.stamp.mtime_ns, s.directory)
 
 
 def shadow_reason(skill: Skill, winner: Skill) -> ShadowReason:
