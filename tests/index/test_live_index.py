@@ -22,11 +22,13 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import live_index as live_index_module
 from skillhub_mcp.index.indexer import Indexer
-from skillhub_mcp.index.lance_store import IN_MEMORY
+from skillhub_mcp.index.lance import NoRoom
+from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.search import ranking, searcher
+from skillhub_mcp.skills import discovery, scanner
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.roots import make_roots
 
@@ -137,6 +139,69 @@ def test_a_running_server_notices_new_changed_and_removed_skills(
         shutil.rmtree(skills_dir / "two")
         eventually(lambda: found(live, "walruses"), [])
     assert published_rows(db) == ["one"]
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """The walks over everything, in a library of which each takes long, and which nobody checks for no reason."""
+    taken: list[tuple[object, ...]] = []
+
+    def walk_roots(*given: Any) -> object:
+        taken.append(given)
+        return discovery.walk_roots(*given)
+
+    monkeypatch.setattr(scanner, "walk_roots", walk_roots)
+    monkeypatch.setattr(live_index_module, "_CHEAP_SCAN_SECONDS", -1.0)
+    monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 10_000.0)
+    return taken
+
+
+def settle(walks: list[tuple[object, ...]]) -> int:
+    """How many walks there were when there was none for a while: another follows when the watches are set."""
+    before = -1
+    while before != len(walks):
+        before = len(walks)
+        threading.Event().wait(0.5)
+    return before
+
+
+def test_of_a_large_library_what_the_watcher_reports_is_looked_at_and_nothing_else(
+    db: Path, skills_dir: Path, write_skill: Writer, walks: list[tuple[object, ...]]
+) -> None:
+    write_skill("one", "About walruses.")
+    write_skill("four", "About bread.", directory="team/four")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        before = settle(walks)
+        write_skill("two", "About walruses too.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+        write_skill("one", "About bread.")
+        eventually(lambda: found(live, "walruses"), ["two"])
+        shutil.rmtree(skills_dir / "team")
+        eventually(lambda: found(live, "bread"), ["one"])
+        assert len(walks) == before
+    assert published_rows(db) == ["one", "two"]
+
+
+def test_what_could_not_be_written_is_found_by_looking_at_everything(
+    db: Path, skills_dir: Path, write_skill: Writer, walks: list[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        settle(walks)
+        with monkeypatch.context() as patch:
+
+            def refuse(*_: object, **__: object) -> None:
+                raise NoRoom("the disk is full")
+
+            patch.setattr(LanceStore, "update", refuse)
+            write_skill("two", "About walruses too.")
+            eventually(lambda: getattr(live.peek(), "problem", None) is not None, True)
+        write_skill("three", "About bread.")
+        eventually(lambda: getattr(live.peek(), "problem", None), None)
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+    assert published_rows(db) == ["one", "three", "two"]
 
 
 def test_queries_keep_a_server_in_sync_where_nothing_can_be_watched(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import watchfiles
 from tests.conftest import switch
 
+from skillhub_mcp.index import watcher
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.roots import make_roots
 
@@ -24,11 +25,16 @@ QUIET = 0.3
 
 
 class Watched:
-    """A watcher, and whether it called since."""
+    """A watcher, whether it called since, and with which paths each time."""
 
     def __init__(self, *roots: Path) -> None:
         self.called = threading.Event()
-        self.watcher = RootWatcher(make_roots([str(root) for root in roots]), self.called.set)
+        self.told: list[Collection[str] | None] = []
+        self.watcher = RootWatcher(make_roots([str(root) for root in roots]), self._call)
+
+    def _call(self, paths: Collection[str] | None) -> None:
+        self.told.append(paths)
+        self.called.set()
 
     def start(self) -> None:
         """Start the watcher, and wait until it says that every watch is set."""
@@ -54,6 +60,22 @@ def watched(skills_dir: Path) -> Iterator[Watched]:
     watched = Watched(skills_dir)
     yield watched
     watched.watcher.stop()
+
+
+def test_it_says_what_changed_but_not_at_the_start_nor_where_that_is_much(
+    watched: Watched, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_skill("one") / "SKILL.md"
+    watched.start()
+    assert watched.told[0] is None
+    watched.told.clear()
+    assert watched.notices(lambda: file.write_text("changed", encoding="utf-8"))
+    watched.settle()
+    assert {path for paths in watched.told for path in paths or ["everything"]} == {str(file)}
+    monkeypatch.setattr(watcher, "_MOST_CHANGES", 0)
+    watched.told.clear()
+    assert watched.notices(lambda: file.write_text("again", encoding="utf-8"))
+    assert watched.told[0] is None
 
 
 def test_new_changed_and_removed_skills_are_noticed(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
@@ -27,6 +27,8 @@ from skillhub_mcp.skills.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 _CHEAP_SCAN_SECONDS = 0.05
+# Looking at more paths takes as long as looking at all.
+_MOST_PATHS = 1_000
 _MIN_SYNC_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 # Scanning takes at most about a tenth of one processor, however large the library is.
@@ -74,12 +76,15 @@ class LiveIndex:
         # The scan made before the thread started, and its time.
         self._first_scan: tuple[Snapshot, float] | None = None
         self._sync_requested = True
+        # What the watcher has reported since the last sync; None for who knows what.
+        self._changed_paths: set[str] | None = None
         # A sync is due at the next poll; no caller waits for it.
         self._sync_due = False
         # The thread is running a requested sync.
         self._syncing = False
         self._closed = False
         self._sync_count = 0
+        # When a sync last looked at everything.
         self._synced_at = 0.0
         self._scan_seconds = 0.0
         self._failure: IndexUnavailable | None = None
@@ -168,8 +173,7 @@ class LiveIndex:
             return
         with self._condition:
             looks = self._sync_count
-            self._sync_requested = True
-            self._condition.notify_all()
+            self._request_everything()
             self._condition.wait_for(lambda: self._closed or self._sync_count > looks, _MIN_SYNC_INTERVAL_SECONDS)
 
     def check_index(self) -> str | None:
@@ -197,8 +201,7 @@ class LiveIndex:
         with self._condition:
             if self._view is not None and self._view.index is failed:
                 self._view = replace(self._view, index=None, problem=None)
-            self._sync_requested = True
-            self._condition.notify_all()
+            self._request_everything()
 
     def _wait_for_view(self, enough: Callable[[View], bool]) -> View:
         if not self._background:
@@ -231,8 +234,7 @@ class LiveIndex:
             if self._watcher.healthy:
                 self._sync_due = True
                 return
-            self._sync_requested = True
-            self._condition.notify_all()
+            self._request_everything()
         if self._scan_seconds < _CHEAP_SCAN_SECONDS:
             self._condition.wait_for(
                 lambda: self._closed or self._sync_count > synced_before, _MIN_SYNC_INTERVAL_SECONDS
@@ -246,10 +248,30 @@ class LiveIndex:
             )
         return view
 
-    def _request_sync(self) -> None:
+    def _request_sync(self, paths: Collection[str] | None) -> None:
+        """Request a sync after these paths changed; None for all there are."""
         with self._condition:
+            if paths is None or self._changed_paths is None:
+                self._changed_paths = None
+            else:
+                self._changed_paths.update(paths)
             self._sync_requested = True
             self._condition.notify_all()
+
+    def _request_everything(self) -> None:
+        """Request a sync that looks at all files. Holds the condition."""
+        self._changed_paths = None
+        self._sync_requested = True
+        self._condition.notify_all()
+
+    def _take_changes(self) -> tuple[str, ...] | None:
+        """Return the paths to look at, if no others can have changed, and looking at all takes long."""
+        with self._condition:
+            paths, self._changed_paths = self._changed_paths, set()
+            view = self._view
+            known = view is not None and view.problem is None and self._watcher.healthy
+            few = paths is not None and len(paths) <= _MOST_PATHS and self._scan_seconds > _CHEAP_SCAN_SECONDS
+        return tuple(sorted(paths)) if paths is not None and known and few else None
 
     def _run(self) -> None:
         while True:
@@ -263,11 +285,16 @@ class LiveIndex:
             changed = self._follow_roots() or self._watcher.roots_changed() or self._index_sync.is_replaced()
             if self._watcher.healthy and not (wanted or due or changed):
                 continue
+            paths = self._take_changes()
+            only = None if due or changed else paths
             try:
-                self._sync(SyncDepth.CHANGES)
+                self._sync(SyncDepth.CHANGES, only=only)
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
                 self._publish_failure()
+                with self._condition:
+                    # What it was to look at is to be looked at the next time.
+                    self._changed_paths = None
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
@@ -291,7 +318,7 @@ class LiveIndex:
             try:
                 if not self._closed and self._index_sync.embed_behind():
                     # As if another process had published: the sync opens the index that has the vectors.
-                    self._request_sync()
+                    self._request_sync(())
             except Exception:  # the top of a thread: it is logged, and text search goes on
                 log.exception("Embedding failed unexpectedly; skills without vectors are found by text")
                 rest = _UNEXPECTED_REST_SECONDS
@@ -321,10 +348,10 @@ class LiveIndex:
             view = self._index_sync.sync(
                 self._view, depth, only=only, requested=requested, on_snapshot=self._publish_snapshot
             )
-            self._publish(view)
+            self._publish(view, whole=only is None)
             if not self._background and (self._automatic or requested):
                 view = self._index_sync.embed(view, seconds=_EMBEDDING_SECONDS if waiting else None)
-                self._publish(view)
+                self._publish(view, whole=only is None)
             # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):
@@ -335,13 +362,14 @@ class LiveIndex:
         for listener in self._sync_listeners:
             listener()
 
-    def _publish(self, view: View) -> None:
+    def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
             self._view = view
             self._failure = None
             self._syncing = False
             self._sync_count += 1
-            self._synced_at = time.monotonic()
+            if whole:
+                self._synced_at = time.monotonic()
             self._scan_seconds = self._index_sync.scan_seconds
             self._condition.notify_all()
         self.progress.finish()

@@ -104,7 +104,7 @@ class IndexSync:
         self._scanned_at = 0.0
         # Whether the skills of roots that are missing are to go.
         self._forgets = False
-        # How long the last scan took, without the writing that followed.
+        # How long the last scan of everything took, without the writing that followed.
         self.scan_seconds = 0.0
 
     def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
@@ -399,7 +399,8 @@ class IndexSync:
         )
         self._last_scan = seen
         self._scanned_at = time.monotonic()
-        self.scan_seconds = seen.snapshot.report.seconds
+        if only is None:
+            self.scan_seconds = seen.snapshot.report.seconds
         return seen
 
     def _load_state(self) -> bool:

@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from skillhub_mcp.skills.roots import SkillRoot, located
 
@@ -15,22 +15,25 @@ log = logging.getLogger(__name__)
 
 _DEBOUNCE_MS = 150
 _STEP_MS = 50
+# The system keeps 16,384 notices, several for each file that is written.
+_MOST_CHANGES = 1_000
 
 # Where a root's path leads: its canonical path, device and inode.
 _Place = tuple[str, int, int]
 
 
 class RootWatcher:
-    """Calls `on_change` from its own thread after files below the roots changed, without saying which.
+    """Calls `on_change` from its own thread after files below the roots changed, with their paths.
 
-    It also calls `on_change` once each time it starts to watch: setting the watches takes longer the larger the
-    tree is, and changes made before the last watch is set are not reported.
+    The paths are None where they do not say all: after many changes at once, of which the system may have dropped some,
+    and each time it starts to watch: setting the watches takes longer the larger the tree is, and changes made before
+    the last watch is set are not reported.
 
     `healthy` is False when there are no notifications (no such root yet, too many watches, no support): the
     caller then has to poll.
     """
 
-    def __init__(self, roots: tuple[SkillRoot, ...], on_change: Callable[[], None]) -> None:
+    def __init__(self, roots: tuple[SkillRoot, ...], on_change: Callable[[Collection[str] | None], None]) -> None:
         self._roots = roots
         self._on_change = on_change
         self._starting = threading.Lock()
@@ -110,10 +113,12 @@ class RootWatcher:
                 ignore_permission_denied=True,
             )
             for found in changes:
-                if any(change is Change.deleted and path in paths for change, path in found):
+                lost = any(change is Change.deleted and path in paths for change, path in found)
+                if lost:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
                     self._watched = {}
-                self._on_change()
+                # watchfiles does not tell where the system's queue was full.
+                self._on_change(None if lost or len(found) > _MOST_CHANGES else {path for _, path in found})
         except (OSError, RuntimeError) as error:
             # Watching is tried again after every sync: the same reason is logged once.
             log.log(
@@ -129,14 +134,14 @@ class RootWatcher:
 class _WatchesSet:
     """The stop event of `watch`, which polls it only after setting every watch: calls `on_set` at the first poll."""
 
-    def __init__(self, end: threading.Event, on_set: Callable[[], None]) -> None:
+    def __init__(self, end: threading.Event, on_set: Callable[[None], None]) -> None:
         self._end = end
-        self._on_set: Callable[[], None] | None = on_set
+        self._on_set: Callable[[None], None] | None = on_set
 
     def is_set(self) -> bool:
         if self._end.is_set():
             return True
         on_set, self._on_set = self._on_set, None
         if on_set is not None:
-            on_set()
+            on_set(None)
         return False
