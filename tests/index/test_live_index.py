@@ -157,11 +157,12 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
 
 
 def settle(walks: list[tuple[object, ...]]) -> int:
-    """How many walks there were when there was none for a while: another follows when the watches are set."""
+    """How many walks there were when the watches are set: then another follows that at the start."""
+    eventually(lambda: len(walks) > 1, wanted=True)
     before = -1
     while before != len(walks):
         before = len(walks)
-        threading.Event().wait(0.5)
+        threading.Event().wait(0.3)
     return before
 
 
