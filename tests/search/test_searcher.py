@@ -13,7 +13,6 @@ from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.search.hits import Reason
-from skillhub_mcp.search.rerankers import Contenders
 from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest, SearchResult
 from skillhub_mcp.skills.model import Skill
 
@@ -163,15 +162,12 @@ class Judge:
         self.fails = False
         self.shown: list[list[tuple[str, str]]] = []
 
-    def rerank(self, query: str, contenders: Contenders) -> list[float]:
+    def rerank(self, query: str, skills: Sequence[tuple[str, str]]) -> list[float]:
         del query
-        self.shown.append(list(zip(contenders.names, contenders.descriptions, strict=True)))
+        self.shown.append(list(skills))
         if self.fails:
             raise RerankingError("the test's model is down")
-        return [
-            2.0 - self.names.index(one) / 10 if one in self.names else words / 2
-            for one, words in zip(contenders.names, contenders.shares.tolist(), strict=True)
-        ]
+        return [2.0 - self.names.index(name) / 10 if name in self.names else 0.0 for name, _ in skills]
 
 
 def describe(directory: str) -> tuple[str, str]:

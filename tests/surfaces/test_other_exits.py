@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types
-import numpy as np
 import pytest
 from tests.hubs import hub_of
 from tests.server.connections import WAYS, reached
@@ -20,7 +19,6 @@ from tests.surfaces.library import PAYLOADS
 from skillhub_mcp.api import available_skills, build_index
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.disclosure.card import CardContext, render_card
-from skillhub_mcp.search.rerankers.base import Contenders
 from skillhub_mcp.search.rerankers.model import ModelReranker
 from skillhub_mcp.skills.loader import SkillLoader
 
@@ -66,8 +64,7 @@ def test_a_model_that_orders_hits_is_shown_values() -> None:
 
     names = [f"{one.word} {one.text}" for one in PAYLOADS]
     descriptions = [f"Does {one.text}" for one in PAYLOADS]
-    contenders = Contenders(np.zeros(len(names)), names, descriptions)
-    ModelReranker("a model", answer).rerank("a task", contenders)
+    ModelReranker("a model", answer).rerank("a task", list(zip(names, descriptions, strict=True)))
     (told,) = map(json.loads, asked)
     assert len(told["skills"]) == len(PAYLOADS)
     assert [one for text in values(told) for one in wrong_in_a_value(text)] == []

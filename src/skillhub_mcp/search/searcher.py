@@ -25,7 +25,7 @@ from skillhub_mcp.search.hits import Hit, Reason
 from skillhub_mcp.search.likelihood import Evidence, evidence_of, likelihood
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
-from skillhub_mcp.search.rerankers.base import Contenders, Reranker
+from skillhub_mcp.search.rerankers import Reranker
 
 if TYPE_CHECKING:
     from typing import Any
@@ -60,12 +60,6 @@ class SearchMode(str, Enum):
 
 
 RetrievalMode = Literal["fts", "vector", "hybrid"]
-DescribeRow = Callable[[str], tuple[str, str]]
-
-
-def no_description(_: str) -> tuple[str, str]:
-    """Return an empty name and description."""
-    return "", ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,7 @@ class SearchRequest:
     limit: int
     among: frozenset[str]
     named: frozenset[str] = frozenset()
-    describe: DescribeRow = no_description
+    describe: Callable[[str], tuple[str, str]] = lambda _: ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +211,9 @@ class Searcher:
         if self._model is None or not len(ranking.numbers) or self._model_breaker.is_open:
             return ranking
         shown = ranking.numbers[:_RERANKED_BY_MODEL].tolist()
-        names, descriptions = zip(*(request.describe(index.directories[number]) for number in shown), strict=True)
-        shares = ranking.totals[: len(shown)] / max(float(ranking.totals[0]), 1e-9)
+        told = [request.describe(index.directories[number]) for number in shown]
         try:
-            chosen = self._model.rerank(request.text[:_MOST_EMBEDDED], Contenders(shares, names, descriptions))
+            chosen = self._model.rerank(request.text[:_MOST_EMBEDDED], told)
         except RerankingError as error:
             self._model_breaker.record_failure()
             log.warning("Ranking without the model for a while: %s", error.message)

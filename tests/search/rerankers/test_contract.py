@@ -7,35 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import pytest
 from tests.fakes.embedding_api import EmbeddingApi, chat_answer, generated_answer
 from tests.fakes.onnx_models import cross_encoder
 
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.search.rerankers import Contenders, Reranker, make_reranker
+from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.rerankers.local import LocalReranker
 from skillhub_mcp.search.rerankers.model import ModelReranker
 
 KEY = "sk-secret-key-of-a-person"
 Provider = Literal["openai", "gemini"]
 
-ROWS = (
-    ("bread", "Bake bread at home.", 1.0),
-    ("walrus", "Feed the walrus.", 0.4),
-    ("seal", "Feed the seal.", 0.7),
-    ("seal", "Another text of that name.", 0.7),
+SKILLS = (
+    ("bread", "Bake bread at home."),
+    ("walrus", "Feed the walrus."),
+    ("seal", "Feed the seal."),
+    ("seal", "Another text of that name."),
 )
-
-
-def contenders(*numbers: int) -> Contenders:
-    """Those of the rows, in that order."""
-    rows = [ROWS[number] for number in numbers]
-    shares = np.array([row[2] for row in rows], dtype=float)
-    return Contenders(shares, [row[0] for row in rows], [row[1] for row in rows])
-
-
-CONTENDERS = contenders(*range(len(ROWS)))
 
 
 @pytest.fixture
@@ -57,38 +46,38 @@ def reranker(request: pytest.FixtureRequest, api: EmbeddingApi, tmp_path: Path) 
     return LocalReranker(str(cross_encoder(tmp_path))) if request.param == "local" else asking(request.param, api)
 
 
-def test_each_contender_gets_one_number_of_at_least_zero(reranker: Reranker) -> None:
-    totals = reranker.rerank("feed the walrus", CONTENDERS)
-    assert len(totals) == len(ROWS)
+def test_each_skill_gets_one_number_of_at_least_zero(reranker: Reranker) -> None:
+    totals = reranker.rerank("feed the walrus", SKILLS)
+    assert len(totals) == len(SKILLS)
     assert all(total >= 0.0 for total in totals)
 
 
 def test_the_order_in_which_they_come_makes_no_difference(reranker: Reranker) -> None:
-    totals = reranker.rerank("feed the walrus", CONTENDERS)
+    totals = reranker.rerank("feed the walrus", SKILLS)
     chance = random.Random(7)
     for _ in range(3):
-        order = chance.sample(range(len(ROWS)), k=len(ROWS))
-        again = reranker.rerank("feed the walrus", contenders(*order))
+        order = chance.sample(range(len(SKILLS)), k=len(SKILLS))
+        again = reranker.rerank("feed the walrus", [SKILLS[number] for number in order])
         assert again == [totals[place] for place in order]
 
 
-def test_no_contenders_are_no_numbers(reranker: Reranker) -> None:
-    assert reranker.rerank("feed the walrus", contenders()) == []
+def test_no_skills_are_no_numbers(reranker: Reranker) -> None:
+    assert reranker.rerank("feed the walrus", []) == []
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 def test_what_the_model_calls_fitting_comes_first_in_its_order(provider: Provider, api: EmbeddingApi) -> None:
-    totals = asking(provider, api).rerank("feed the walrus", CONTENDERS)
-    walrus, seal = totals[1], totals[2]
-    assert 2.0 >= walrus > seal > 1.0 > totals[0]
+    totals = asking(provider, api).rerank("feed the walrus", SKILLS)
+    bread, walrus, seal, _ = totals
+    assert 2.0 >= walrus > seal > 1.0 > bread == 0.0
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 def test_only_the_task_names_and_descriptions_are_sent(provider: Provider, api: EmbeddingApi) -> None:
-    asking(provider, api).rerank("feed \ud800 it", CONTENDERS)
+    asking(provider, api).rerank("feed \ud800 it", SKILLS)
     (request,) = api.requests
     assert '"task": "feed ? it"' in api.texts[-1]
-    assert all(text in api.texts[-1] for text in CONTENDERS.descriptions)
+    assert all(text in api.texts[-1] for text in (description for _, description in SKILLS))
     assert KEY not in str(request.body)
 
 
@@ -111,7 +100,7 @@ def test_only_the_task_names_and_descriptions_are_sent(provider: Provider, api: 
 def test_an_answer_that_is_something_else_is_an_error(provider: Provider, api: EmbeddingApi, text: str) -> None:
     api.answer_with(chat_answer(text) if provider == "openai" else generated_answer(text))
     with pytest.raises(RerankingError, match=f"The model {provider}:"):
-        asking(provider, api).rerank("feed", CONTENDERS)
+        asking(provider, api).rerank("feed", SKILLS)
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
@@ -119,7 +108,7 @@ def test_an_answer_that_is_something_else_is_an_error(provider: Provider, api: E
 def test_a_failure_is_told_without_what_the_provider_says(provider: Provider, api: EmbeddingApi, status: int) -> None:
     api.fail(*[status] * 9)
     with pytest.raises(RerankingError) as caught:
-        asking(provider, api).rerank("feed", CONTENDERS)
+        asking(provider, api).rerank("feed", SKILLS)
     assert f"HTTP status {status}" in caught.value.message
     assert KEY not in caught.value.message
     assert "SEARCH_RERANK=0" in (caught.value.hint or "")
@@ -131,4 +120,4 @@ def test_an_answer_that_trickles_in_is_not_waited_for(provider: Provider, api: E
     patient = asking(provider, api)
     hasty = ModelReranker(provider, patient._ask, seconds=0.5)
     with pytest.raises(RerankingError, match="did not answer in time"):
-        hasty.rerank("feed", CONTENDERS)
+        hasty.rerank("feed", SKILLS)

@@ -11,22 +11,19 @@ from tests.fakes.onnx_models import cross_encoder, encoder, endless
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.search.rerankers.local import LocalReranker
 
-NAMES = ("bread", "walrus", "seal")
-DESCRIPTIONS = ("bake bread oven", "feed walrus fish", "feed seal")
+SKILLS = (("bread", "bake bread oven"), ("walrus", "feed walrus fish"), ("seal", "feed seal"))
 CLASSIFIER = {"architectures": ["BertForSequenceClassification"]}
 
 
 @pytest.mark.parametrize("labels", [1, 2])
 def test_what_shares_more_with_the_query_has_the_better_odds(tmp_path: Path, labels: int) -> None:
-    bread, walrus, seal = LocalReranker(str(cross_encoder(tmp_path, labels=labels))).odds(
-        "feed walrus", NAMES, DESCRIPTIONS
-    )
+    bread, walrus, seal = LocalReranker(str(cross_encoder(tmp_path, labels=labels))).rerank("feed walrus", SKILLS)
     assert 0.0 < bread < seal < walrus < 1.0
 
 
 def test_queries_and_descriptions_without_end_are_cut(tmp_path: Path) -> None:
     reranker = LocalReranker(str(cross_encoder(tmp_path)))
-    odds = reranker.odds("walrus \ud800 \0" * 20_000, NAMES, [text * 5_000 for text in DESCRIPTIONS])
+    odds = reranker.rerank("walrus \ud800 \0" * 20_000, [(name, text * 5_000) for name, text in SKILLS])
     assert len(odds) == 3
     assert all(0.0 <= one <= 1.0 for one in odds)
 
@@ -34,7 +31,7 @@ def test_queries_and_descriptions_without_end_are_cut(tmp_path: Path) -> None:
 def test_a_model_that_hangs_is_ended(tmp_path: Path) -> None:
     reranker = LocalReranker(str(endless(tmp_path)), seconds=0.3)
     with pytest.raises(RerankingError, match="did not answer in time"):
-        reranker.odds("feed", NAMES, DESCRIPTIONS)
+        reranker.rerank("feed", SKILLS)
 
 
 UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
@@ -53,7 +50,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
 def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_path: Path, case: str) -> None:
     write, cause = UNUSABLE[case]
     with pytest.raises(RerankingError, match=cause) as caught:
-        LocalReranker(str(write(tmp_path))).odds("feed", NAMES, DESCRIPTIONS)
+        LocalReranker(str(write(tmp_path))).rerank("feed", SKILLS)
     assert f"{tmp_path}" in caught.value.message
     assert "SEARCH_RERANK_MODEL_DIR" in caught.value.message
     assert "SEARCH_RERANK=0" in (caught.value.hint or "")

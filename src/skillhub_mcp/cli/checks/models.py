@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _SECONDS = 20.0
 _QUERY = "extract tables from a scanned document"
 # As many as are reordered, each as long as descriptions are.
-_NAMES = [f"skill-{number}" for number in range(20)]
-_DESCRIPTIONS = ["Read documents, find their tables and write them to a sheet. Use when a person has a scan. " * 3] * 20
+_DESCRIPTION = "Read documents, find their tables and write them to a sheet. Use when a person has a scan. " * 3
+_SKILLS = [(f"skill-{number}", _DESCRIPTION) for number in range(20)]
 _SLOW_SECONDS = 0.5
 
 
@@ -84,8 +84,8 @@ def _check_reranker(path: str) -> CheckResult:
 
     reranker = LocalReranker(path, seconds=_SECONDS)
     try:
-        reranker.odds(_QUERY, _NAMES[:1], _DESCRIPTIONS[:1])
-        seconds = _seconds_of(lambda: reranker.odds(_QUERY, _NAMES, _DESCRIPTIONS))
+        reranker.rerank(_QUERY, _SKILLS[:1])
+        seconds = _seconds_of(lambda: reranker.rerank(_QUERY, _SKILLS))
         directory = reranker.directory
     except RerankingError as error:
         return CheckResult(problems=(_problem(path, error),), facts={"rerank": _fact("rerank", path)})
@@ -97,7 +97,7 @@ def _check_reranker(path: str) -> CheckResult:
             "use a smaller cross-encoder, or one with 8-bit weights, or set SEARCH_RERANK=0",
         ),
     )
-    line = f"reranker  {path}: {_lengths(directory)}, {milliseconds} ms for {len(_NAMES)} skills"
+    line = f"reranker  {path}: {_lengths(directory)}, {milliseconds} ms for {len(_SKILLS)} skills"
     return CheckResult(
         problems=problems if seconds > SECONDS else (),
         details=(in_line(line),),

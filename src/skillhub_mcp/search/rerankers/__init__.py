@@ -1,20 +1,26 @@
 """Rerankers order the best hits again: a provider's model, or a cross-encoder on this machine, reads them.
 
-base   the `Reranker` protocol and its values
 local  a cross-encoder that the person has, in this process
 model  a model's order of names and descriptions
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
-from skillhub_mcp.search.rerankers.base import Contenders, Reranker
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from skillhub_mcp.search.rerankers.model import ModelReranker
 
-__all__ = ["Contenders", "Reranker", "make_reranker"]
+
+class Reranker(Protocol):
+    """Says how well skills fit."""
+
+    def rerank(self, query: str, skills: Sequence[tuple[str, str]]) -> list[float]:
+        """Return one number of at least 0 per skill, a name and a description; more is better. Raises RerankingError.
+
+        The order of the skills does not change their numbers.
+        """
 
 
 def make_reranker(

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable
 from skillhub_mcp.embedders.onnx_model import OnnxModel, Output
 from skillhub_mcp.embedders.remote import sendable
 from skillhub_mcp.errors import RerankingError
-
-if TYPE_CHECKING:
-    from skillhub_mcp.search.rerankers.base import Contenders
 
 # A person waits, and the order by the rest is good.
 SECONDS = 3.0
@@ -38,15 +34,10 @@ class LocalReranker:
         except ModelUnusable as error:
             raise self._failure(error) from error
 
-    def rerank(self, query: str, contenders: Contenders) -> list[float]:
+    def rerank(self, query: str, skills: Sequence[tuple[str, str]]) -> list[float]:
         """Return the model's odds, from 0 to 1, that each fits. Raises RerankingError, also where it takes too long."""
-        return self.odds(query, contenders.names, contenders.descriptions)
-
-    def odds(self, query: str, names: Sequence[str], descriptions: Sequence[str]) -> list[float]:
-        """Return the odds for skills by their names and descriptions, in their order. Raises RerankingError."""
         asked = sendable(query[:_QUERY_CHARACTERS])
-        told = zip(names, descriptions, strict=True)
-        pairs = [(asked, sendable(f"{name}: {text[:_DESCRIPTION_CHARACTERS]}")) for name, text in told]
+        pairs = [(asked, sendable(f"{name}: {text[:_DESCRIPTION_CHARACTERS]}")) for name, text in skills]
         # Texts are answered in batches, and what else is in one changes the last digits.
         distinct = sorted(set(pairs))
         found: dict[tuple[str, str], float] = {}

@@ -6,14 +6,12 @@ A description may try to instruct the model. It can at most move skills up or do
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from skillhub_mcp.embedders.remote import RequestFailed, answered_within, sendable
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.harmless import for_model
-
-if TYPE_CHECKING:
-    from skillhub_mcp.search.rerankers.base import Contenders
 
 _DESCRIPTION_CHARACTERS = 400
 # Some models reason before they answer, while a person waits.
@@ -41,29 +39,26 @@ class ModelReranker:
         self._ask = ask
         self._seconds = seconds
 
-    def rerank(self, query: str, contenders: Contenders) -> list[float]:
-        """Return from 2 down to 1 for the skills that the model names, and below 1 for the rest, by their text scores.
+    def rerank(self, query: str, skills: Sequence[tuple[str, str]]) -> list[float]:
+        """Return from 2 down to above 1 for the skills that the model names, in its order, and 0 for the rest.
 
         Raises RerankingError where the provider fails or its answer is malformed.
         """
-        # Sorted by name, so that the order of the candidates cannot influence the model.
-        names, descriptions = contenders.names, contenders.descriptions
-        shown = sorted(range(len(names)), key=lambda one: (names[one], descriptions[one]))
-        told = [(for_model(names[one]), for_model(descriptions[one][:_DESCRIPTION_CHARACTERS])) for one in shown]
-        skills = [
-            {"number": number, "name": name, "description": description}
-            for number, (name, description) in enumerate(told, start=1)
+        # Sorted, so that the order of the skills cannot influence the model.
+        shown = sorted(range(len(skills)), key=skills.__getitem__)
+        told = [
+            {"number": number, "name": for_model(name), "description": for_model(text[:_DESCRIPTION_CHARACTERS])}
+            for number, (name, text) in enumerate(sorted(skills), start=1)
         ]
-        text = json.dumps({"task": sendable(query), "skills": skills})
+        text = json.dumps({"task": sendable(query), "skills": told})
         try:
             answer = answered_within(self._seconds, lambda: self._ask(_ASK, text, timeout=self._seconds))
         except RequestFailed as error:
             raise self._failure(error.reason) from None
-        places = {shown[number - 1]: place for place, number in enumerate(self._numbers(answer, len(shown)))}
-        return [
-            2.0 - places[one] / len(shown) if one in places else min(max(share, 0.0), 0.999)
-            for one, share in enumerate(contenders.shares.tolist())
-        ]
+        found = [0.0] * len(skills)
+        for place, number in enumerate(self._numbers(answer, len(skills))):
+            found[shown[number - 1]] = 2.0 - place / len(skills)
+        return found
 
     def _numbers(self, answer: str, there: int) -> list[int]:
         try:
