@@ -119,9 +119,9 @@ def test_a_skill_without_a_vector_is_as_near_as_its_words_say() -> None:
     assert found.totals.tolist() == pytest.approx([1.9, 1.6, 0.2])
 
 
-def test_some_are_put_first_and_the_others_keep_their_order() -> None:
+def test_one_is_put_first_and_the_others_keep_their_order() -> None:
     found = Ranking(*(np.array(part) for part in ([7, 5, 3], [3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [3.0, 2.0, 1.0])))
-    assert found.with_first([3]).numbers.tolist() == [3, 7, 5]
+    assert found.with_first(3).numbers.tolist() == [3, 7, 5]
     assert found.ordered_by(np.array([1.0, 1.0, 2.0])).numbers.tolist() == [3, 7, 5]
 
 

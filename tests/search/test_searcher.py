@@ -245,12 +245,10 @@ def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) ->
     ]
     index = stored(tmp_path, skills)
     everything = frozenset(skill.directory for skill in skills)
-    answer = Searcher().search(
-        index, SearchRequest("make", limit=40, among=everything, named=frozenset({"/library/make"}))
-    )
+    answer = Searcher().search(index, SearchRequest("make", limit=40, among=everything, named="/library/make"))
     assert (answer.hits[0].directory, answer.hits[0].score) == ("/library/make", 1.0)
     hidden = Searcher().search(
-        index, SearchRequest("make", limit=40, among=everything - {"/library/make"}, named=frozenset({"/library/make"}))
+        index, SearchRequest("make", limit=40, among=everything - {"/library/make"}, named="/library/make")
     )
     assert "/library/make" not in [hit.directory for hit in hidden.hits]
 
@@ -287,15 +285,15 @@ def test_a_name_brings_nothing_that_may_not_be_found(tmp_path: Path) -> None:
     index = stored(tmp_path)
     own, other = LIBRARY[0].directory, LIBRARY[1].directory
 
-    def search(named: frozenset[str]) -> list[tuple[str, float]]:
+    def search(named: str) -> list[tuple[str, float]]:
         request = SearchRequest("sort tables", limit=40, among=frozenset({own}), named=named)
         return [(hit.directory, hit.score) for hit in Searcher().search(index, request).hits]
 
-    plain = search(frozenset())
+    plain = search("")
     assert [directory for directory, _ in plain] == [own]
     assert plain[0][1] < 1.0
-    assert search(frozenset({other})) == plain
-    assert search(frozenset({own})) == [(own, 1.0)]
+    assert search(other) == plain
+    assert search(own) == [(own, 1.0)]
 
 
 def test_an_answer_without_a_provider_that_failed_is_not_kept(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ class SearchEngine:
             asked.text,
             limit=asked.limit * _CANDIDATES_PER_HIT,
             among=self._among(snapshot, policy, asked),
-            named=frozenset() if named is None else frozenset({named.directory}),
+            named="" if named is None else named.directory,
             describe=lambda directory: _described(snapshot, directory),
         )
         result = self._searcher.search(index, request)
@@ -294,7 +294,7 @@ class SearchEngine:
             hits=len(scores),
             confident=found.confident,
             left_out=_left_out(found, directory, place, asked.limit, has_words=bool(own.parts)),
-            named=first is not None and first.directory in found.request.named,
+            named=first is not None and first.directory == found.request.named,
             own=own,
             first=None if first is None else stand(first),
         )
@@ -346,7 +346,7 @@ def _described(snapshot: Snapshot, directory: str) -> tuple[str, str]:
     return ("", "") if skill is None else (skill.name, skill.description)
 
 
-def _distinct(hits: Sequence[Hit], named: frozenset[str], snapshot: Snapshot) -> list[_Distinct]:
+def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot) -> list[_Distinct]:
     """Return the hits, best first, without those that say nearly the same as another.
 
     Of such the one of the stronger source stays, in the place and with the score of the best; what is `named` in the
@@ -356,7 +356,7 @@ def _distinct(hits: Sequence[Hit], named: frozenset[str], snapshot: Snapshot) ->
     ranks = {skill.directory: snapshot.root_rank(skill) for _, skill in found}
     found.sort(key=lambda one: (-one[0].score, ranks[one[1].directory], one[1].name, one[1].stamp.content_hash))
     groups = near_copies(
-        [Told(one.name, one.description, -1 if one.directory in named else ranks[one.directory]) for _, one in found]
+        [Told(one.name, one.description, -1 if one.directory == named else ranks[one.directory]) for _, one in found]
     )
     return [
         _Distinct(

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,14 +55,14 @@ class Ranking:
         places = np.concatenate([order, np.arange(len(order), len(self.numbers))])
         return Ranking(self.numbers[places], self.words[places], self.nearness[places], self.totals)
 
-    def with_first(self, numbers: Sequence[int]) -> Ranking:
-        """Return the same skills with those of `numbers` before all others."""
+    def with_first(self, number: int | None) -> Ranking:
+        """Return the same skills with that of a number before all others, where there is one."""
         import numpy as np
 
-        if not len(numbers):
+        if number is None:
             return self
-        ahead = np.isin(self.numbers, numbers)
-        return self.ordered_by(np.where(ahead, 1.0 + float(self.totals.max(initial=0.0)), self.totals))
+        ahead = 1.0 + float(self.totals.max(initial=0.0))
+        return self.ordered_by(np.where(self.numbers == number, ahead, self.totals))
 
 
 def text_scores(query: Query, index: SkillIndex, *, fields: frozenset[str] = ALL_FIELDS) -> NDArray[Any]:

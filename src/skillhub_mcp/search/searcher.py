@@ -66,14 +66,14 @@ RetrievalMode = Literal["fts", "vector", "hybrid"]
 class SearchRequest:
     """What to search for: a normalised text, among which directories, and at least how many candidates.
 
-    Rows `named` like the text come first, whatever they score. `describe` returns the name and description of a row,
-    for a reranker that reads them.
+    The row whose name is the text, `named`, comes first, whatever it scores. `describe` returns the name and
+    description of a row, for a reranker that reads them.
     """
 
     text: str
     limit: int
     among: frozenset[str]
-    named: frozenset[str] = frozenset()
+    named: str = ""
     describe: Callable[[str], tuple[str, str]] = lambda _: ("", "")
 
 
@@ -132,16 +132,21 @@ class Searcher:
 
         A provider that fails is no error: the search goes on without it.
         """
+        import numpy as np
+
         query = parse_query(request.text, index.statistics, index.speller, origins=self._origins)
         vector = self._query_vector(index, request.text[:_MOST_EMBEDDED])
         mode = self._retrieval_mode(index, vector)
         with observe(self._observer, SearchStepEvent(name="candidates")):
             words = text_scores(query, index, fields=self._fields) * index.members(request.among)
+            named = index.number(request.named) if request.named in request.among else None
             numbers = self._candidates(index, request, words, vector, mode)
+            if named is not None:
+                numbers = np.union1d(numbers, [named])
         with observe(self._observer, SearchStepEvent(name="score")):
             near = _nearness(index, numbers, vector)
             ranking = rank(words, numbers, near, meaning=self._meaning, by_meaning_alone=mode == "vector")
-            ranking = self._reranked(index, request, ranking).with_first(_named(index, request))
+            ranking = self._reranked(index, request, ranking).with_first(named)
             lacks_vector = vector is None and self._embed is not None and index.dimension is not None
             lacks_model = self._model is not None and self._model_breaker.is_open
             cacheable = not (lacks_vector or lacks_model)
@@ -149,7 +154,8 @@ class Searcher:
                 return SearchResult([], query, [], mode, cacheable=cacheable)
             evidence = evidence_of(query, index.statistics, ranking)
             covered = covers(query, index, int(ranking.numbers[0]), fields=self._fields)
-            hits = _hits(index, request, ranking, likelihood(evidence), mode)
+            likely = 1.0 if ranking.numbers[0] == named else likelihood(evidence)
+            hits = _hits(index, ranking, likely, by_words=mode != "vector")
         return SearchResult(hits, query, ranking.nearness.tolist(), mode, evidence, covered, cacheable)
 
     def explain(self, index: SkillIndex, query: Query, directory: str) -> tuple[Contribution, ...]:
@@ -195,13 +201,10 @@ class Searcher:
         import numpy as np
 
         wanted = max(request.limit, _CANDIDATES)
-        found = [np.zeros(0, dtype=np.intp) if mode == "vector" else best(words, limit=wanted)]
-        if vector is not None and (
-            self._mode is not SearchMode.AUTO or not self._is_local or len(found[0]) < request.limit
-        ):
-            found.append(index.nearest(vector, limit=wanted, among=request.among))
-        found.append(np.array(_named(index, request), dtype=np.intp))
-        numbers: NDArray[Any] = np.unique(np.concatenate(found))
+        numbers = np.zeros(0, dtype=np.intp) if mode == "vector" else best(words, limit=wanted)
+        words_decide = self._mode is SearchMode.AUTO and self._is_local and len(numbers) >= request.limit
+        if vector is not None and not words_decide:
+            numbers = np.union1d(numbers, index.nearest(vector, limit=wanted, among=request.among))
         return numbers
 
     def _reranked(self, index: SkillIndex, request: SearchRequest, ranking: Ranking) -> Ranking:
@@ -221,12 +224,6 @@ class Searcher:
         return ranking.with_best_in(np.argsort(-np.array(chosen), kind="stable"))
 
 
-def _named(index: SkillIndex, request: SearchRequest) -> list[int]:
-    """Return the numbers of the rows that are named like the text."""
-    numbers = (index.number(one) for one in request.named & request.among)
-    return sorted(number for number in numbers if number is not None)
-
-
 def _nearness(index: SkillIndex, numbers: NDArray[Any], vector: Vector | None) -> NDArray[Any]:
     """Return the nearness in meaning of those skills, in 0..1, NaN without a vector."""
     import numpy as np
@@ -237,14 +234,13 @@ def _nearness(index: SkillIndex, numbers: NDArray[Any], vector: Vector | None) -
     return np.where(np.isnan(cosines), np.nan, (index.nearness_scale or _USUAL_SCALE).share(cosines))
 
 
-def _hits(index: SkillIndex, request: SearchRequest, ranking: Ranking, likely: float, mode: RetrievalMode) -> list[Hit]:
+def _hits(index: SkillIndex, ranking: Ranking, likely: float, *, by_words: bool) -> list[Hit]:
     """Return the ranking, which is not empty, as hits: the first as `likely` as it is, the others in their ratio."""
-    directories = [index.directories[number] for number in ranking.numbers.tolist()]
-    sure = 1.0 if directories[0] in request.named else likely
-    scores = (sure * (ranking.totals / max(float(ranking.totals[0]), 1e-9))).clip(0.0, 1.0).tolist()
-    by_words = (ranking.words > 0.0).tolist() if mode != "vector" else [False] * len(directories)
-    reasons = [
-        Reason.TEXT if math.isnan(near) else Reason.BOTH if has_words else Reason.VECTOR
-        for near, has_words in zip(ranking.nearness.tolist(), by_words, strict=True)
-    ]
-    return list(map(Hit, directories, scores, reasons))
+    scores = (likely * (ranking.totals / max(float(ranking.totals[0]), 1e-9))).clip(0.0, 1.0)
+    hits = []
+    for number, words, near, score in zip(
+        ranking.numbers.tolist(), ranking.words.tolist(), ranking.nearness.tolist(), scores.tolist(), strict=True
+    ):
+        found = Reason.TEXT if math.isnan(near) else Reason.BOTH if by_words and words > 0.0 else Reason.VECTOR
+        hits.append(Hit(index.directories[number], score, found))
+    return hits
