@@ -32,6 +32,7 @@ from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.errors import (
     ConfirmationRequired,
+    IndexUnavailable,
     InvalidSetting,
     PolicyUnreadable,
     RootsUnreadable,
@@ -40,13 +41,14 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
-from skillhub_mcp.index.state import NO_EMBEDDING
+from skillhub_mcp.index.state import NO_EMBEDDING, load_state
 from skillhub_mcp.index.sync import IndexSync
 from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -72,7 +74,7 @@ from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, HttpSettings, Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIENT, STRICT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import NO_SHAPE, Skill
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD
 from skillhub_mcp.skills.registry import Registry
@@ -102,6 +104,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.middleware.instructions import CardOptions
     from skillhub_mcp.server.middleware.trust_question import TrustAsking
     from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
+    from skillhub_mcp.storage.lance_rows import LanceRows
+    from skillhub_mcp.storage.library import LibraryToStore
     from skillhub_mcp.storage.object_store import ObjectStore, Patience
 
 log = logging.getLogger(__name__)
@@ -925,6 +929,47 @@ def publication_store(settings: Settings, target: str, *, patience: Patience | N
     from skillhub_mcp.storage.targets import open_store
 
     return open_store(target, settings.storage.options, patience or PATIENT)
+
+
+def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
+    """Bring the index up to date and return what of the library is published.
+
+    Raises IndexUnavailable where there is no index to publish, or another process has changed it since.
+    """
+    from skillhub_mcp.storage.library import IndexToStore, library_to_store  # only who publishes pays for it
+
+    view = hub.refresh()
+    embedder = choose_embedder(settings)
+    identity = IndexIdentity.of(settings.index.db_path, NO_EMBEDDING if embedder is None else embedder.identity)
+    files = identity.find()
+    state = None if files is None else load_state(files.state_path)
+    if view.problem is not None:
+        raise view.problem
+    if view.snapshot.report.unavailable:
+        missing = view.snapshot.report.unavailable[0]
+        raise IndexUnavailable(
+            f"Skills cannot be published without those of {missing.path}, which {missing.reason}",
+            hint="bring it back, or drop its skills with skillhub index --forget-missing",
+        )
+    if view.index is None or state is None or state.published != (view.index.table_id, view.index.version):
+        raise IndexUnavailable("The index changed while it was to be published", hint="publish again")
+    memory = state.memory
+    return library_to_store(
+        view.snapshot,
+        hub.access.now(),
+        IndexToStore(view.index, state.schema, state.embedder, state.embedding),
+        labels={path: own.label for path, own in state.roots.items()},
+        shapes=lambda directory: memory[directory].shape if directory in memory else NO_SHAPE,
+    )
+
+
+def publication_rows(settings: Settings, target: str, store: ObjectStore) -> Callable[[Callable[[], None]], LanceRows]:
+    """Return what makes the LanceDB table of the publication at `target`, given what it calls before each write."""
+    from skillhub_mcp.storage.lance_rows import LanceRows
+    from skillhub_mcp.storage.targets import is_bucket
+
+    uri, options = f"{store.name}/lance", settings.storage.options if is_bucket(target) else {}
+    return lambda check: LanceRows(store.name, uri, options, check=check)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:

@@ -573,6 +573,7 @@ class SkillFileNotFound(SkillHubError):
         super().__init__(f"{file_path!r} {reason} in skill {skill!r}", hint=hint)
         self.skill = skill
         self.file_path = file_path
+        self.reason = reason
 
     @property
     def facts(self) -> Mapping[str, object]:
@@ -605,6 +606,7 @@ class PathNotAllowed(SkillHubError):
             hint="give a path relative to the skill's directory, such as 'references/guide.md'",
         )
         self.file_path = file_path
+        self.reason = reason
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -49,12 +49,8 @@ def stored_skill(key: str = "hub/docs/pdf", content: bytes = b"# PDF\n") -> Stor
         argument_hint="FILE",
     )
     digest = hashlib.sha256(content).hexdigest()
-    return StoredSkill(
-        skill,
-        (StoredFile("SKILL.md", len(content), digest, True, digest, 0),),
-        embedded=True,
-        shape=HeaderShape(9, 80, 3, "description"),
-    )
+    files = (StoredFile("SKILL.md", len(content), digest, True, digest, 0),)
+    return StoredSkill(skill, files, embedded=True, shape=HeaderShape(9, 80, 3, "description"))
 
 
 def listed_snapshot(number: int = 1, content: bytes = b"{}", *, pinned: bool = False) -> ListedSnapshot:
@@ -71,6 +67,7 @@ def manifest(shards: tuple[StoredShard, ...] = ()) -> SnapshotManifest:
         bytes=6,
         roots=(StoredRoot("hub", "hub"),),
         shards=shards,
+        packs=(ref(b"p"),),
         index=StoredIndex(3, "ab", "none", "none", 1, (ref(b"s"),), ref(b"t"), ref(b"k"), StoredRows(4, "00000001")),
     )
 

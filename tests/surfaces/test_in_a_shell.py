@@ -55,6 +55,7 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "trust": [["PROJECT", "--show"], ["PROJECT", "--show", "--json"]],
     "doctor": [["--verbose"], ["--verbose", "--json"]],
     "index": [[], ["--json"]],
+    "publish": [["SKILLS-published"], ["SKILLS-published", "--json"], ["SKILLS-published", "--dry-run"]],
     "eval from-log": [["LOG"]],
     "stats": [["LOG"], ["LOG", "--json"]],
 }

@@ -73,6 +73,7 @@ _MODULES: Mapping[str, str] = {
     "bundle": "bundle",
     "doctor": "doctor",
     "index": "index",
+    "publish": "publish",
     "snapshots": "snapshots",
     "demo": "demo",
     "eval": "eval_",

@@ -62,6 +62,11 @@ class LanceIndex:
         usable = with_vectors and "vector" in table.schema.names
         self.dimension = table.schema.field("vector").type.list_size if usable else None
 
+    @property
+    def schema(self) -> Any:
+        """Arrow's schema of the rows."""
+        return self._table.schema
+
     def count(self) -> int:
         """Return the number of rows. Raises IndexDamaged."""
         try:
@@ -155,6 +160,17 @@ class LanceIndex:
                 paths, encoded = (batch.column(name).to_pylist() for name in ("path", "features"))
                 vectors = [None] * len(paths) if self.dimension is None else _vectors(batch.column("vector"))
                 yield from zip(paths, map(decode_features, encoded), vectors, strict=True)
+        except LANCE_FAILURES as error:
+            raise damaged(error) from error
+
+    def record_batches(self, directories: Collection[str] | None = None) -> Iterator[Any]:
+        """Yield all columns of all rows, or of those in some directories, as Arrow's batches. Raises IndexDamaged."""
+        try:
+            if directories is None:
+                yield from self._table.search().limit(None).to_batches()
+                return
+            for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
+                yield from self._table.search().where(path_in(keys)).limit(len(keys)).to_batches()
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 

@@ -32,7 +32,8 @@ class SkillIndex:
     Skills have numbers from 0 on. `directories` are theirs by number; where it is "", there is no skill any more, and
     no answer has that number. `dimension` is the length of the vectors, or None where there are none to search, and
     `lacks_vectors` says whether some skill has none. `statistics` are those of all skills, and `speller` knows their
-    words. Impacts were computed with `mean_lengths`, which the statistics may be a little ahead of.
+    words. `segments` are what it reads. Impacts were computed with `mean_lengths`, which the statistics may be a little
+    ahead of.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class SkillIndex:
     ) -> None:
         import numpy as np
 
+        self.segments = tuple(segments)
         self.version = version
         self.table_id = table_id
         self.statistics = statistics
@@ -85,6 +87,11 @@ class SkillIndex:
     def number(self, directory: str) -> int | None:
         """Return the number of the skill in a directory, or None where the index has none there."""
         return self._numbers.get(directory)
+
+    def has_vector(self, directory: str) -> bool:
+        """Whether the skill in a directory has a vector; not so where the index has no skill there."""
+        number = self.number(directory)
+        return number is not None and bool(self._embedded[number])
 
     def members(self, among: frozenset[str]) -> NDArray[Any]:
         """Return of each number whether its directory is in `among`: shape (skills,), not to be written to.

@@ -6,10 +6,13 @@ import contextlib
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.errors import InvalidSetting, StorageNotInstalled, StorageRefused, StorageUnavailable
 from skillhub_mcp.storage.object_store import PATIENT, Patience, PutConflict, StoredEntry, StoredObject
+
+if TYPE_CHECKING:
+    from obstore import GetOptions
 
 # The keys of SKILLHUB_STORAGE_OPTIONS that are about the connection; LanceDB takes all keys together.
 _OF_THE_CLIENT = frozenset(
@@ -95,7 +98,7 @@ class BucketStore:
         except NotModifiedError:
             return None
 
-    def _get(self, path: str, conditions: dict[str, str], *, most: int) -> StoredObject | None:
+    def _get(self, path: str, conditions: GetOptions, *, most: int) -> StoredObject | None:
         with self._errors():
             try:
                 found = self._obstore.get(self._store, path, options=conditions)
@@ -103,7 +106,9 @@ class BucketStore:
                 return None
             if found.meta["size"] > most:
                 raise StorageUnavailable(self.name, f"{path} has more than {most:,} bytes")
-            return StoredObject(bytes(found.bytes()), found.meta["e_tag"] or "")
+            return StoredObject(
+                bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"].timestamp()
+            )
 
     def get_range(self, path: str, offset: int, length: int) -> bytes | None:
         if not length:

@@ -37,12 +37,12 @@ class DirectoryStore:
         with self._errors():
             try:
                 with self._open(path) as file:
-                    content = file.read(most + 1)
+                    content, modified = file.read(most + 1), os.fstat(file.fileno()).st_mtime
             except (FileNotFoundError, NotADirectoryError):
                 return None
         if len(content) > most:
             raise StorageUnavailable(self.name, f"{path} has more than {most:,} bytes")
-        return StoredObject(content, _etag(content))
+        return StoredObject(content, _etag(content), modified)
 
     def get_if_changed(self, path: str, etag: str, *, most: int) -> StoredObject | None:
         found = self.get(path, most=most) or StoredObject(b"", "")

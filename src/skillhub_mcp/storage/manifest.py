@@ -133,7 +133,10 @@ class StoredIndex:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotManifest:
-    """What a snapshot holds. `bytes` are those of all files, and `digest` is the library's (`Snapshot.digest`)."""
+    """What a snapshot holds. `bytes` are those of all files; two of the same skills, files and index have one `digest`.
+
+    `packs` are all that its files lie in.
+    """
 
     created_at: str
     digest: str
@@ -141,6 +144,7 @@ class SnapshotManifest:
     bytes: int
     roots: tuple[StoredRoot, ...]
     shards: tuple[StoredShard, ...]
+    packs: tuple[ObjectRef, ...]
     index: StoredIndex
 
 
@@ -247,6 +251,7 @@ def manifest_json(manifest: SnapshotManifest) -> bytes:
             "bytes": manifest.bytes,
             "roots": [{"label": root.label, "source": root.source} for root in manifest.roots],
             "shards": [[*_ref(shard.ref), shard.skills] for shard in manifest.shards],
+            "packs": [_ref(pack) for pack in manifest.packs],
             "index": {
                 "schema": index.schema,
                 "table_id": index.table_id,
@@ -382,6 +387,7 @@ def _manifest(written: Any) -> SnapshotManifest:
         bytes=_number(written["bytes"]),
         roots=tuple(StoredRoot(_fitting(_LABEL, root["label"]), _text(root["source"])) for root in written["roots"]),
         shards=tuple(StoredShard(_read_ref(shard[:2]), _number(shard[2])) for shard in written["shards"]),
+        packs=tuple(map(_read_ref, written["packs"])),
         index=StoredIndex(
             schema=_number(index["schema"]),
             table_id=_text(index["table_id"]),

@@ -16,10 +16,14 @@ class PutConflict(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """The content of an object, and the tag that a conditional write of it names."""
+    """The content of an object, the tag that a conditional write of it names, and when it was written.
+
+    `modified` is in seconds, by the storage's clock.
+    """
 
     content: bytes
     etag: str
+    modified: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

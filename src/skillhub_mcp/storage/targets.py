@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.storage.manifest import LEASE, POINTER
 from skillhub_mcp.storage.object_store import PATIENT, ObjectStore, Patience
 
 BUCKET_SCHEMES = ("s3", "gs", "az")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+# What a publisher that was killed may have left before the first commit.
+_OWN_NAMES = frozenset({".lock", LEASE, "clock", "lance", "packs", "segments", "shards", "snapshots"})
+_NAMED = 3
 _WHERE = "a directory, or a bucket as s3://, gs:// or az://"
 
 
@@ -41,3 +45,15 @@ def open_store(target: str, options: Mapping[str, str], patience: Patience = PAT
     from skillhub_mcp.storage.directory_store import DirectoryStore
 
     return DirectoryStore(os.path.expanduser(target))
+
+
+def foreign_names(target: str) -> tuple[str, ...]:
+    """Return some names in a directory that has things of somebody else's and no publication; else nothing."""
+    if is_bucket(target):
+        return ()
+    try:
+        names = set(os.listdir(os.path.expanduser(target)))
+    except OSError:
+        # There is none yet, or writing says what is wrong with it.
+        return ()
+    return () if POINTER in names else tuple(sorted(names - _OWN_NAMES)[:_NAMED])

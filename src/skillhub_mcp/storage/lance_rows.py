@@ -1,0 +1,224 @@
+"""The LanceDB table of a publication, for programs that read it with LanceDB; servers search the segments.
+
+Its writer holds the lease. LanceDB has no unique keys, so a version is compared with what it is to hold before its
+number is published: one that holds a row twice, as two writers at once can make it, is mended and never named.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from skillhub_mcp.errors import StorageUnavailable
+from skillhub_mcp.index.filter import path_in
+from skillhub_mcp.index.lance import (
+    LANCE_FAILURES,
+    PATHS_PER_STATEMENT,
+    TABLE_ID,
+    TEXT_FIELDS,
+    LanceIndex,
+    chunks,
+    damaged,
+)
+from skillhub_mcp.storage.index_files import RowToStore
+from skillhub_mcp.storage.manifest import StoredRows
+
+TABLE = "skills"
+_ROWS_AT_ONCE = 10_000
+_WATCHED_INDEX = "description_idx"
+# Rows outside the indexes are found by a scan; writing the indexes anew is worth it for a share of the library.
+_FEWEST_MERGED = 200
+_MERGED_SHARE = 100
+_MENDINGS = 2
+
+
+class LanceRows:
+    """The table at `uri`, for the one who holds the lease. `check` is called before each write, and ends it by raising.
+
+    Methods raise StorageUnavailable, and IndexDamaged for the local table that rows are read from.
+    """
+
+    def __init__(
+        self, name: str, uri: str, options: Mapping[str, str], *, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._name = name
+        self._uri = uri
+        self._options = dict(options)
+        self._check = check
+        self._connection: Any = None
+
+    def write(
+        self,
+        source: LanceIndex,
+        rows: Mapping[str, RowToStore],
+        *,
+        table_id: str,
+        before: StoredRows | None,
+        changed: Collection[str],
+        removed: Collection[str],
+        tag: str,
+        kept_tags: Collection[str],
+    ) -> StoredRows:
+        """Write a version that has exactly `rows`, by key, tag it, and return it.
+
+        With `before`, the version that it continues, only the keys that `changed` or were `removed` since are written.
+        Tags other than `kept_tags` are removed; versions before the oldest of those go when the table is merged.
+        """
+        try:
+            table = None if before is None else self._continued(before, source)
+            if table is None:
+                table = self._whole(source, rows, table_id)
+            else:
+                self._merge(table, source, {key: rows[key] for key in changed}, removed)
+                self._maintain(table, len(rows), kept_tags)
+            for attempt in range(_MENDINGS + 1):
+                wrong = self._wrong(table, rows)
+                if not wrong:
+                    break
+                self._check()
+                if attempt == _MENDINGS:
+                    table = self._whole(source, rows, table_id)
+                    if self._wrong(table, rows):
+                        raise StorageUnavailable(self._name, "the table does not hold the rows that were written")
+                else:
+                    self._delete(table, wrong)
+                    self._merge(table, source, {key: rows[key] for key in wrong if key in rows}, ())
+            self._check()
+            version = int(table.version)
+            for name in table.tags.list():
+                if name == tag or name not in kept_tags:
+                    table.tags.delete(name)
+            table.tags.create(tag, version)
+        except LANCE_FAILURES as error:
+            raise self._failed(error) from error
+        return StoredRows(version, tag)
+
+    def _continued(self, before: StoredRows, source: LanceIndex) -> Any:
+        """Return the table as of the version `before`, or None where that cannot be continued."""
+        try:
+            table = self._connect().open_table(TABLE)
+            table.checkout(before.version)
+        except LANCE_FAILURES:
+            return None
+        if table.schema.names != source.schema.names or table.schema.types != source.schema.types:
+            return None
+        fresh = self._connect().open_table(TABLE)
+        if int(fresh.version) != before.version:
+            # What a publisher that was killed, or another one, wrote after it is undone.
+            self._check()
+            table.restore()
+            return table
+        return fresh
+
+    def _whole(self, source: LanceIndex, rows: Mapping[str, RowToStore], table_id: str) -> Any:
+        from lancedb.index import FTS, Bitmap, BTree, LabelList
+
+        schema = source.schema.with_metadata({TABLE_ID: table_id.encode()})
+        table: Any = None
+        # Each piece is read before it is handed over: LanceDB reads in the thread that it also writes in.
+        for piece in self._pieces(source, rows, None, schema):
+            self._check()
+            if table is None:
+                table = self._connect().create_table(
+                    TABLE, data=piece, schema=schema, mode="overwrite", on_bad_vectors="null"
+                )
+            else:
+                table.add(piece, on_bad_vectors="null")
+        for field in TEXT_FIELDS:
+            table.create_index(field, config=FTS(base_tokenizer="icu/split"))
+        table.create_index("category", config=Bitmap(), name="category_bitmap")
+        table.create_index("tags", config=LabelList())
+        table.create_index("path", config=BTree())
+        return table
+
+    def _merge(self, table: Any, source: LanceIndex, rows: Mapping[str, RowToStore], removed: Collection[str]) -> None:
+        if rows:
+            for piece in self._pieces(source, rows, [row.directory for row in rows.values()], table.schema):
+                self._check()
+                merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
+                merge.execute(piece, on_bad_vectors="null")
+        self._delete(table, removed)
+
+    def _delete(self, table: Any, keys: Collection[str]) -> None:
+        for some in chunks(sorted(keys), PATHS_PER_STATEMENT):
+            self._check()
+            table.delete(path_in(some))
+
+    def _maintain(self, table: Any, rows: int, kept_tags: Collection[str]) -> None:
+        """Merge what was added into one file and into the indexes, where that is much, and remove what nobody reads."""
+        stats = table.index_stats(_WATCHED_INDEX)
+        if stats is not None and stats.num_unindexed_rows <= max(_FEWEST_MERGED, rows // _MERGED_SHARE):
+            return
+        self._check()
+        tags = {name: int(found["version"]) for name, found in table.tags.list().items() if name in kept_tags}
+        for name in table.tags.list():
+            if name not in tags:
+                table.tags.delete(name)
+        times = {found["version"]: found["timestamp"] for found in table.list_versions()}
+        oldest = times.get(min(tags.values(), default=0), min(times.values()))
+        # LanceDB refuses to remove a version that is tagged, even among others: what is older than all of them goes.
+        now = dt.datetime.now(dt.timezone.utc)
+        # Its times have no zone; the later of both readings removes less.
+        age = max(now.replace(tzinfo=None), now.astimezone().replace(tzinfo=None)) - oldest
+        table.optimize(cleanup_older_than=age + dt.timedelta(milliseconds=1))
+
+    def _wrong(self, table: Any, rows: Mapping[str, RowToStore]) -> set[str]:
+        """Return the keys that the table has twice, has otherwise, has too many or lacks."""
+        read = table.search().select(["path", "content_hash"]).limit(None).to_arrow()
+        paths = read.column("path").to_pylist()
+        held = dict(zip(paths, read.column("content_hash").to_pylist(), strict=True))
+        wrong = {path for path, times in Counter(paths).items() if times > 1}
+        wrong |= held.keys() - rows.keys()
+        return wrong | {key for key, row in rows.items() if held.get(key) != row.content_hash}
+
+    def _pieces(
+        self, source: LanceIndex, rows: Mapping[str, RowToStore], directories: Collection[str] | None, schema: Any
+    ) -> Iterator[Any]:
+        """Yield tables of at most `_ROWS_AT_ONCE` rows, by key; one at least."""
+        import pyarrow as pa
+
+        keys = {row.directory: key for key, row in rows.items()}
+        pending: list[Any] = []
+        waiting, yielded = 0, False
+        for batch in source.record_batches(directories):
+            own = _by_key(batch, keys, schema)
+            pending.append(own)
+            waiting += len(own)
+            if waiting >= _ROWS_AT_ONCE:
+                yield pa.Table.from_batches(pending, schema=schema)
+                pending, waiting, yielded = [], 0, True
+        if waiting or not yielded:
+            yield pa.Table.from_batches(pending, schema=schema)
+
+    def _connect(self) -> Any:
+        if self._connection is None:
+            import lancedb
+
+            self._connection = lancedb.connect(self._uri, storage_options=self._options or None)
+        return self._connection
+
+    def _failed(self, error: Exception) -> StorageUnavailable:
+        reason = str(damaged(error))
+        for value in self._options.values():
+            if len(value) > 3:  # noqa: PLR2004 - "true" is no secret
+                reason = reason.replace(value, "***")
+        return StorageUnavailable(self._name, f"the table: {reason[:200]}")
+
+
+def _by_key(batch: Any, keys: Mapping[str, str], schema: Any) -> Any:
+    """Return those rows of a batch that have a key, with that as their path and its label as their root."""
+    import pyarrow as pa
+
+    own = [keys.get(path) for path in batch.column("path").to_pylist()]
+    batch = batch.filter(pa.array([key is not None for key in own]))
+    found = [key for key in own if key is not None]
+    columns = [batch.column(name) for name in schema.names]
+    columns[schema.names.index("path")] = pa.array(found, pa.string())
+    columns[schema.names.index("root")] = pa.array(list(_labels(found)), pa.string())
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _labels(keys: Iterable[str]) -> Iterator[str]:
+    return (key.partition("/")[0] for key in keys)
