@@ -77,6 +77,7 @@ class Publishing:
             bytes=sum(file.size for one in stored for file in one.files),
             roots=tuple(StoredRoot(label, root.source.value) for label, root in roots.items()),
             shards=tuple(self._shard(stored, number) for number in range(self.shards)),
+            packs=(),
             index=StoredIndex(3, _TABLE_ID, "none", "none", len(stored), (segment,), statistics, statistics, None),
         )
         content = manifest_json(manifest)

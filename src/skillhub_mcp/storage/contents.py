@@ -40,7 +40,7 @@ class FileToStore:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class NotPublished:
     """What is not published and why: a whole skill, or with a `path`, one of its files or directories."""
 
     skill: str
@@ -48,7 +48,7 @@ class LeftOut:
     reason: str
 
 
-def contents_of(directory: str, *, name: str, limits: ContentLimits) -> Iterator[FileToStore | LeftOut]:
+def contents_of(directory: str, *, name: str, limits: ContentLimits) -> Iterator[FileToStore | NotPublished]:
     """Yield the files of the skill in `directory`, those nearest to the top first, and what is left out.
 
     Links are followed within the skill, not out of it, and not to directories.
@@ -58,7 +58,7 @@ def contents_of(directory: str, *, name: str, limits: ContentLimits) -> Iterator
     for path, why in _walk(directory, limits):
         reason = f"is beyond {limits.files:,} files" if why is None and files == limits.files else why
         if reason is not None:
-            yield LeftOut(name, path, reason)
+            yield NotPublished(name, path, reason)
             continue
         found = _read(directory, path, name, min(limits.file_bytes, left), limits)
         if isinstance(found, FileToStore):
@@ -100,21 +100,21 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def _read(directory: str, path: str, name: str, most: int, limits: ContentLimits) -> FileToStore | LeftOut:
+def _read(directory: str, path: str, name: str, most: int, limits: ContentLimits) -> FileToStore | NotPublished:
     wanted = WantedFile(skill=name, path=path, parts=tuple(path.split("/")), serve_dotfiles=limits.dotfiles)
     try:
         with open_in_skill(directory, wanted, None) as descriptor:
             status = os.fstat(descriptor)
             if status.st_size > most:
-                return LeftOut(name, path, f"has {status.st_size:,} bytes, and there is room for {most:,}")
+                return NotPublished(name, path, f"has {status.st_size:,} bytes, and there is room for {most:,}")
             chunks, size = [], 0
             while size <= most and (chunk := os.read(descriptor, _READ_BYTES)):
                 chunks.append(chunk)
                 size += len(chunk)
     except PathNotAllowed as error:
-        return LeftOut(name, path, error.reason)
+        return NotPublished(name, path, error.reason)
     except SkillFileNotFound as error:
-        return LeftOut(name, path, error.reason)
+        return NotPublished(name, path, error.reason)
     if size > most:
-        return LeftOut(name, path, "grew while it was read")
+        return NotPublished(name, path, "grew while it was read")
     return FileToStore(path, b"".join(chunks), bool(status.st_mode & stat.S_IXUSR))

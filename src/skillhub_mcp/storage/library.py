@@ -12,7 +12,7 @@ from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.model import NO_SHAPE, HeaderShape, Skill
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.storage.contents import LeftOut
+from skillhub_mcp.storage.contents import NotPublished
 from skillhub_mcp.storage.manifest import StoredRoot
 
 _REASONS = {
@@ -52,7 +52,7 @@ class LibraryToStore:
     skills: Sequence[SkillToStore]
     roots: Sequence[StoredRoot]
     index: IndexToStore
-    left_out: Sequence[LeftOut] = field(default=())
+    left_out: Sequence[NotPublished] = field(default=())
 
 
 def library_to_store(
@@ -70,7 +70,7 @@ def library_to_store(
     """
     taken: set[str] = set()
     skills: list[SkillToStore] = []
-    left_out: list[LeftOut] = []
+    left_out: list[NotPublished] = []
     # What lies below its root has its key before what only a link leads to.
     ordered = sorted(snapshot.everything, key=lambda one: (not is_at_or_below(one.directory, one.root), one.directory))
     for skill in ordered:
@@ -78,7 +78,7 @@ def library_to_store(
         if reason is None and index.index.number(skill.directory) is None:
             reason = "is not in the index"
         if reason is not None:
-            left_out.append(LeftOut(skill.name, "", reason))
+            left_out.append(NotPublished(skill.name, "", reason))
             continue
         key = _key(skill, labels[skill.root], taken)
         taken.add(key)

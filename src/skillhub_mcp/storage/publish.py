@@ -20,7 +20,7 @@ from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.state import NO_EMBEDDING
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.storage.commit import change_pointer
-from skillhub_mcp.storage.contents import ContentLimits, FileToStore, LeftOut, contents_of
+from skillhub_mcp.storage.contents import ContentLimits, FileToStore, NotPublished, contents_of
 from skillhub_mcp.storage.index_files import (
     BaseKeys,
     RowToStore,
@@ -104,7 +104,7 @@ class PublishReport:
     known_files: int
     known_bytes: int
     unembedded: int
-    left_out: Sequence[LeftOut] = field(default=())
+    left_out: Sequence[NotPublished] = field(default=())
     dropped: Sequence[str] = ()
     removed: int = 0
     kept: int = 0
@@ -180,7 +180,7 @@ class _Publication:
         self._progress = progress
         self._lease = lease
         self._pointer = pointer
-        self._left_out: list[LeftOut] = list(library.left_out)
+        self._left_out: list[NotPublished] = list(library.left_out)
         self._transfer = Transfer()
 
     def compared(self) -> PublishReport:
@@ -251,7 +251,7 @@ class _Publication:
                 files: list[tuple[FileToStore, str]] = []
                 own, unreadable = None, False
                 for found in contents_of(skill.skill.directory, name=skill.key, limits=self._options.limits):
-                    if isinstance(found, LeftOut):
+                    if isinstance(found, NotPublished):
                         self._left_out.append(found)
                         unreadable = unreadable or found.path == SKILL_FILE
                         continue
