@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fastmcp import FastMCP
 from tests.conftest import SkillWriter
+from tests.server.connections import caller, listening
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -54,3 +56,26 @@ def test_each_is_asked_once(
     asyncio.run(scenario())
     assert asked
     assert {what: times for what, times in asked.items() if times > 1} == {}
+
+
+def test_a_call_over_http_lists_no_tools(hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = []
+    real = FastMCP.list_tools
+
+    async def list_tools(self: Any, *args: Any, **kwargs: Any) -> Any:
+        listed.append(self)
+        return await real(self, *args, **kwargs)
+
+    monkeypatch.setattr(FastMCP, "list_tools", list_tools)
+
+    async def scenario(url: str) -> None:
+        async with caller(url, "auto") as hub:
+            tools = await hub.client.list_tools()
+            # The SDK looks for parameters that are repeated in a header: there is none.
+            assert "x-mcp-header" not in tools.model_dump_json()
+            listed.clear()
+            assert (await hub.call("search_skills", query="anything")).code is None
+
+    with listening({**hub_environment, "SKILLHUB_TOOLS": "all"}) as url:
+        asyncio.run(scenario(url))
+    assert not listed

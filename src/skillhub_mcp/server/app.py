@@ -173,6 +173,8 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_scope="private",
     )
     answer_unreadable_messages(server)
+    # No parameter of ours is to be repeated in a header: to find that out, the SDK would list all tools at each call.
+    server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP passes it no such option
     subscriptions.serve(server, stateless=options.stateless)
     server.completion(ArgumentCompletion(hub, options.publisher).complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
