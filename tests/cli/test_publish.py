@@ -1,0 +1,91 @@
+"""`skillhub publish` as a person or a CI types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+
+@pytest.fixture(autouse=True)
+def skills(write_skill: SkillWriter) -> None:
+    write_skill("pdf", "Fills PDF forms.", files={"a.txt": "one", ".env": "KEY=1"})
+    write_skill("git", "Commits changes.")
+
+
+def test_what_was_done_is_told_and_the_second_time_nothing(skillhub: Skillhub, tmp_path: Path) -> None:
+    first = skillhub("publish", tmp_path / "out", "--publisher", "ci")
+    assert first.code == 0
+    lines = first.out.splitlines()
+    assert lines[0].startswith("published  00000001-")
+    assert lines[1] == "skills     2: 2 new, 0 changed, 0 removed"
+    assert lines[2].startswith("files      3, ")
+    assert lines[4] == "kept       1 snapshot"
+    told = "  hub/pdf: .env is withheld: dotfiles are served only with SKILLHUB_SERVE_DOTFILES=1"
+    assert lines[6:] == ["", "not published (1):", told]
+    again = skillhub("publish", tmp_path / "out")
+    assert again.code == 0
+    assert again.out.startswith("unchanged  00000001-")
+    assert json.loads((tmp_path / "out" / "publication.json").read_text())["snapshots"][0]["publisher"] == "ci"
+
+
+def test_a_program_reads_the_same_as_json(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("publish", tmp_path / "out", "--json").json
+    assert done["snapshot"].startswith("00000001-")
+    assert done["skills"] == {"published": 2, "added": 2, "modified": 0, "removed": 0, "without_vector": 0}
+    assert (done["changed"], done["dry_run"], done["files"]["published"]) == (True, False, 3)
+    assert done["left_out"][0]["path"] == ".env"
+
+
+def test_a_dry_run_writes_nothing_and_says_what_would_be(skillhub: Skillhub, tmp_path: Path) -> None:
+    done = skillhub("publish", tmp_path / "out", "--dry-run")
+    assert (done.code, done.out.splitlines()[0]) == (0, f"would publish  to {tmp_path / 'out'}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_of_something_else_is_left_alone(skillhub: Skillhub, skills_dir: Path) -> None:
+    before = sorted(skills_dir.rglob("*"))
+    done = skillhub("publish", skills_dir)
+    assert done.code == 2
+    assert "TARGET holds 'git', 'pdf', and no publication" in done.err
+    assert sorted(skills_dir.rglob("*")) == before
+
+
+def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: Path) -> None:
+    skillhub("publish", tmp_path / "out")
+    before = (tmp_path / "out" / "publication.json").read_bytes()
+    done = skillhub("publish", tmp_path / "out", SKILLHUB_ENABLED_SKILLS="nothing-like-it")
+    assert done.code != 0
+    assert "nothing replaces a publication by an empty one" in done.err
+    assert (tmp_path / "out" / "publication.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "TARGET"),
+        (["ftp://host/x"], "of ftp:// is none that can be published to"),
+        (["out", "--keep", "0"], "must be at least 1"),
+        (["out", "--wait", "-1"], "must be from 0 to"),
+        (["s3://key:very-secret@bucket/x"], "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_named(skillhub: Skillhub, arguments: list[str], said: str) -> None:
+    done = skillhub("publish", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "very-secret" not in done.err
+
+
+def test_a_storage_that_is_not_there_is_a_failure_without_credentials(skillhub: Skillhub) -> None:
+    options = (
+        "region=x,endpoint=http://127.0.0.1:9,allow_http=true,connect_timeout=1s,aws_secret_access_key=very-secret"
+    )
+    done = skillhub("publish", "s3://bucket/x", "--json", SKILLHUB_STORAGE_OPTIONS=f"aws_access_key_id=an-id,{options}")
+    assert done.code == 1
+    assert done.error["code"] == "STORAGE_UNAVAILABLE"
+    assert "very-secret" not in done.err + done.out
+    assert "an-id" not in done.err + done.out
