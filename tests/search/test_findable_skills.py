@@ -9,6 +9,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
@@ -53,6 +54,29 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
     hub.refresh()
     assert found(hub) == {"walrus", "seal", "otter"}
     assert len(made) == 4
+
+
+def test_after_a_change_a_policy_is_asked_about_what_changed_and_nothing_else(
+    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(hub) == {"walrus", "seal"}
+    asked: list[str] = []
+    offers = Policy.offers
+
+    def noted(policy: Policy, skill: Skill) -> bool:
+        asked.append(skill.name)
+        return offers(policy, skill)
+
+    monkeypatch.setattr(Policy, "offers", noted)
+    write_skill("otter", "Feeds the otter.")
+    hub.refresh()
+    assert found(hub, "feed the") == {"walrus", "seal", "otter"}
+    # After it, a search asks about its hits.
+    assert asked[0] == "otter"
+    assert len(asked) <= 1 + 3
+    # Another policy is asked about all.
+    hub.access.narrow_by(lambda: Visibility(frozenset({"seal"})))
+    assert found(hub, "feed the") == {"seal"}
 
 
 def test_with_a_source_its_skills_alone_are_found(hub: SkillHub) -> None:

@@ -301,7 +301,7 @@ class Publisher:
         with self._lock:
             index = self._last_index
             if index is None or index.snapshot is not snapshot:
-                index = self._last_index = _make_uri_index(snapshot)
+                index = self._last_index = _make_uri_index(snapshot, index)
             return index
 
     def _find(self, index: _UriIndex, policy: Policy, uri: str) -> tuple[UriPath, UriPath]:
@@ -369,8 +369,8 @@ class Publisher:
         return PublishedSkill(published.path, skill, entry)
 
 
-def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
-    skills = skill_paths(snapshot)
+def _make_uri_index(snapshot: Snapshot, before: _UriIndex | None) -> _UriIndex:
+    skills = skill_paths(snapshot) if before is None else skill_paths(snapshot, before.snapshot, before.by_directory)
     listed = [path for path, skill in skills.items() if not skill.disable_model_invocation]
     by_directory = {skill.directory: path for path, skill in skills.items()}
     return _UriIndex(snapshot, skills, by_directory, listed, max(map(len, skills), default=0))

@@ -12,7 +12,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -55,26 +55,41 @@ def _in_ascii(name: str) -> str | None:
     return _SEPARATORS.sub("-", bare).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or None
 
 
-def skill_paths(snapshot: Snapshot) -> dict[UriPath, Skill]:
+def skill_paths(
+    snapshot: Snapshot, before: Snapshot | None = None, known: Mapping[str, UriPath] | None = None
+) -> dict[UriPath, Skill]:
     """Return every skill that has a published name, by the segments of its URI, sorted.
 
-    No path is a prefix of another: discovery does not search below a skill, and each root has its own label.
+    No path is a prefix of another: discovery does not search below a skill, and each root has its own label. Those of
+    skills that are the same as in the snapshot `before` are `known`, by directory.
     """
     labels = _labels(snapshot.report.roots)
     skills: dict[UriPath, Skill] = {}
-    for skill in snapshot.everything:
-        name = published_name(skill)
-        if name is None:
-            continue
-        directories = _directories(skill)
-        if directories is None:
-            digest = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_HASH_CHARACTERS]
-            path: UriPath = (f"{labels[skill.root]}-other", digest, name)
-        else:
-            parents = directories[:-1] if directories and directories[-1] == name else directories
-            path = (labels[skill.root], *parents, name)
-        skills[path] = skill
+    if before is None or known is None or before.report.roots != snapshot.report.roots:
+        for skill in snapshot.everything:
+            path = _skill_path(skill, labels)
+            if path is not None:
+                skills[path] = skill
+    else:
+        earlier, of = before.by_directory, known.get
+        for skill in snapshot.everything:
+            path = of(skill.directory) if earlier(skill.directory) is skill else _skill_path(skill, labels)
+            if path is not None:
+                skills[path] = skill
     return dict(sorted(skills.items()))
+
+
+def _skill_path(skill: Skill, labels: Mapping[str, str]) -> UriPath | None:
+    """Return the segments of a skill's URI, None where it has no published name."""
+    name = published_name(skill)
+    if name is None:
+        return None
+    directories = _directories(skill)
+    if directories is None:
+        digest = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_HASH_CHARACTERS]
+        return (f"{labels[skill.root]}-other", digest, name)
+    parents = directories[:-1] if directories and directories[-1] == name else directories
+    return (labels[skill.root], *parents, name)
 
 
 def _labels(roots: Iterable[SkillRoot]) -> dict[str, str]:

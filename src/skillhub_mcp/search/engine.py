@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -30,7 +30,7 @@ from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest,
 from skillhub_mcp.search.standing import LeftOut, Stand, Standing
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.namesakes import Names, RememberingJudge
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
@@ -154,6 +154,7 @@ class SearchEngine:
         self._usage = usage
         self._observer = observer
         self._findable = Recent[frozenset[str]](_RECENT_POLICIES)
+        self._offered = Recent[Mapping[str, Skill]](_RECENT_POLICIES)
         self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
 
     def search(
@@ -328,8 +329,13 @@ class SearchEngine:
         """
         found = self._findable.get((snapshot,), policy, source)
         if found is None:
-            names = Names(snapshot, policy)
+            # A change to one skill of many changes nothing for the others, and asking about all takes long. An audit
+            # looks at more than the skill that is known here.
+            known = None if policy.audit is not None else self._offered.get((), policy, source)
+            judge = RememberingJudge(policy, known or {})
+            names = Names(snapshot, judge)
             offered = names.findable() if source is None else names.of_source(source)
+            self._offered.put((), policy, source, judge.offered)
             # A skill that models may not choose can still be loaded by name.
             found = frozenset(skill.directory for skill in offered if not skill.disable_model_invocation)
             self._findable.put((snapshot,), policy, source, found)
