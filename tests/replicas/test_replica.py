@@ -19,9 +19,13 @@ from tests.hubs import hub_of
 from tests.replicas.publications import Publishing
 from tests.storage.conftest import Target
 
-from skillhub_mcp.errors import SkillNotFound
+from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled, SkillFilesUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.replicas.health import StorageState
+from skillhub_mcp.skills.admission import REGISTRY_LENIENT
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.storage.directory_store import DirectoryStore
 
 
@@ -129,7 +133,7 @@ def test_another_snapshot_is_served_without_a_restart_and_what_was_found_before_
         assert Path(hub.files_of(heron), "SKILL.md").read_text().endswith("Look.")
         with pytest.raises(SkillNotFound):
             hub.load("heron")
-        assert changes == [1]
+        until(lambda: changes == [1])
         health = hub.publication()
         assert health is not None
         assert (health.snapshot, health.storage, health.problem) == (second.id, StorageState.OK, "")
@@ -236,3 +240,229 @@ def test_storage_that_fails_or_lies_is_served_around_and_told_once(
         health = hub.publication()
         assert health is not None
         assert (health.snapshot, health.storage, health.problem) == (second.id, StorageState.OK, "")
+
+
+def test_a_replica_that_starts_while_the_storage_is_away_serves_what_is_in_its_mirror(
+    environment: dict[str, str], publication: Path, publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    listed = publishing.publish()
+    with serving(environment) as hub:
+        until(lambda: list(Path(environment["SKILLHUB_MIRROR_DIR"]).glob("*/packs/*")))
+    publication.rename(publication.with_name("away"))
+    with serving(environment) as hub:
+        assert [hit.handle for hit in hub.search("walrus").hits] == ["walrus"]
+        assert hub.load("walrus").instructions == "Fish."
+        until(lambda: storage_of(hub) is StorageState.FAILING)
+        health = hub.publication()
+        assert health is not None
+        assert (health.snapshot, health.problem) == (listed.id, "nothing was published there yet")
+        publication.with_name("away").rename(publication)
+        until(lambda: storage_of(hub) is StorageState.OK)
+
+
+def test_where_neither_storage_nor_mirror_has_anything_it_says_so_and_serves_when_something_is_published(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    with serving(environment) as hub:
+        with pytest.raises(IndexUnavailable, match="nothing was published there yet"):
+            hub.search("walrus")
+        publishing.publish()
+        until(hub.peek)
+        assert hub.load("walrus")
+
+
+def test_a_command_asks_the_storage_only_where_nobody_has_for_a_while(
+    environment: dict[str, str], bucket: Target, s3: ObjectStorage, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    Publishing(bucket.open(), [skills_dir]).publish()
+    patient = {**in_bucket(bucket, environment), "SKILLHUB_REFRESH_SECONDS": "3600"}
+    with replica(patient) as hub:
+        assert hub.skills()
+    s3.faults.requests.clear()
+    with replica(patient) as hub:
+        assert hub.skills()
+    assert s3.faults.requests == {}
+    with replica(patient, SKILLHUB_REFRESH_SECONDS="0.2") as hub:
+        time.sleep(0.2)
+        assert hub.skills()
+    assert s3.faults.requests == {"GET": 1}
+
+
+def test_what_did_not_change_is_not_fetched_again(
+    environment: dict[str, str], bucket: Target, s3: ObjectStorage, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    for number in range(20):
+        write_skill(f"walrus-{number}", f"Feeds walrus {number}.")
+    publishing = Publishing(bucket.open(), [skills_dir], shards=8)
+    publishing.publish()
+    with replica(in_bucket(bucket, environment)) as hub:
+        before = {skill.name: skill for skill in hub.skills()}
+        write_skill("walrus-3", "Feeds walrus three.")
+        publishing.publish()
+        s3.faults.paths.clear()
+        hub.refresh()
+        fetched = [path.split("/skills/")[1].split("/")[0] for path in s3.faults.paths]
+        # The shard and the pack of the one skill, and its segment and statistics, which the test writes anew.
+        assert sorted(fetched) == ["packs", "publication.json", "segments", "segments", "shards", "snapshots"]
+        assert [name for name, skill in before.items() if hub.find(name) is not skill] == ["walrus-3"]
+        s3.faults.paths.clear()
+        hub.refresh()
+        assert len(s3.faults.paths) == 1
+
+
+def test_a_pinned_replica_stays_with_its_snapshot(
+    environment: dict[str, str], publication: Path, publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    first = publishing.publish()
+    write_skill("walrus", "Feeds the walrus.", body="Squid.")
+    publishing.publish()
+    with replica(environment, SKILLHUB_SNAPSHOT=first.id) as hub:
+        assert hub.load("walrus").instructions == "Fish."
+        write_skill("otter", "Floats.")
+        publishing.publish()
+        hub.refresh()
+        assert [skill.name for skill in hub.skills()] == ["walrus"]
+    # Beside one that follows, in the same mirror, and without the storage.
+    with replica(environment) as hub:
+        assert hub.load("walrus").instructions == "Squid."
+    publication.rename(publication.with_name("away"))
+    with replica(environment, SKILLHUB_SNAPSHOT=first.id) as hub:
+        assert hub.load("walrus").instructions == "Fish."
+
+
+def test_a_pinned_snapshot_that_is_not_kept_is_told(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    publishing.publish()
+    with (
+        replica(environment, SKILLHUB_SNAPSHOT="00000009-000000000000") as hub,
+        pytest.raises(IndexUnavailable, match="there is no snapshot 00000009-000000000000"),
+    ):
+        hub.skills()
+
+
+def test_after_a_rollback_the_earlier_snapshot_is_served(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    first = publishing.publish()
+    write_skill("walrus", "Feeds the walrus.", body="Poison.")
+    publishing.publish()
+    with replica(environment) as hub:
+        assert hub.load("walrus").instructions == "Poison."
+        publishing.commit(first)
+        hub.refresh()
+        assert hub.load("walrus").instructions == "Fish."
+
+
+def test_an_index_in_the_mirror_that_is_damaged_is_fetched_again(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    publishing.publish()
+    with replica(environment) as hub:
+        assert hub.search("walrus").hits
+    mirrors = Path(environment["SKILLHUB_MIRROR_DIR"])
+    for path in [*mirrors.glob("*/segments/*"), *mirrors.glob("*/shards/*")]:
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
+    with replica(environment) as hub:
+        assert [hit.handle for hit in hub.search("walrus").hits] == ["walrus"]
+        assert hub.check_index() is None
+        # What nobody notices by opening it is noticed by reading all of it.
+        for path in mirrors.glob("*/segments/*"):
+            path.write_bytes(path.read_bytes()[:-1] + b"?")
+        hub.refresh(SyncDepth.VERIFY)
+        assert [hit.handle for hit in hub.search("walrus").hits] == ["walrus"]
+        assert hub.check_index() is None
+
+
+def test_a_copy_of_a_skill_that_somebody_changed_is_made_again(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"diet.md": "Herring."})
+    publishing.publish()
+    with replica(environment) as hub:
+        hub.load("walrus")
+        copy = Path(hub.files_of(hub.find("walrus")))
+    (copy / "diet.md").write_text("Poison.")
+    (copy / "more.md").write_text("More poison.")
+    with replica(environment) as hub:
+        assert hub.read_file("walrus", "diet.md").content == "Herring."
+        assert [file.path for file in hub.list_files("walrus")[0]] == ["SKILL.md", "diet.md"]
+        # Also one that goes while it is in use.
+        shutil.rmtree(copy)
+        assert hub.read_file("walrus", "diet.md").content == "Herring."
+
+
+def test_files_that_are_nowhere_are_told_as_such_and_the_rest_is_served(
+    environment: dict[str, str], bucket: Target, s3: ObjectStorage, skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    write_skill("otter", "Floats.", body="Float.")
+    Publishing(bucket.open(), [skills_dir]).publish()
+    with replica(in_bucket(bucket, environment)) as hub:
+        assert hub.load("walrus").instructions == "Fish."
+        s3.faults.add("GET", "packs/", "wrong", times=1_000)
+        with pytest.raises(SkillFilesUnavailable) as caught:
+            hub.load("otter")
+        assert bucket.url not in f"{caught.value.message} {caught.value.hint}"
+        assert hub.load("walrus").instructions == "Fish."
+        assert {hit.handle for hit in hub.search("walrus otter floats").hits} == {"walrus", "otter"}
+
+
+def test_names_and_sources_are_those_of_the_publication_and_no_path_is_of_this_machine(
+    environment: dict[str, str], publication: Path, tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    user, hub_dir = tmp_path / "user", tmp_path / "hub"
+    write_skill("walrus", "Feeds the walrus.", body="Mine.", root=user)
+    write_skill("walrus", "Feeds the walrus of all.", body="Ours.", root=hub_dir)
+    # Neither its name nor its source says which of these is meant.
+    write_skill("walrus", "Feeds the walrus twice.", body="Also ours.", root=hub_dir, directory="deep/walrus")
+    sources = [Source.USER, Source.HUB]
+    Publishing(DirectoryStore(str(publication)), [user, hub_dir], sources=sources).publish()
+    with replica(environment) as hub:
+        assert hub.load("walrus").instructions == "Mine."
+        assert {hub.load(name).instructions for name in ("hub/walrus", "hub/deep/walrus")} == {"Ours.", "Also ours."}
+        assert hub.load("walrus@hub").source.value == "hub"
+        handles = {Names(hub.snapshot()).handle(skill) for skill in hub.snapshot().everything}
+        assert handles - {"hub/deep/walrus", "hub/walrus"} == {"walrus", "walrus@hub"}
+        assert len(handles) == 3
+        told = "\n".join(hub.handle_of(skill.directory) or skill.directory for skill in hub.snapshot().everything)
+        assert str(tmp_path) not in told
+
+
+def test_what_a_replica_is_asked_to_write_is_refused(
+    environment: dict[str, str], publication: Path, publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    publishing.publish()
+    with replica(environment) as hub, pytest.raises(IndexUnavailable, match="writes no index"):
+        hub.refresh(SyncDepth.REBUILD)
+    # Nor does a hub of directories write its index into a publication.
+    before = sorted(publication.rglob("*"))
+    with pytest.raises(InvalidSetting, match="in which no index is written"), hub_of({"DB_PATH": str(publication)}):
+        pass
+    assert sorted(publication.rglob("*")) == before
+
+
+def test_filters_and_strictness_are_the_replicas_own(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", category="animals")
+    write_skill("invoice", "Writes an invoice.", category="money")
+    write_skill("Odd Name", "Breaks a rule.", directory="odd")
+    publishing.publish()
+    with replica(environment, SKILLHUB_ENABLED_CATEGORIES="animals") as hub:
+        assert [skill.name for skill in hub.skills()] == ["walrus"]
+        assert [hit.handle for hit in hub.search("invoice walrus").hits] == ["walrus"]
+        with pytest.raises(SkillDisabled):
+            hub.load("invoice")
+    with replica(environment, SKILLHUB_STRICT="1") as hub:
+        assert [skill.name for skill in hub.skills()] == ["invoice", "walrus"]
+        assert {entry.name for entry in hub.registry_index(REGISTRY_LENIENT).skills} >= {"Odd Name"}

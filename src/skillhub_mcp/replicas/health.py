@@ -42,9 +42,13 @@ class PublicationHealth:
 
 
 class Health:
-    """What is known of the storage. Safe to use from several threads."""
+    """What is known of the storage. Safe to use from several threads.
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+    Without `tells_of_nothing` the log says nothing where nothing is served: the caller of a command gets the error.
+    """
+
+    def __init__(self, *, tells_of_nothing: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self._tells_of_nothing = tells_of_nothing
         self._clock = clock
         self._lock = threading.Lock()
         self._state = StorageState.STARTING
@@ -98,7 +102,7 @@ class Health:
                 return
             self._state, self._since = state, self._clock()
         bad = (StorageState.FAILING, StorageState.STALLED)
-        if state in bad and before not in bad:
+        if state in bad and before not in bad and (self.snapshot or self._tells_of_nothing):
             served = f"snapshot {self.snapshot} is served from the mirror" if self.snapshot else "nothing is served yet"
             log.warning("The storage of the publication fails, %s: %s", served, problem)
         elif before in bad and state not in bad:

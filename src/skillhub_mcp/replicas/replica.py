@@ -15,6 +15,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.embedders.abandonable import start_abandonable
@@ -123,7 +124,7 @@ class Replica:
         self._background = background
         self._observer = observer
         self._progress = progress or IndexProgress()
-        self._health = Health()
+        self._health = Health(tells_of_nothing=background)
         self._copies = SkillCopies(mirror, store, self._stored_files)
         self._condition = threading.Condition()
         # Two looks must not overlap.
@@ -337,11 +338,15 @@ class Replica:
         """
         serving = self._generation
         known = self._etag if serving is not None and self._damaged is None else ""
-        found = self._store.get_if_changed(POINTER, known, most=MAX_POINTER_BYTES)
-        if found is None:
+        found = (
+            self._store.get_if_changed(POINTER, known, most=MAX_POINTER_BYTES)
+            if known
+            else self._store.get(POINTER, most=MAX_POINTER_BYTES)
+        )
+        if found is None and known:
             self._mirror.note_checked()
             return False
-        if not found.etag:
+        if found is None or not found.content:
             raise PublicationMissing(self._store.name)
         self._health.answered()
         listed = self._wanted(_parsed_pointer(found.content))
@@ -365,7 +370,15 @@ class Replica:
             except NotMirrored as error:
                 missing = error
                 log.info("%s in the mirror is not what was published, and is fetched again", error.part.path)
+                self._drop_damaged(listed)
         raise PublicationDamaged("the mirror", missing.part.path, "is not what was written, again and again")
+
+    def _drop_damaged(self, listed: ListedSnapshot) -> None:
+        """Remove from the mirror what is not as it was published: where one part is damaged, others may be."""
+        with suppress(NotMirrored):
+            manifest = mirrored_manifest(self._mirror, listed)
+            for part in (*shard_parts(manifest), *index_parts(manifest)):
+                self._mirror.is_whole(part)
 
     def _fetch_and_open(self, listed: ListedSnapshot, serving: Generation | None) -> Generation:
         self._fetch([snapshot_part(listed)])
