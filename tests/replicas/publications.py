@@ -58,6 +58,7 @@ class Publishing:
     shards: int = 4
     sources: Sequence[Source] = ()
     listed: list[ListedSnapshot] = field(default_factory=list)
+    packs: dict[str, ObjectRef] = field(default_factory=dict)
 
     def publish(self, *, commit: bool = True) -> ListedSnapshot:
         """Publish what is there now; without `commit` the pointer stays as it was."""
@@ -77,7 +78,7 @@ class Publishing:
             bytes=sum(file.size for one in stored for file in one.files),
             roots=tuple(StoredRoot(label, root.source.value) for label, root in roots.items()),
             shards=tuple(self._shard(stored, number) for number in range(self.shards)),
-            packs=(),
+            packs=tuple(self.packs[pack] for pack in sorted({file.pack for one in stored for file in one.files})),
             index=StoredIndex(3, _TABLE_ID, "none", "none", len(stored), (segment,), statistics, statistics, None),
         )
         content = manifest_json(manifest)
@@ -126,6 +127,7 @@ class Publishing:
             files.append(StoredFile(path, len(content), ref_of(content).sha256, executable, digest, at))
             at += len(content)
         self.store.put(pack_path(digest), pack)
+        self.packs[digest] = ref_of(pack)
         return StoredSkill(replace(skill, directory=key, root=label), tuple(files), embedded=False)
 
     def _shard(self, stored: Sequence[StoredSkill], number: int) -> StoredShard:

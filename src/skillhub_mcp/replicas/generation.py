@@ -19,7 +19,7 @@ from skillhub_mcp.index.segment import check_pair, open_segment
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.statistics import load_statistics
 from skillhub_mcp.index.sync import View
-from skillhub_mcp.replicas.mirror import CHUNK_BYTES, Mirror, MirroredPart
+from skillhub_mcp.replicas.mirror import Mirror, MirroredPart
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.model import HeaderShape, Skill
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
@@ -64,12 +64,8 @@ class HeldSkill:
     shard: ObjectRef
 
 
-@dataclass(frozen=True, slots=True)
-class HeldShard:
-    """The skills of a shard, and the packs that their files are in."""
-
-    skills: tuple[HeldSkill, ...]
-    packs: tuple[MirroredPart, ...]
+# The skills of each shard, by its digest.
+HeldShards = Mapping[str, tuple[HeldSkill, ...]]
 
 
 @dataclass(frozen=True)
@@ -80,12 +76,12 @@ class Generation:
     manifest: SnapshotManifest
     view: View
     skills: Mapping[str, HeldSkill]
-    shards: Mapping[str, HeldShard]
+    shards: HeldShards
 
     @cached_property
     def packs(self) -> tuple[MirroredPart, ...]:
         """The packs that the files of all skills are in."""
-        return tuple({part.path: part for shard in self.shards.values() for part in shard.packs}.values())
+        return tuple(MirroredPart(pack_path(ref.sha256), ref) for ref in self.manifest.packs)
 
     @cached_property
     def parts(self) -> tuple[MirroredPart, ...]:
@@ -124,13 +120,13 @@ def mirrored_shard(mirror: Mirror, shard: ObjectRef) -> tuple[StoredSkill, ...]:
     return _parsed(mirror, MirroredPart(shard_path(shard.sha256), shard), read_shard)
 
 
-def held_shards(mirror: Mirror, manifest: SnapshotManifest, before: Mapping[str, HeldShard]) -> Mapping[str, HeldShard]:
+def held_shards(mirror: Mirror, manifest: SnapshotManifest, before: HeldShards) -> HeldShards:
     """Return the shards of a snapshot by digest; those `before` are not read again.
 
     Raises NotMirrored and PublicationDamaged.
     """
-    known = {held.skill.directory: held for shard in before.values() for held in shard.skills}
-    found: dict[str, HeldShard] = {}
+    known = {held.skill.directory: held for shard in before.values() for held in shard}
+    found: dict[str, tuple[HeldSkill, ...]] = {}
     for shard in manifest.shards:
         sha256 = shard.ref.sha256
         found[sha256] = before.get(sha256) or _held(mirrored_shard(mirror, shard.ref), shard.ref, known)
@@ -141,7 +137,7 @@ def open_generation(
     mirror: Mirror,
     listed: ListedSnapshot,
     manifest: SnapshotManifest,
-    shards: Mapping[str, HeldShard],
+    shards: HeldShards,
     *,
     admission: Admission,
     embedding: str,
@@ -150,7 +146,7 @@ def open_generation(
 
     Its vectors are used if they are of `embedding`. Raises NotMirrored and PublicationDamaged.
     """
-    skills = {held.skill.directory: held for shard in shards.values() for held in shard.skills}
+    skills = {held.skill.directory: held for shard in shards.values() for held in shard}
     snapshot = _snapshot(manifest, skills, admission)
     index = _open_index(mirror, listed, manifest, with_vectors=manifest.index.embedding == embedding)
     return Generation(listed, manifest, View(snapshot, index), skills, shards)
@@ -167,20 +163,14 @@ def _parsed(mirror: Mirror, part: MirroredPart, read: Callable[[bytes], Read]) -
         raise PublicationDamaged("the publication", part.path, str(error)) from error
 
 
-def _held(stored: Sequence[StoredSkill], shard: ObjectRef, known: Mapping[str, HeldSkill]) -> HeldShard:
-    packs: dict[str, int] = {}
-    skills = []
+def _held(stored: Sequence[StoredSkill], shard: ObjectRef, known: Mapping[str, HeldSkill]) -> tuple[HeldSkill, ...]:
+    held = []
     for one in stored:
-        for file in one.files:
-            packs[file.pack] = max(packs.get(file.pack, 0), file.offset + file.size)
         version, before = _version(one.files), known.get(one.key)
         same = before is not None and before.version == version and before.skill == one.skill
         skill = before.skill if same and before is not None else one.skill
-        skills.append(HeldSkill(skill, one.shape, version, sum(file.size for file in one.files), shard))
-    # A pack of many files is fetched in one piece, whatever its size; one that is larger is a single file.
-    sizes = {sha256: end if end > CHUNK_BYTES else 0 for sha256, end in packs.items()}
-    parts = (MirroredPart(pack_path(sha256), ObjectRef(sha256, size)) for sha256, size in sizes.items())
-    return HeldShard(tuple(skills), tuple(parts))
+        held.append(HeldSkill(skill, one.shape, version, sum(file.size for file in one.files), shard))
+    return tuple(held)
 
 
 def _version(files: Sequence[StoredFile]) -> str:

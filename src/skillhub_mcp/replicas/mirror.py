@@ -40,7 +40,7 @@ _LEAST_UNUSED_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class MirroredPart:
-    """An object of a publication: where it lies there, and its digest. A size of 0 is not known."""
+    """An object of a publication: where it lies there, its digest and its size."""
 
     path: str
     ref: ObjectRef
@@ -75,12 +75,12 @@ class Mirror:
         return os.path.join(self.directory, *part.split("/"))
 
     def has(self, part: MirroredPart) -> bool:
-        """Whether a part is there, by its size where that is known."""
+        """Whether a part is there, by its size."""
         try:
             size = os.stat(self.path(part.path)).st_size
         except (FileNotFoundError, NotADirectoryError):
             return False
-        return size == part.ref.size or not part.ref.size
+        return size == part.ref.size
 
     def read(self, part: MirroredPart) -> bytes | None:
         """Return the content of a part; None where it is not there, or is not what it was, and is then removed."""
@@ -286,11 +286,10 @@ def _new_file(path: str) -> Iterator[BinaryIO]:
 def _download(store: ObjectStore, part: MirroredPart, file: BinaryIO, goes_on: Callable[[], bool]) -> None:
     """Write a part as it lies in the storage. Raises what `Mirror.fetch` raises."""
     digest, at = hashlib.sha256(), 0
-    most = part.ref.size or CHUNK_BYTES
-    while at < most:
+    while at < part.ref.size:
         if not goes_on():
             raise FetchAbandoned(part.path)
-        wanted = min(CHUNK_BYTES, most - at)
+        wanted = min(CHUNK_BYTES, part.ref.size - at)
         chunk = store.get_range(part.path, at, wanted)
         if chunk is None:
             raise PublicationDamaged(store.name, part.path, "is missing")
@@ -299,7 +298,7 @@ def _download(store: ObjectStore, part: MirroredPart, file: BinaryIO, goes_on: C
         at += len(chunk)
         if len(chunk) < wanted:
             break
-    if part.ref.size and at != part.ref.size:
+    if at != part.ref.size:
         raise PublicationDamaged(store.name, part.path, f"has {at:,} bytes instead of {part.ref.size:,}")
     if digest.hexdigest() != part.ref.sha256:
         raise PublicationDamaged(store.name, part.path, "is not what was written: its digest differs")

@@ -34,7 +34,7 @@ from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.replicas.copies import SkillCopies
 from skillhub_mcp.replicas.generation import (
     Generation,
-    HeldShard,
+    HeldShards,
     HeldSkill,
     NotMirrored,
     held_shards,
@@ -395,9 +395,7 @@ class Replica:
             self._fetch([part for part in generation.packs if part.path not in known])
         return generation
 
-    def _opened(
-        self, listed: ListedSnapshot, manifest: SnapshotManifest, shards: Mapping[str, HeldShard]
-    ) -> Generation:
+    def _opened(self, listed: ListedSnapshot, manifest: SnapshotManifest, shards: HeldShards) -> Generation:
         return open_generation(
             self._mirror,
             listed,

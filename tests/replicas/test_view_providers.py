@@ -1,0 +1,141 @@
+"""What the hub asks of whoever provides skills and their index: the same of directories and of a publication."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.replicas.publications import Publishing
+from tests.search.builders import text_hits
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index.indexer import Indexer
+from skillhub_mcp.index.lance_store import IN_MEMORY
+from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.provider import ViewProvider
+from skillhub_mcp.index.sync import IndexSync
+from skillhub_mcp.replicas.mirror import Mirror
+from skillhub_mcp.replicas.replica import Replica, ReplicaOptions
+from skillhub_mcp.skills.admission import LENIENT, STRICT
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.storage.directory_store import DirectoryStore
+
+
+@dataclass(frozen=True)
+class Provided:
+    """A provider of the skills in a directory; `update` has it see what is there now."""
+
+    views: ViewProvider
+    update: Callable[[], object]
+
+
+def of_directories(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
+    roots = make_roots([str(skills)])
+    index_sync = IndexSync(
+        roots,
+        Indexer(str(tmp_path / "db" / "skills.lancedb"), roots, embedder=None),
+        make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
+        automatic=True,
+        admission=LENIENT,
+    )
+    return Provided(LiveIndex(roots, index_sync, automatic=True, background=background), lambda: None)
+
+
+def of_publication(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
+    store = DirectoryStore(str(tmp_path / "publication"))
+    publishing = Publishing(store, [skills])
+    publishing.publish()
+    mirror = Mirror(str(tmp_path / "mirror"), most_bytes=1 << 30)
+    replica = Replica(store, mirror, ReplicaOptions(refresh_seconds=0.2, embedding="none"), background=background)
+    return Provided(replica, publishing.publish)
+
+
+PROVIDERS = [of_directories, of_publication]
+
+
+@pytest.fixture(params=PROVIDERS, ids=lambda one: one.__name__)
+def provided(
+    request: pytest.FixtureRequest, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> Iterator[Provided]:
+    """A provider with threads, of two skills."""
+    write_skill("walrus", "Feeds the walrus.")
+    write_skill("Odd Name", "Breaks a rule.", directory="odd")
+    made = request.param(skills_dir, tmp_path, background=True)
+    yield made
+    made.views.close()
+    running = {thread.name for thread in threading.enumerate()}
+    assert not {name for name in running if name.startswith(("skillhub-sync", "skillhub-replica", "skillhub-watch"))}
+
+
+def found(views: ViewProvider, query: str) -> list[str]:
+    view, index = views.view_and_index()
+    among = frozenset(skill.directory for skill in view.snapshot.skills)
+    return [Path(hit.directory).name for hit in text_hits(index, query, limit=5, among=among)]
+
+
+def test_the_first_who_asks_waits_for_skills_and_index(provided: Provided) -> None:
+    assert provided.views.peek() is None
+    assert [skill.name for skill in provided.views.snapshot().skills] == ["Odd Name", "walrus"]
+    assert found(provided.views, "walrus") == ["walrus"]
+    assert provided.views.is_ready()
+    view = provided.views.peek()
+    assert view is not None
+    assert view.problem is None
+
+
+def test_a_view_stays_as_it_is_while_another_takes_its_place(provided: Provided, write_skill: SkillWriter) -> None:
+    views = provided.views
+    before, index = views.view_and_index()
+    changed = threading.Event()
+    views.on_change(changed.set)
+    write_skill("otter", "Floats with the otter.")
+    provided.update()
+    assert changed.wait(30)
+    assert found(views, "otter") == ["otter"]
+    assert {skill.name for skill in before.snapshot.skills} == {"Odd Name", "walrus"}
+    assert len([one for one in index.directories if one]) == 2
+
+
+def test_what_was_written_a_moment_ago_is_seen_by_who_asks_for_what_is_fresh(
+    provided: Provided, write_skill: SkillWriter
+) -> None:
+    provided.views.view_and_index()
+    write_skill("otter", "Floats with the otter.")
+    provided.update()
+    provided.views.sync_now()
+    assert "otter" in {skill.name for skill in provided.views.snapshot_without_index(fresh=True).skills}
+
+
+def test_other_rules_admit_others_of_the_same_skills(provided: Provided) -> None:
+    assert [skill.name for skill in provided.views.snapshot_for(STRICT).skills] == ["walrus"]
+    assert len(provided.views.snapshot().skills) == 2
+
+
+def test_an_index_that_could_not_be_read_is_replaced_before_the_next_answer(provided: Provided) -> None:
+    _, index = provided.views.view_and_index()
+    assert provided.views.check_index() is None
+    provided.views.discard_index(index)
+    try:
+        assert provided.views.view_and_index()[1] is not index
+    except IndexUnavailable as error:
+        # A publication whose index is damaged as it was published has none; that is said, and not tried for ever.
+        assert "cannot be searched" in error.message  # noqa: PT017
+
+
+@pytest.mark.parametrize("make", PROVIDERS)
+def test_without_threads_one_look_answers_every_query(
+    make: Callable[..., Provided], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    provided = make(skills_dir, tmp_path, background=False)
+    assert found(provided.views, "walrus") == ["walrus"]
+    write_skill("otter", "Floats with the otter.")
+    provided.update()
+    assert found(provided.views, "otter") == []
+    assert {skill.name for skill in provided.views.sync_now().snapshot.skills} == {"walrus", "otter"}
+    assert found(provided.views, "otter") == ["otter"]
+    provided.views.close()
