@@ -361,17 +361,13 @@ def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot) -> list[_Dist
     found = [(hit, skill) for hit in hits if (skill := snapshot.by_directory(hit.directory)) is not None]
     ranks = {skill.directory: snapshot.root_rank(skill) for _, skill in found}
     found.sort(key=lambda one: (-one[0].score, ranks[one[1].directory], one[1].name, one[1].stamp.content_hash))
-    groups = near_copies(
-        [Told(one.name, one.description, -1 if one.directory == named else ranks[one.directory]) for _, one in found]
-    )
-    return [
-        _Distinct(
-            found[group[0]][0]._replace(score=found[min(group)][0].score),
-            found[group[0]][1],
-            [found[number][1] for number in group[1:]],
-        )
-        for group in groups
-    ]
+    told = [Told(one.name, one.description, -1 if one.directory == named else ranks[one.directory]) for _, one in found]
+    distinct = []
+    for group in near_copies(told):
+        (hit, skill), *copies = (found[number] for number in group)
+        best = found[min(group)][0]
+        distinct.append(_Distinct(hit._replace(score=best.score), skill, [copy for _, copy in copies]))
+    return distinct
 
 
 def _left_out(found: _Found, directory: str, place: int | None, limit: int, *, has_words: bool) -> LeftOut | None:
