@@ -241,9 +241,10 @@ def _ask(engine: Callable[[str], EngineAnswer], questions: Sequence[Question]) -
     ids = directory_ids(skill_paths())
     answers, seconds = [], []
     for one in questions:
-        start = time.perf_counter()
+        # Of this thread: what else the machine does is not the search's.
+        start = time.thread_time()
         answer = engine(one.text)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.thread_time() - start)
         answers.append(answer._replace(found=[ids[os.path.realpath(directory)] for directory in answer.found]))
     return Measured(questions, answers, seconds)
 
