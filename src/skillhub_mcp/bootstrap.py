@@ -631,7 +631,7 @@ def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = 
 
     def tell() -> None:
         view = hub.peek()
-        if view is None:
+        if view is None or start.told:
             return
         with suppress(PolicyUnreadable):
             start.report(count_skills(view.snapshot, hub.access.now()).served)

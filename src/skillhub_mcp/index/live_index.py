@@ -33,6 +33,8 @@ _MIN_SYNC_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 # Scanning takes at most about a tenth of one processor, however large the library is.
 _IDLE_FACTOR = 10
+# Of a large library whose changes are reported, a hundredth: it is for what file systems and full queues do not report.
+_WATCHED_IDLE_FACTOR = 100
 FIRST_ANSWER_SECONDS = 120.0
 _CLOSE_SECONDS = 2.0
 # How long a search waits for missing vectors where there is no thread that would bring them later.
@@ -227,7 +229,8 @@ class LiveIndex:
         another process published. Without `automatic`, a sync only checks whether another index was published.
         """
         age = time.monotonic() - self._synced_at
-        if age < max(_MIN_SYNC_INTERVAL_SECONDS, self._scan_seconds * _IDLE_FACTOR):
+        many = self._watcher.healthy and self._scan_seconds > _CHEAP_SCAN_SECONDS
+        if age < max(_MIN_SYNC_INTERVAL_SECONDS, self._scan_seconds * (_WATCHED_IDLE_FACTOR if many else _IDLE_FACTOR)):
             return
         synced_before = self._sync_count
         if not (self._sync_requested or self._syncing):

@@ -17,6 +17,11 @@ class StartLog:
         self._lock = threading.Lock()
         self._told = False
 
+    @property
+    def told(self) -> bool:
+        """Whether it was logged."""
+        return self._told
+
     def report(self, skills: int) -> None:
         """Log that so many skills are served, unless that was logged before."""
         with self._lock:
