@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -173,3 +174,17 @@ def test_importing_the_package_loads_none_of_its_parts() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
     assert done.stdout.decode() == "[]\n"
+
+
+def test_in_a_server_a_search_waits_a_millisecond_for_a_thread_that_computes(hub_environment: dict[str, str]) -> None:
+    code = (
+        "import os, sys\n"
+        "from skillhub_mcp.cli.commands.serve import _make_server\n"
+        "from skillhub_mcp.settings import read_settings\n"
+        "_make_server(read_settings(os.environ)[0], reindex=False)\n"
+        "print(sys.getswitchinterval())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **hub_environment}
+    )
+    assert float(done.stdout) <= 0.001

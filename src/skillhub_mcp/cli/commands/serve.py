@@ -32,6 +32,9 @@ log = logging.getLogger("skillhub_mcp")
 
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
+# How long one thread computes while others wait: a search changes threads often, and the thread that syncs computes
+# for seconds.
+_TURN_SECONDS = 0.001
 _DEFAULTS: Mapping[str, Any] = {
     "transport": None,
     "host": "127.0.0.1",
@@ -205,6 +208,7 @@ def _make_server(
     settings: Settings, *, reindex: bool, over_http: bool = False, metrics: Prometheus | None = None
 ) -> tuple[FastMCP, SkillHub]:
     """Return the server and its hub, both not started yet, and log warnings about the configuration."""
+    sys.setswitchinterval(_TURN_SECONDS)
     with _loading():
         from skillhub_mcp.bootstrap import log_library, make_hub, make_observer, server_options
         from skillhub_mcp.index.sync import SyncDepth

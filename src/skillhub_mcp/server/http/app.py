@@ -24,7 +24,7 @@ from starlette.types import ASGIApp
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
-from skillhub_mcp.server.http.connections import HEALTH_PATH, ConnectionLimits
+from skillhub_mcp.server.http.connections import HEALTH_PATH, ConnectionLimits, OncePerMinute
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
@@ -144,8 +144,10 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
 def _limits_of_callers(options: HttpOptions) -> list[Middleware]:
     """Return what bounds a caller who is known by then: requests, then their bodies, then sessions."""
     limits = options.limits
+    buckets = TokenBuckets(options.rate_limit)
+    warning = None if options.trusted_proxies else OncePerMinute()
     return [
-        *([Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []),
+        *([Middleware(RateLimit, buckets=buckets, warning=warning)] if options.rate_limit else []),
         Middleware(
             RequestBody,
             max_bytes=limits.request_bytes,

@@ -11,6 +11,7 @@ import ipaddress
 import math
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,11 +21,15 @@ from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 
+if TYPE_CHECKING:
+    from skillhub_mcp.server.http.connections import OncePerMinute
+
 WRONG_TOKENS_A_MINUTE = 60
 
 _MAX_CLIENTS = 10_000
 _MAX_TOKENS = 10_000
 _MAX_ADDRESS = 64
+_FORWARDING = frozenset((b"x-forwarded-for", b"forwarded"))
 _SECONDS = 60.0
 
 
@@ -85,16 +90,27 @@ class WrongTokens:
 
 
 class RateLimit:
-    """ASGI middleware: answers 429 to a client that sends more than its bucket allows. Runs after authentication."""
+    """ASGI middleware: answers 429 to a client that sends more than its bucket allows. Runs after authentication.
 
-    def __init__(self, app: ASGIApp, buckets: TokenBuckets) -> None:
+    Where no proxy is declared, `warning` says that who was refused may be several clients behind one.
+    """
+
+    def __init__(self, app: ASGIApp, buckets: TokenBuckets, *, warning: OncePerMinute | None = None) -> None:
         self._app = app
         self._buckets = buckets
+        self._warning = warning
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             seconds = self._buckets.take(client_of(scope))
             if seconds:
+                if self._warning is not None and not _has_token(scope) and _is_forwarded(scope):
+                    self._warning.log(
+                        "%s sent more than %d requests a minute, which say that they were forwarded: the clients "
+                        "behind a proxy count as one until SKILLHUB_TRUSTED_PROXIES has its address",
+                        address_of(scope),
+                        self._buckets.per_minute,
+                    )
                 error = RateLimited("requests", per_minute=self._buckets.per_minute, seconds=seconds)
                 await too_many_requests(error)(scope, receive, send)
                 return
@@ -131,6 +147,14 @@ def client_of(scope: Scope) -> str:
     """Return the client that a request counts for: the bearer of its token, or else its address."""
     token = getattr(scope.get("user"), "access_token", None)
     return f"token {token.client_id}" if isinstance(token, CallerToken) else f"address {address_of(scope)}"
+
+
+def _has_token(scope: Scope) -> bool:
+    return isinstance(getattr(scope.get("user"), "access_token", None), CallerToken)
+
+
+def _is_forwarded(scope: Scope) -> bool:
+    return any(name in _FORWARDING for name, _ in scope["headers"])
 
 
 def _digest(token: str) -> bytes:
