@@ -31,11 +31,5 @@ def test_the_nearest_known_words_are_found_the_commonest_first(word: str, near: 
     assert SPELLER.near(word) == near
 
 
-def test_a_word_is_parted_where_both_parts_are_known() -> None:
-    assert SPELLER.parts("fulltext") == ("full", "text")
-    assert SPELLER.parts("fulltable") is None
-    assert SPELLER.parts("text") is None
-
-
 def test_no_known_words_mend_nothing() -> None:
     assert Speller({}).near("invoice") == []

@@ -134,10 +134,6 @@ def test_a_word_that_is_known_is_not_mended() -> None:
     assert choices(asked("sort pod clean"), TermOrigin.SPELLING) == {}
 
 
-def test_two_words_written_as_one_are_parted() -> None:
-    assert choices(asked("fulltext"), TermOrigin.SPELLING) == {"fulltext": ["full text"]}
-
-
 def test_what_nothing_can_satisfy_is_known_to_be_unknown() -> None:
     question = asked("invoices of Ouagadougou")
     assert [clause.asked for clause in question.clauses] == ["invoices"]
@@ -146,7 +142,7 @@ def test_what_nothing_can_satisfy_is_known_to_be_unknown() -> None:
 
 @pytest.mark.parametrize("left_out", sorted(ALL_ORIGINS - {TermOrigin.ASKED}))
 def test_each_kind_of_alternative_can_be_left_out(left_out: TermOrigin) -> None:
-    for query in ("deadlok fulltext", "die Rechnungen"):
+    for query in ("deadlok", "die Rechnungen"):
         assert choices(asked(query, origins=ALL_ORIGINS - {left_out}), left_out) == {}
 
 

@@ -10,7 +10,6 @@ from skillhub_mcp.analysis.scripts import UNSPACED
 _SHORTEST = 4
 # A word of seven letters may have one wrong, a longer one two: "strudel" is not "stride".
 _ONE_MISTAKE_UP_TO = 7
-_SHORTEST_PART = 3
 
 
 class Speller:
@@ -42,12 +41,6 @@ class Speller:
         fewest = min((distance for _, distance, _ in found), default=0)
         nearest = [known for known, distance, _ in found if distance == fewest]
         return sorted(nearest, key=lambda known: (-self._words[known], known))[:limit]
-
-    def parts(self, word: str) -> tuple[str, str] | None:
-        """Return the two known words that `word` joins, or None."""
-        cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
-        known = [(word[:at], word[at:]) for at in cuts if word[:at] in self._words and word[at:] in self._words]
-        return max(known, key=lambda pair: min(self._words[part] for part in pair), default=None)
 
     @cached_property
     def _unspaced(self) -> list[str]:

@@ -3,19 +3,20 @@
 1. A word as typed has full weight; an alternative to it has less, and never adds to it.
 2. A word that a text has n times counts 1 + log n. Of a long text the rarest words count, wherever they stand.
 3. A word in another language has its English translations as alternatives; without any it stands for itself.
-4. In a short text, a word that no skill has is corrected as a misspelling, or split into two words. If neither works,
-   it is `unknown`, so that a query of such words finds nothing that fits.
+4. In a short text, a word that no skill has is corrected as a misspelling. If it cannot be, it is `unknown`, so that a
+   query of such words finds nothing that fits.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from heapq import nlargest
+from typing import NamedTuple
 
 from skillhub_mcp.analysis.analyzer import terms, token_terms, tokens
 from skillhub_mcp.analysis.lexicon import languages, stop_word_languages, stop_words, translations
@@ -23,11 +24,8 @@ from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.statistics import Statistics
 
-_FIRST_MEANING = 1.0
-_FURTHER_MEANING = 0.8
-_INSIDE_A_COMPOUND = 0.8
-_BESIDE_ITSELF = 0.6
-_CORRECTED = 0.8
+# What is guessed counts less than what was written, or than the first meaning of what was.
+_GUESSED = 0.8
 
 _SHORTEST_COMPOUND = 9
 _SHORTEST_INSIDE = 5
@@ -82,21 +80,12 @@ class Query:
         return tuple(dict.fromkeys(found))
 
 
-@dataclass
-class _Draft:
+class _Draft(NamedTuple):
+    """A clause to be: a word as it was asked, how often, and what may stand for it, in any order."""
+
     asked: str
-    times: int = 1
-    alternatives: dict[tuple[str, ...], Alternative] = field(default_factory=dict)
-
-    def offer(self, text: str, weight: float, origin: TermOrigin, wanted: Sequence[str] | None = None) -> None:
-        found = tuple(terms(text) if wanted is None else wanted)
-        known = self.alternatives.get(found)
-        if found and (known is None or known.weight < weight):
-            self.alternatives[found] = Alternative(found, weight, origin, text)
-
-    def offer_meanings(self, meanings: Sequence[str], first: float = _FIRST_MEANING) -> None:
-        for number, meaning in enumerate(meanings):
-            self.offer(meaning, first if number == 0 else min(first, _FURTHER_MEANING), TermOrigin.TRANSLATION)
+    times: int
+    offers: Iterable[Alternative]
 
 
 ALL_ORIGINS = frozenset(TermOrigin)
@@ -108,39 +97,36 @@ def parse_query(
     """Parse a normalised query against the vocabulary of the skills, with alternatives of those `origins` only."""
     words = tokens(query)
     said = Counter(map(fold_marks, words))
-    distinct = _distinct(words)
-    language = _language(distinct, speller)
-    typed = len(words) <= _MOST_TYPED_WORDS
-    drafts = [*_translated(query, language, speller)]
-    translated = {word for draft in drafts for word in draft.asked.split()} if language else set()
-    english = not said.keys().isdisjoint(stop_words("en"))
-    for word in distinct:
-        folded = fold_marks(word)
-        if UNSPACED.search(word):
-            drafts += _of_unspaced(word, statistics)
-        elif language is None or word.isupper() or folded not in stop_words(language) | translated:
-            draft = _Draft(word, said[folded])
-            if _offer_word(draft, folded, language, statistics, speller, english=english, typed=typed):
-                drafts.append(draft)
-    query_of = _query(drafts, statistics, origins)
-    # That a word has no translation here says nothing about what the skills have.
-    return query_of if language is None else replace(query_of, unknown=())
-
-
-def _distinct(words: Sequence[str]) -> list[str]:
-    """Return the words in their order, each as it is written first."""
-    first: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for word in words:
-        first.setdefault(fold_marks(word), word)
-    return list(first.values())
+        distinct.setdefault(fold_marks(word), word)
+    language = _language(distinct, speller)
+    reader = _Reader(
+        statistics,
+        speller,
+        language,
+        english=not said.keys().isdisjoint(stop_words("en")),
+        typed=len(words) <= _MOST_TYPED_WORDS,
+    )
+    drafts = [*_translated(query, language, speller)]
+    done = {word for draft in drafts for word in draft.asked.split()} | stop_words(language) if language else set()
+    for folded, word in distinct.items():
+        if UNSPACED.search(word):
+            known = filter(statistics.frequency, token_terms(word))
+            drafts += (_Draft(term, 1, [Alternative((term,), 1.0, TermOrigin.ASKED, term)]) for term in known)
+        elif (word.isupper() or folded not in done) and token_terms(word):
+            drafts.append(_Draft(word, said[folded], reader.offers(word, folded)))
+    found = _query(drafts, statistics, origins)
+    # That a word has no translation here says nothing about what the skills have.
+    return found if language is None else replace(found, unknown=())
 
 
-def _language(words: Sequence[str], speller: Speller) -> str | None:
-    """Return the language whose stop words outnumber the English ones among `words`, or None.
+def _language(words: Mapping[str, str], speller: Speller) -> str | None:
+    """Return the language whose stop words outnumber the English ones among `words`, by what they fold to, or None.
 
     One stop word alone says little (`AI`, `per`): then another word must have a translation and occur in no skill.
     """
-    folded = [fold_marks(word) for word in words if not word.isupper()]
+    folded = [one for one, word in words.items() if not word.isupper()]
     hits = Counter(language for word in folded for language in stop_word_languages(word))
     best = max(languages(), key=hits.__getitem__)
     if hits[best] <= hits["en"]:
@@ -153,64 +139,47 @@ def _translated(query: str, language: str | None, speller: Speller) -> Iterator[
     """Yield drafts for the translations of unspaced text and of phrases."""
     for run in UNSPACED.findall(query):
         for found, meanings in translations().in_run(run):
-            draft = _Draft(found)
             # Skills described in the language of the query come before its English translation.
-            draft.offer_meanings(meanings, _BESIDE_ITSELF if speller.describes(found) else _FIRST_MEANING)
-            yield draft
-    if language is None:
-        return
+            yield _Draft(found, 1, _meanings(meanings, _GUESSED if speller.describes(found) else 1.0))
     folded = fold_marks(query)
-    for phrase, meanings in translations().phrases:
+    for phrase, meanings in translations().phrases if language else ():
         if phrase in folded:
-            draft = _Draft(phrase)
-            draft.offer_meanings(meanings)
-            yield draft
+            yield _Draft(phrase, 1, _meanings(meanings))
 
 
-def _of_unspaced(word: str, statistics: Statistics) -> Iterator[_Draft]:
-    """Yield drafts for the terms of a word in an unspaced script that some skill has."""
-    for term in token_terms(word):
-        if statistics.frequency(term):
-            draft = _Draft(term)
-            draft.offer(term, 1.0, TermOrigin.ASKED, [term])
-            yield draft
+def _meanings(meanings: Sequence[str], first: float = 1.0) -> Iterator[Alternative]:
+    for number, text in enumerate(meanings):
+        yield Alternative(tuple(terms(text)), _GUESSED if number else first, TermOrigin.TRANSLATION, text)
 
 
-def _offer_word(
-    draft: _Draft,
-    folded: str,
-    language: str | None,
-    statistics: Statistics,
-    speller: Speller,
-    *,
-    english: bool,
-    typed: bool,
-) -> bool:
-    """Offer what a word may mean; False for a word that is no term, such as `the`."""
-    wanted = token_terms(draft.asked)
-    known = [term for term in wanted if statistics.frequency(term)]
-    foreign = language is not None or not (english or known or speller.knows(folded))
-    if foreign and len(folded) >= _SHORTEST_FOREIGN:
-        for meanings in translations().of_word(folded):
-            draft.offer_meanings(meanings)
-        if language == "de" and len(folded) >= _SHORTEST_COMPOUND:
-            for meanings in translations().inside(folded, shortest=_SHORTEST_INSIDE):
-                draft.offer_meanings(meanings, _INSIDE_A_COMPOUND)
-    for term in known:
-        draft.offer(draft.asked, 1.0, TermOrigin.ASKED, [term])
-    misspelt = typed and language is None and not speller.knows(folded)
-    if misspelt and all(statistics.frequency(term) < _RARE for term in wanted):
-        _offer_corrections(draft, folded, speller)
-    return bool(wanted)
+@dataclass(frozen=True)
+class _Reader:
+    """What a word may mean in a query: in a `language` other than English, with an `english` stop word, and `typed`."""
 
+    statistics: Statistics
+    speller: Speller
+    language: str | None
+    english: bool
+    typed: bool
 
-def _offer_corrections(draft: _Draft, word: str, speller: Speller) -> None:
-    near = speller.near(word)
-    for known in near:
-        draft.offer(known, _CORRECTED, TermOrigin.SPELLING)
-    parts = None if near else speller.parts(word)
-    if parts is not None:
-        draft.offer(" ".join(parts), _CORRECTED, TermOrigin.SPELLING)
+    def offers(self, word: str, folded: str) -> Iterator[Alternative]:
+        """Yield what a word may mean, first of all itself."""
+        wanted = token_terms(word)
+        known = [term for term in wanted if self.statistics.frequency(term)]
+        described = self.speller.knows(folded)
+        for term in known:
+            yield Alternative((term,), 1.0, TermOrigin.ASKED, word)
+        foreign = self.language is not None or not (self.english or known or described)
+        if foreign and len(folded) >= _SHORTEST_FOREIGN:
+            for meanings in translations().of_word(folded):
+                yield from _meanings(meanings)
+            if self.language == "de" and len(folded) >= _SHORTEST_COMPOUND:
+                for meanings in translations().inside(folded, shortest=_SHORTEST_INSIDE):
+                    yield from _meanings(meanings, _GUESSED)
+        rare = all(self.statistics.frequency(term) < _RARE for term in wanted)
+        if self.typed and self.language is None and rare and not described:
+            for near in self.speller.near(folded):
+                yield Alternative(tuple(terms(near)), _GUESSED, TermOrigin.SPELLING, near)
 
 
 def _query(drafts: Sequence[_Draft], statistics: Statistics, origins: frozenset[TermOrigin]) -> Query:
@@ -219,11 +188,15 @@ def _query(drafts: Sequence[_Draft], statistics: Statistics, origins: frozenset[
     times: Counter[frozenset[tuple[str, ...]]] = Counter()
     unknown: dict[str, None] = {}
     for draft in drafts:
-        alternatives = tuple(choice for choice in draft.alternatives.values() if choice.origin in origins)
-        if alternatives:
+        choices: dict[tuple[str, ...], Alternative] = {}
+        for offer in draft.offers:
+            known = choices.get(offer.terms)
+            if offer.terms and offer.origin in origins and (known is None or known.weight < offer.weight):
+                choices[offer.terms] = offer
+        if choices:
             # Of one term in several forms, such as `test` and `tests`, each counts.
-            key = frozenset(choice.terms for choice in alternatives)
-            asked.setdefault(key, (draft.asked, alternatives))
+            key = frozenset(choices)
+            asked.setdefault(key, (draft.asked, tuple(choices.values())))
             times[key] += draft.times
         else:
             unknown.setdefault(draft.asked)

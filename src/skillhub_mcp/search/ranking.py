@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.index.skill_index import SkillIndex
-    from skillhub_mcp.search.query import Alternative, Clause, Query
+    from skillhub_mcp.search.query import Alternative, Query
 
 
 _MOST_TIED = 10
@@ -71,42 +71,31 @@ def text_scores(query: Query, index: SkillIndex, *, fields: frozenset[str] = ALL
 
     scores = np.zeros(len(index.directories), dtype=np.float32)
     for clause in query.clauses:
-        numbers, worth = _worth_of(clause, index, fields)
-        scores[numbers] += worth
+        several = [_worth_of(choice, index, fields) for choice in clause.alternatives]
+        numbers, worth = several[0]
+        if len(several) > 1:
+            most = np.zeros_like(scores)
+            for own, own_worth in several:
+                most[own] = np.maximum(most[own], own_worth)
+            numbers = most.nonzero()[0]
+            worth = most[numbers]
+        scores[numbers] += clause.weight * worth
     return scores
 
 
-def _worth_of(clause: Clause, index: SkillIndex, fields: frozenset[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the numbers of the skills that have an alternative of a clause, and what the best of them is worth."""
+def _worth_of(choice: Alternative, index: SkillIndex, fields: frozenset[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the numbers of the skills that have all terms of an alternative, and what its weakest is worth to each."""
     import numpy as np
 
-    if len(clause.alternatives) == 1:
-        numbers, worth = _worth_of_alternative(clause.alternatives[0], index, fields)
-    else:
-        several = [_worth_of_alternative(choice, index, fields) for choice in clause.alternatives]
-        numbers, places = np.unique(np.concatenate([numbers for numbers, _ in several]), return_inverse=True)
-        worth = np.zeros(len(numbers), dtype=np.float32)
-        np.maximum.at(worth, places, np.concatenate([worth for _, worth in several]))
-    return numbers, clause.weight * worth
-
-
-def _worth_of_alternative(
-    choice: Alternative, index: SkillIndex, fields: frozenset[str]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """An alternative of several terms is worth as much as its weakest one, to a skill that has them all."""
-    import numpy as np
-
-    numbers, worth = _worth_of_term(choice.terms[0], index, fields)
-    for term in choice.terms[1:]:
-        others, other_worth = _worth_of_term(term, index, fields)
-        numbers, here, there = np.intersect1d(numbers, others, assume_unique=True, return_indices=True)
-        worth = np.minimum(worth[here], other_worth[there])
+    (numbers, worth), *others = (
+        (numbers, index.statistics.rarity(term) * impacts)
+        for term in choice.terms
+        for numbers, impacts in [index.postings(term, fields=fields)]
+    )
+    for own, own_worth in others:
+        numbers, here, there = np.intersect1d(numbers, own, assume_unique=True, return_indices=True)
+        worth = np.minimum(worth[here], own_worth[there])
     return numbers, choice.weight * worth
-
-
-def _worth_of_term(term: str, index: SkillIndex, fields: frozenset[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    numbers, impacts = index.postings(term, fields=fields)
-    return numbers, index.statistics.rarity(term) * impacts
 
 
 def best(scores: NDArray[Any], *, limit: int) -> NDArray[Any]:

@@ -136,7 +136,10 @@ class Searcher:
 
         query = parse_query(request.text, index.statistics, index.speller, origins=self._origins)
         vector = self._query_vector(index, request.text[:_MOST_EMBEDDED])
-        mode = self._retrieval_mode(index, vector)
+        mode: RetrievalMode = "fts" if vector is None else "hybrid"
+        # By vectors alone, a skill that has none yet could not be found at all.
+        if vector is not None and self._mode is SearchMode.VECTOR and not index.lacks_vectors:
+            mode = "vector"
         with observe(self._observer, SearchStepEvent(name="candidates")):
             words = text_scores(query, index, fields=self._fields) * index.members(request.among)
             named = index.number(request.named) if request.named in request.among else None
@@ -173,23 +176,14 @@ class Searcher:
         try:
             with observe(self._observer, SearchStepEvent(name="embed")):
                 vector = self._embed(text)
+            if len(vector) == index.dimension:
+                return vector
+            reason = f"the query's vector has {len(vector)} numbers, those of the index {index.dimension}"
         except EmbeddingError as error:
-            self._rest_embedder(error.message)
-            return None
-        if len(vector) != index.dimension:
-            self._rest_embedder(f"the query's vector has {len(vector)} numbers, those of the index {index.dimension}")
-            return None
-        return vector
-
-    def _rest_embedder(self, reason: str) -> None:
+            reason = error.message
         self._embedder_breaker.record_failure()
         log.warning("Searching by text alone for a while: %s", reason)
-
-    def _retrieval_mode(self, index: SkillIndex, vector: Vector | None) -> RetrievalMode:
-        if vector is None:
-            return "fts"
-        # By vectors alone, a skill that has none yet could not be found at all.
-        return "vector" if self._mode is SearchMode.VECTOR and not index.lacks_vectors else "hybrid"
+        return None
 
     def _candidates(
         self, index: SkillIndex, request: SearchRequest, words: NDArray[Any], vector: Vector | None, mode: RetrievalMode
