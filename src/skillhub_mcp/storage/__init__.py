@@ -1,6 +1,6 @@
 """Publications: a library with its files and its index in a directory or a bucket, for servers without skills.
 
-`docs/reference/publication.md` describes what lies there. (What hosts read natively, by SEP-2640, is `publishing`.)
+`docs/publication.md` describes what lies there. (What hosts read natively, by SEP-2640, is `publishing`.)
 
 bucket_store     objects in a bucket: s3://, gs://, az://
 commit           changing the commit pointer
