@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import platform
@@ -229,13 +230,16 @@ def _server(library: Library, *, workers: int = 1) -> Iterator[tuple[int, int]]:
 
 
 async def _settle(port: int) -> None:
-    """Have a server search each of some questions; also those of them that find nothing yet."""
+    """Wait until a server can search, and have it search some questions."""
+    for _ in range(600):
+        # An answer that has to wait comes as a stream, which this connection does not read.
+        with contextlib.suppress(RuntimeError):
+            async with HttpConnection(port) as connection:
+                answer = await connection.call("search_skills", {"query": "extract invoices with pandas"})
+                if answer.get("structuredContent", {}).get("skills"):
+                    break
+        await asyncio.sleep(0.5)
     async with HttpConnection(port) as connection:
-        for _ in range(600):
-            answer = await connection.call("search_skills", {"query": "extract invoices with pandas"})
-            if answer.get("structuredContent", {}).get("skills"):
-                break
-            await asyncio.sleep(0.5)
         for question in real_questions()[:200]:
             await connection.call("search_skills", {"query": question})
 
