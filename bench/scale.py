@@ -2,7 +2,8 @@
 
 python bench/scale.py                                  # all rows at 100,000: half an hour; writes docs/benchmarks.md
 python bench/scale.py search shell --count 10000       # some rows, printed only
-python bench/scale.py --place DIR …                    # keeps libraries and indexes there for the next run
+python bench/scale.py --place DIR …                    # keeps libraries, indexes and rows there for the next run
+python bench/scale.py --place DIR --write search       # writes that row anew, and the others as they were measured
 
 The skills are made from real ones, which lie beside the project, and cut to 5.5 KB in the mean. Costs are CPU seconds
 of the process and its children, beside those of what they are compared with in the same run.
@@ -25,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -50,14 +51,20 @@ _CHANGES, _MANY_CHANGES, _THOUSAND = 3, 100, 1_000
 _LOAD_SECONDS, _LONG_LOAD_SECONDS = 30.0, 120.0
 
 
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what was measured, told with what it is compared with, and the bound it must keep."""
+    """One line of the table: what was measured, with what it is compared with, the bound it must keep, and the commit."""
 
     what: str
     figures: str
     measured: float
     bound: float
+    commit: str = field(default_factory=_commit)
 
     @property
     def kept(self) -> bool:
@@ -517,7 +524,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"rows to measure: {', '.join(ROWS)}; without any, all")
     parser.add_argument("--count", type=int, default=100_000, help="how many skills (default: 100000)")
-    parser.add_argument("--place", type=Path, help="directory that keeps libraries and indexes for the next run")
+    parser.add_argument("--place", type=Path, help="directory that keeps libraries, indexes and rows for the next run")
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md also after a part of the rows")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.rows if name not in ROWS]
     if unknown:
@@ -526,28 +534,32 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"the real skills are not at {SHARED / 'corpus' / 'skills'}")
     with tempfile.TemporaryDirectory(prefix="skillhub-scale-") as scratch:
         large = Library((chosen.place or Path(scratch)).resolve(), chosen.count)
-        rows = []
-        for name in chosen.rows or ROWS:
-            for row in ROWS[name](large):
-                rows.append(row)
+        kept = large.place / f"rows-{large.count}.json"
+        rows: dict[str, list[Row]] = {}
+        if kept.is_file():
+            stored = json.loads(kept.read_text(encoding="utf-8"))
+            rows = {name: [Row(**row) for row in own] for name, own in stored.items()}
+        measured = list(chosen.rows or ROWS)
+        for name in measured:
+            rows[name] = ROWS[name](large)
+            for row in rows[name]:
                 verdict = "kept" if row.kept else "BROKEN"
                 print(f"{verdict:<7}{row.measured:>9.2f} <= {row.bound:<7.4g}{row.what}: {row.figures}", flush=True)
-    if not chosen.rows:
-        _write_report(rows, chosen.count)
-    return 0 if all(row.kept for row in rows) else 1
+            told = {name: [asdict(row) for row in own] for name, own in rows.items()}
+            kept.write_text(json.dumps(told), encoding="utf-8")
+    if chosen.write or not chosen.rows:
+        _write_report([row for name in ROWS for row in rows.get(name, [])], chosen.count)
+    return 0 if all(row.kept for name in measured for row in rows[name]) else 1
 
 
 def _write_report(rows: Sequence[Row], count: int) -> None:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=_ROOT, stdout=subprocess.PIPE, check=True, text=True
-    ).stdout.strip()
     machine = f"Python {platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
     lines = [
-        f"{count:,} skills, {machine}, at {commit}.",
+        f"{count:,} skills, {machine}. A row ends with the commit that it was measured at.",
         "",
         "| what | figures | measured | bound |",
         "|---|---|---|---|",
-        *(f"| {row.what} | {row.figures} | {row.measured:,.2f} | {_bound(row)} |" for row in rows),
+        *(f"| {row.what} | {row.figures}; {row.commit} | {row.measured:,.2f} | {_bound(row)} |" for row in rows),
         "",
     ]
     before, rest = _REPORT.read_text(encoding="utf-8").split(_BETWEEN[0])
