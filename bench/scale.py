@@ -58,7 +58,7 @@ def _commit() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what was measured, with what it is compared with, the bound it must keep, and the commit."""
+    """One line of the table: what was measured, with what it is compared with, its bound, and the commit."""
 
     what: str
     figures: str
