@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -22,7 +23,9 @@ from tests.storage.conftest import Target
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled, SkillFilesUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.replicas import health as health_module
 from skillhub_mcp.replicas.health import StorageState
+from skillhub_mcp.server.http.app import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
@@ -466,3 +469,41 @@ def test_filters_and_strictness_are_the_replicas_own(
     with replica(environment, SKILLHUB_STRICT="1") as hub:
         assert [skill.name for skill in hub.skills()] == ["invoice", "walrus"]
         assert {entry.name for entry in hub.registry_index(REGISTRY_LENIENT).skills} >= {"Odd Name"}
+
+
+def test_nobody_waits_for_a_storage_that_stands_still_and_probes_say_so(
+    environment: dict[str, str],
+    bucket: Target,
+    s3: ObjectStorage,
+    skills_dir: Path,
+    write_skill: SkillWriter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(health_module, "STALLED_AFTER_SECONDS", 0.1)
+    with serving(in_bucket(bucket, environment)) as hub:
+        assert probe(hub, anonymous=True)[0] == 503
+        write_skill("walrus", "Feeds the walrus.", body="Fish.")
+        listed = Publishing(bucket.open(), [skills_dir]).publish()
+        until(lambda: storage_of(hub) is StorageState.OK)
+        status, told = probe(hub)
+        assert (status, told["index"], told["storage"], told["snapshot"]) == (200, "ready", "ok", listed.id)
+        assert "storage_problem" not in told
+        s3.faults.add("GET", "publication.json", "slow", times=1_000)
+        until(lambda: storage_of(hub) is StorageState.STALLED)
+        began = s3.faults.requests["GET"]
+        assert [hit.handle for hit in hub.search("walrus").hits] == ["walrus"]
+        assert hub.load("walrus").instructions == "Fish."
+        with pytest.raises(SkillNotFound):
+            hub.load("otter")
+        # All of that while one request stood still.
+        assert s3.faults.requests["GET"] <= began + 1
+        status, told = probe(hub)
+        assert (status, told["index"]) == (200, "ready")
+        assert probe(hub, anonymous=True)[1].keys() == {"index", "storage"}
+        s3.faults.due.clear()
+
+
+def probe(hub: SkillHub, *, anonymous: bool = False) -> tuple[int, dict[str, object]]:
+    answer = readiness(hub, anonymous=anonymous)
+    told: dict[str, object] = json.loads(bytes(answer.body))
+    return answer.status_code, told

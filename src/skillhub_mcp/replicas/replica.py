@@ -386,7 +386,7 @@ class Replica:
         # Each is looked at: what is not whole is removed by that, and fetched below.
         if self._damaged is not None and not [p for p in index_parts(manifest) if not self._mirror.is_whole(p)]:
             raise PublicationDamaged("the publication", index_parts(manifest)[0].path, "cannot be searched")
-        self._fetch([*shard_parts(manifest), *index_parts(manifest)], tell=serving is None)
+        self._fetch([*shard_parts(manifest), *index_parts(manifest)], skills=manifest.skills if serving is None else 0)
         shards = held_shards(self._mirror, manifest, {} if serving is None else serving.shards)
         generation = self._opened(listed, manifest, shards)
         if serving is not None:
@@ -405,7 +405,8 @@ class Replica:
             embedding=self._options.embedding,
         )
 
-    def _fetch(self, parts: Sequence[MirroredPart], *, tell: bool = False) -> None:
+    def _fetch(self, parts: Sequence[MirroredPart], *, skills: int = 0) -> None:
+        """Have the parts in the mirror; with `skills`, the progress is told as a share of so many."""
         missing = [part for part in dict.fromkeys(parts) if not self._mirror.has(part)]
         if not missing:
             return
@@ -425,8 +426,9 @@ class Replica:
                 except BaseException:
                     failed.set()
                     raise
-                if tell:
-                    self._progress.report("fetching", len(missing) - operator.length_hint(left), len(missing))
+                if skills:
+                    done = len(missing) - operator.length_hint(left)
+                    self._progress.report("fetching", skills * done // len(missing), skills)
 
         # Threads that keep nobody: a storage that stands still must not hold up the end of the process.
         workers = [start_abandonable(fetch, name="skillhub-fetch") for _ in range(min(_FETCHES_AT_ONCE, len(missing)))]

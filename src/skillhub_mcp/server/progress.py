@@ -26,8 +26,8 @@ from skillhub_mcp.index.progress import IndexProgress, ProgressStep
 
 T = TypeVar("T")
 
-# The steps of building an index: reading, then embedding with word vectors, then writing.
-_STEPS = {"reading": 0, "embedding": 1, "indexing": 2}
+# The steps of building an index: reading, then embedding with word vectors, then writing. A replica fetches.
+_STEPS = {"reading": 0, "fetching": 0, "embedding": 1, "indexing": 2}
 _ALL_STEPS = 3
 _TICK_SECONDS = 1.0
 
