@@ -4,6 +4,7 @@ checksums     whether a file of the table has changed since it was written
 cut_texts     texts cut at blanks, for counting many at once
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
+freed_memory  memory that was freed, given back to the system
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
 indexer       the one writer: lock, changed rows, embeddings, commit

@@ -21,6 +21,7 @@ from typing import Any
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
+from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
@@ -366,6 +367,8 @@ class Indexer:
                 yield
             finally:
                 lock.release()
+                # A merge takes hundreds of megabytes for a second.
+                give_back()
         except OSError as error:
             raise self._unwritable(str(damaged(error))) from error
 

@@ -29,6 +29,7 @@ from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
+from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
     LANCE_FAILURES,
@@ -57,16 +58,20 @@ IN_MEMORY = "memory://"
 # Any of the full-text indexes says which rows are not in it yet.
 _WATCHED_INDEX = "description_idx"
 # Rows in memory at once while a table is written, and about how many characters of bodies.
-_BATCH_ROWS = 1_000
-_BATCH_CHARACTERS = 8 << 20
+_BATCH_ROWS = 300
+_BATCH_CHARACTERS = 4 << 20
 _NAMED_FILES = 3
+# LanceDB would keep up to seven gigabytes of what it read. Searches do not ask it, and no change reads what the one
+# before read.
+_CACHE_BYTES = 16 << 20
 _ID_BYTES = 8
 _NOTED_SECONDS = 24 * 3600
-# Rows that are not in the full-text index yet are found by a scan and have a file each. That is cheap for a few, and
-# for a share of a large library: merging waits for more.
+# Rows that are not in the full-text index yet are found by a scan, and those of each update have a file. That is cheap
+# for a few, and for a share of a large library: merging, which writes all of it anew, waits for more of either.
 _MERGE_AFTER_ROWS = 200
 _MERGED_SHARE = 10
-_LARGE_LIBRARY_SHARE = 100
+_LARGE_LIBRARY_SHARE = 20
+_MERGE_AFTER_FILES = 200
 _FEWEST_MERGED = 20
 # Manifests are small, and each is larger than the one before: they are removed a few at a time.
 _UNREAD_VERSIONS = 20
@@ -351,11 +356,14 @@ class LanceStore:
 
     def _connect(self) -> Any:
         if self._connection is None:
+            # Before LanceDB starts its threads.
+            use_few_pools()
             import lancedb
 
             if self.db_path != IN_MEMORY:
                 make_private_directory(self.db_path)
-            self._connection = lancedb.connect(self.db_path)
+            session = lancedb.Session(index_cache_size_bytes=_CACHE_BYTES, metadata_cache_size_bytes=_CACHE_BYTES)
+            self._connection = lancedb.connect(self.db_path, session=session)
         return self._connection
 
     @property
@@ -444,7 +452,7 @@ class LanceStore:
     def _maintain(self, table: Any, published: int, rows: int) -> None:
         """Merge what was added, or remove what nobody reads, if there is enough of either. `rows` are all rows."""
         many = max(_FEWEST_MERGED, min(rows // _MERGED_SHARE, max(_MERGE_AFTER_ROWS, rows // _LARGE_LIBRARY_SHARE)))
-        if self._unmerged_rows(table) > many:
+        if self._unmerged_rows(table) > many or _count_files(table) > _MERGE_AFTER_FILES:
             self._merge(table, published)
         elif self.db_path != IN_MEMORY:
             self._remove_unread_versions(table, published)

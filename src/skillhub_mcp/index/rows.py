@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from skillhub_mcp.skills.model import Skill
 
@@ -21,8 +22,7 @@ class IndexRow:
     is_stale: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRow:
+class StoredRow(NamedTuple):
     """Root and content hash of a row: enough to decide whether it must change."""
 
     root: str

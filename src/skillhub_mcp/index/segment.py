@@ -39,7 +39,7 @@ _KINDS = {
     "vectors": "<f4",
 }
 # Postings in memory at once while a segment is written: some 40 bytes each.
-_BLOCK_POSTINGS = 1 << 20
+_BLOCK_POSTINGS = 1 << 19
 _BLOCK_ROWS = 4_096
 # An addition is written anew with each change: when it is more than this share of its base, it is merged into it.
 ADDED_SHARE = 0.05
