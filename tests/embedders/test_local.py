@@ -22,7 +22,10 @@ def cosine(one: str, other: str) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True))
 
 
-@given(st.lists(st.text(max_size=200), max_size=5))
+WORDS = ("word", " word", "  two", "\u2581", "<s>", "</s>", "<unk>", "\n", "\U0001f600", "C#", "  ")
+
+
+@given(st.lists(st.text(max_size=200) | st.lists(st.sampled_from(WORDS), max_size=9).map("".join), max_size=5))
 @settings(deadline=None)
 def test_every_text_has_one_vector_of_length_1_and_one_dimension(texts: list[str]) -> None:
     vectors = EMBEDDER.embed_documents(texts)

@@ -46,7 +46,7 @@ from skillhub_mcp.index.state import (
     save_state,
     state_stamp,
 )
-from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.documents import read_instructions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
@@ -746,7 +746,7 @@ class Indexer:
             self._check_cancelled()
             self._progress("indexing", done, len(skills))
             try:
-                instructions = read_document(skill).instructions
+                instructions = read_instructions(skill)
             except SkillUnreadable as error:
                 # It was removed after the scan: the row can be found until the next scan removes it.
                 log.warning("%s: %s", error.path, error.message)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.skills.files import read_whole
-from skillhub_mcp.skills.frontmatter import parse
+from skillhub_mcp.skills.frontmatter import body_of, parse
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 
@@ -16,12 +17,33 @@ def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
 
     Raises SkillUnreadable if it no longer exists or is no longer usable.
     """
-    path = os.path.join(skill.directory, SKILL_FILE)
+    return SkillDocument(skill, _body(skill, _read(skill, directory or skill.directory)))
+
+
+def read_instructions(skill: Skill) -> str:
+    """Read the instructions of a skill that was scanned a moment ago. Raises SkillUnreadable as `read_document` does.
+
+    What was parsed then is not parsed once more, where the file is still the same.
+    """
+    content = _read(skill, skill.directory)
+    if hashlib.sha256(content).hexdigest() == skill.stamp.content_hash:
+        return body_of(content)
+    return _body(skill, content)
+
+
+def _read(skill: Skill, directory: str) -> bytes:
     try:
-        content = read_whole(directory or skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        return read_whole(directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
-        raise SkillUnreadable(skill.name, path=path, reason=error.message) from error
+        raise SkillUnreadable(skill.name, path=_path(skill), reason=error.message) from error
+
+
+def _body(skill: Skill, content: bytes) -> str:
     document = parse(content)
     if document.values is None:
-        raise SkillUnreadable(skill.name, path=path, reason=document.diagnostics[-1].message)
-    return SkillDocument(skill, document.body)
+        raise SkillUnreadable(skill.name, path=_path(skill), reason=document.diagnostics[-1].message)
+    return document.body
+
+
+def _path(skill: Skill) -> str:
+    return os.path.join(skill.directory, SKILL_FILE)

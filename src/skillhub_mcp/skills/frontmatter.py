@@ -88,6 +88,12 @@ def parse(content: bytes) -> Document:
     return Document(values, lines, body, (*found, *yaml_violations), header, first_line)
 
 
+def body_of(content: bytes) -> str:
+    """Return the body of a SKILL.md whose frontmatter is known to be usable; parses no YAML."""
+    text, _ = decode(content)
+    return "" if text is None else _split(text)[1]
+
+
 def header_end(content: bytes, *, whole: bool) -> int | None:
     """Return how many leading bytes of a file determine its frontmatter; None if more bytes are needed.
 
