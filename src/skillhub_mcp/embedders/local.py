@@ -38,7 +38,7 @@ _SPANS_WORDS = re.compile(f"[^{_BLANK}]{_BLANK}")
 _WORD = re.compile(" *[^ ]+| +")
 # Tokens with names of their own begin a text anew.
 _NOT_BY_WORDS = re.compile(f"{_BLANK}|<s>|</s>|<unk>|^$")
-_KEPT_WORDS = 20_000
+_KEPT_WORDS = 50_000
 
 
 def is_installed() -> bool:

@@ -17,6 +17,7 @@ nearness_scale  what a cosine means with one model, measured on the library's ow
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
+row_source    rows as they are written: read and embedded when their turn comes
 rows          what is written for a skill, and read back to see what changed
 segment       skills inverted, in a file beside the table
 segment_files  the segments of a table's versions

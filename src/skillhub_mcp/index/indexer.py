@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skillhub_mcp.embedders.base import Embedder
-from skillhub_mcp.errors import IndexUnavailable, SkillUnreadable
+from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
@@ -28,7 +28,8 @@ from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
-from skillhub_mcp.index.rows import IndexRow, StoredVector
+from skillhub_mcp.index.row_source import RowSource
+from skillhub_mcp.index.rows import StoredVector
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import (
     FIRST_TABLE,
@@ -46,7 +47,6 @@ from skillhub_mcp.index.state import (
     save_state,
     state_stamp,
 )
-from skillhub_mcp.skills.documents import read_instructions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
@@ -571,25 +571,20 @@ class Indexer:
             path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
         ]
         vectors = self._unchanged_vectors(changed, index, moved_from=removed)
-        failure = None
-        if index.dimension is not None:
-            rest = [skill for skill in changed if skill.directory not in vectors]
-            made, failure = self._local_vectors(rest, dimension=index.dimension)
-            vectors |= made
+        rows = self._source(changed, vectors, dimension=index.dimension, embeds=index.dimension is not None)
         version, without = index.version, self._unembedded(base, index)
         paths = frozenset(skill.directory for skill in changed)
         if changed or removed:
-            rows = self._rows(changed, vectors)
             store = self._store_of(base.table.name)
             version = store.update(rows, removed=removed, dimension=index.dimension, published=version)
             if self._rows_embedder is not None:
-                without = (without - paths).difference(removed) | (paths - vectors.keys())
+                without = (without - paths).difference(removed) | rows.unembedded
         return _Written(
             table=base.table.name,
             version=version,
             without_vectors=without,
             touched=paths.union(removed),
-            report=SyncReport(reason, len(changed), len(removed), rebuilt=False, embedding_failure=failure),
+            report=SyncReport(reason, len(changed), len(removed), rebuilt=False, embedding_failure=rows.failure),
         )
 
     def _unembedded(self, state: IndexState, index: LanceIndex) -> frozenset[str]:
@@ -602,20 +597,18 @@ class Indexer:
         self, skills: Sequence[Skill], reason: str, published: IndexState | None, *, same_vectors: bool
     ) -> _Written:
         vectors = self._vectors_before(skills, published) if same_vectors else {}
-        dimension = len(next(iter(vectors.values())).vector) if vectors else None
-        rest = [skill for skill in skills if skill.directory not in vectors]
-        made, failure = self._local_vectors(rest, dimension=dimension)
-        vectors |= made
-        if not vectors:
+        rows = self._source(skills, vectors, dimension=_length(vectors))
+        if rows.dimension is None:
             # Searches go on using them until the embedder has answered: where the provider is down, none is lost.
             before = self._vectors_before(skills, published)
             vectors = {directory: replace(own, text=None) for directory, own in before.items()}
-        dimension = len(next(iter(vectors.values())).vector) if vectors else None
+            failure, rows = rows.failure, self._source(skills, vectors, dimension=_length(vectors))
+            rows.failure = rows.failure or failure
         now = None if published is None else published.table_version
         store = self._store_of(FIRST_TABLE if self._in_memory else self.identity.claim().table)
         is_first = not store.occupied
         try:
-            version = store.rebuild(self._rows(skills, vectors), dimension=dimension, published=now)
+            version = store.rebuild(rows, dimension=rows.dimension, published=now)
         except IndexDamaged as error:
             self._check_cancelled()
             if published is not None and self._is_readable(published):
@@ -626,18 +619,13 @@ class Indexer:
                 raise
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             store.discard()
-            version = store.rebuild(self._rows(skills, vectors), dimension=dimension)
-        wanted = () if self._rows_embedder is None else skills
+            version = store.rebuild(rows, dimension=rows.dimension)
         return _Written(
             table=store.table,
             version=version,
-            without_vectors=frozenset(
-                skill.directory
-                for skill in wanted
-                if skill.directory not in vectors or vectors[skill.directory].text is None
-            ),
+            without_vectors=frozenset() if self._rows_embedder is None else frozenset(rows.unembedded),
             touched=frozenset(),
-            report=SyncReport(reason, len(skills), 0, rebuilt=True, embedding_failure=failure),
+            report=SyncReport(reason, len(skills), 0, rebuilt=True, embedding_failure=rows.failure),
         )
 
     def _is_readable(self, published: IndexState) -> bool:
@@ -670,21 +658,28 @@ class Indexer:
             log.debug("The vectors of the index before are lost: %s", error)
             return {}
 
-    def _local_vectors(
-        self, skills: Sequence[Skill], *, dimension: int | None = None
-    ) -> tuple[dict[str, StoredVector], str | None]:
-        """Return the vectors of a local embedder, or why there are none: it makes no request, so writing waits for it.
+    def _source(
+        self,
+        skills: Sequence[Skill],
+        vectors: Mapping[str, StoredVector],
+        *,
+        dimension: int | None,
+        embeds: bool = True,
+    ) -> RowSource:
+        """Return the rows of skills, with `vectors` of theirs, and with those that a local embedder makes.
 
-        With any other embedder there are none, which is no failure.
+        It makes no request, so writing waits for it; vectors of any other come later, which is no failure.
         """
         rows = self._rows_embedder
-        if rows is None or not rows.embedder.is_instant or rows.pause > 0.0:
-            return {}, None
-        vectors: dict[str, StoredVector] = {}
-        texts = {skill.directory: skill.searchable_text for skill in skills}
-        failure = rows.embed(texts, vectors.update, dimension=dimension)
-        self._check_cancelled()
-        return vectors, failure
+        is_local = embeds and rows is not None and rows.embedder.is_instant
+        return RowSource(
+            skills,
+            vectors,
+            embedder=rows if is_local else None,
+            dimension=dimension,
+            check=self._check_cancelled,
+            progress=self._progress,
+        )
 
     def _texts_without_vectors(self) -> tuple[dict[str, str], int | None]:
         """Return the texts to embed, by directory, and the length that their vectors must have, where it is known.
@@ -741,23 +736,6 @@ class Indexer:
             raise self._unwritable(str(error)) from error
         return Published(opened, state, stamp=stamp)
 
-    def _rows(self, skills: Sequence[Skill], vectors: Mapping[str, StoredVector]) -> Iterator[IndexRow]:
-        for done, skill in enumerate(skills):
-            self._check_cancelled()
-            self._progress("indexing", done, len(skills))
-            try:
-                instructions = read_instructions(skill)
-            except SkillUnreadable as error:
-                # It was removed after the scan: the row can be found until the next scan removes it.
-                log.warning("%s: %s", error.path, error.message)
-                instructions = ""
-            own = vectors.get(skill.directory)
-            if own is None:
-                yield IndexRow(skill, instructions, None)
-            else:
-                yield IndexRow(skill, instructions, own.vector, is_stale=own.text is None)
-        self._progress("indexing", len(skills), len(skills))
-
     def _merged(
         self, state: IndexState | None, memory: ScanCache, written: _Written | None = None
     ) -> dict[str, RootState]:
@@ -805,6 +783,10 @@ class Indexer:
 def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
     # A file with an mtime in the future is read again by every scan: saving its stamp saves nothing.
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns
+
+
+def _length(vectors: Mapping[str, StoredVector]) -> int | None:
+    return len(next(iter(vectors.values())).vector) if vectors else None
 
 
 def _with_missing(roots: Mapping[str, RootState], without_vectors: frozenset[str]) -> dict[str, RootState]:

@@ -78,14 +78,21 @@ class RowEmbedder:
         return self._breaker.seconds_left
 
     def embed(
-        self, texts: Mapping[str, str], publish: Publish, *, seconds: float | None = None, dimension: int | None = None
+        self,
+        texts: Mapping[str, str],
+        publish: Publish,
+        *,
+        seconds: float | None = None,
+        dimension: int | None = None,
+        is_told: bool = True,
     ) -> str | None:
         """Have the `texts` embedded, by directory, and `publish` their vectors now and then. Return why it failed.
 
         With `seconds` a user is waiting, and what is not embedded by then is left for later, which is no failure.
-        `dimension` is the length that vectors must have, where it is known. Vectors that came before a failure are
-        published. Raises what `publish` raises.
+        `dimension` is the length that vectors must have, where it is known. What `is_told` is a step of its own to
+        whoever follows the progress. Vectors that came before a failure are published. Raises what `publish` raises.
         """
+        progress = self._progress if is_told else no_progress
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         ready: dict[str, StoredVector] = {}
         published_at = time.monotonic()
@@ -93,7 +100,7 @@ class RowEmbedder:
         failure = None
         todo = list(texts.items())
         while done < len(todo) and not self._cancelled.is_set() and time.monotonic() < deadline:
-            self._progress("embedding", done, len(todo))
+            progress("embedding", done, len(todo))
             batch = todo[done : done + min(BATCH_TEXTS, self.embedder.texts_at_once)]
             try:
                 vectors = self._ask([text for _, text in batch], waiting=seconds is not None)
@@ -109,7 +116,7 @@ class RowEmbedder:
                 publish(ready)
                 ready, published_at = {}, time.monotonic()
         # A step that ends early has done all that it will do: a progress bar ends here.
-        self._progress("embedding", done, done)
+        progress("embedding", done, done)
         if ready and not self._cancelled.is_set():
             publish(ready)
         if failure is None and done and not self._cancelled.is_set():
