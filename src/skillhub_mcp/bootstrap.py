@@ -936,7 +936,8 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
 
     Raises IndexUnavailable where there is no index to publish, or another process has changed it since.
     """
-    from skillhub_mcp.storage.library import IndexToStore, library_to_store  # only who publishes pays for it
+    # Only who publishes pays for it.
+    from skillhub_mcp.storage.library import IndexToStore, labels_of, library_to_store
 
     view = hub.refresh()
     embedder = choose_embedder(settings)
@@ -958,7 +959,7 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
         view.snapshot,
         hub.access.now(),
         IndexToStore(view.index, state.schema, state.embedder, state.embedding),
-        labels={path: own.label for path, own in state.roots.items()},
+        labels=labels_of(view.snapshot.report.roots, {path: own.label for path, own in state.roots.items()}),
         shapes=lambda directory: memory[directory].shape if directory in memory else NO_SHAPE,
     )
 

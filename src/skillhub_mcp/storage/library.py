@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.model import NO_SHAPE, HeaderShape, Skill
-from skillhub_mcp.skills.roots import is_at_or_below
+from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.storage.contents import NotPublished
 from skillhub_mcp.storage.manifest import StoredRoot
@@ -87,6 +88,18 @@ def library_to_store(
     roots = [StoredRoot(labels[root.path], root.source.value) for root in snapshot.report.roots]
     skills.sort(key=lambda one: one.key)
     return LibraryToStore(skills, [root for root in roots if root.label in used], index, left_out)
+
+
+def labels_of(roots: Sequence[SkillRoot], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the label of each root, by path: the one that the index gave it, else a free one of its source's word.
+
+    An index of an earlier version has given none until it is next written.
+    """
+    labels = {path: label for path, label in known.items() if label}
+    for root in roots:
+        if root.path not in labels:
+            labels[root.path] = free_label(root.source.value, labels.values())
+    return labels
 
 
 def _reason(skill: Skill, policy: Policy) -> str | None:

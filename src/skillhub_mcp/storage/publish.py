@@ -45,6 +45,7 @@ from skillhub_mcp.storage.manifest import (
     StoredSkill,
     manifest_json,
     pack_path,
+    read_manifest,
     segment_path,
     shard_json,
     shard_path,
@@ -394,6 +395,8 @@ class _Publication:
 
     def _commit(self, manifest: SnapshotManifest) -> tuple[CommitPointer, str, tuple[str, ...]]:
         content = manifest_json(manifest)
+        # What its readers would refuse is never committed.
+        read_manifest(content)
         ref = ObjectRef(hashlib.sha256(content).hexdigest(), len(content))
         listed = ListedSnapshot(
             id=snapshot_id(self._number, ref),

@@ -165,7 +165,7 @@ def publish_report_text(report: PublishReport, *, dry_run: bool, seconds: float)
         lines.append(f"kept       {plural(report.kept, 'snapshot')}{dropped}{removed}")
     lines.append(f"time       {seconds:.2f} s")
     if report.not_tidied:
-        lines.append(in_line(f"\nNothing was removed: {report.not_tidied}"))
+        lines += ["", in_line(f"Nothing was removed: {report.not_tidied}")]
     if report.left_out:
         lines.append(f"\nnot published ({len(report.left_out):,}):")
         for one in report.left_out[:_SHOWN]:
