@@ -521,3 +521,52 @@ def test_a_root_that_moved_has_the_same_keys(tmp_path: Path) -> None:
     lines = [Path(entries_of(str(tmp_path / f"{name}.json"))).read_bytes() for name in ("here", "there")]
     assert [json.loads(line)[0] for line in lines[0].splitlines()] == ["hub/a/b", "hub"]
     assert [json.loads(line)[0] for line in lines[1].splitlines()] == ["hub/a/b", "hub"]
+
+
+class Killed(BaseException):
+    """Stands for a signal that ends the process: nothing that it does afterwards takes effect."""
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_writer_that_is_killed_at_any_step_leaves_the_state_before_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, anew: bool
+) -> None:
+    path = str(tmp_path / "state.json")
+    state, _ = save_state(path, state_of(remembered("/library/a"), remembered("/library/b")))
+    outcomes: list[bool] = []
+    left = 0
+
+    def mortal(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Killed
+            return real(*arguments, **named)
+
+        return call
+
+    for step in range(1, 40):
+        before = state
+        new = changed(state, remembered(f"/library/{step}"), gone=("/library/a",))
+        with monkeypatch.context() as patch:
+            for name in ("open", "fsync", "replace", "unlink", "fstat", "listdir", "chmod"):
+                patch.setattr(os, name, mortal(getattr(os, name)))
+            left = step
+            try:
+                save_state(path, new, before=None if anew else before)
+            except Killed:
+                done = False
+            else:
+                done = True
+        found = load_state(path)
+        assert found in (before, new)
+        outcomes.append(found == new)
+        # The next writer has what is there, and leaves nothing but that behind.
+        state, _ = save_state(path, changed(found, remembered("/library/next")), before=found)
+        assert load_state(path) == state
+        if done:
+            break
+    assert done
+    assert len(os.listdir(tmp_path)) == 2
+    assert {True, False} == set(outcomes)
