@@ -307,9 +307,7 @@ def _killed(check: Callable[[], None]) -> Any:
 # Faults
 
 
-@pytest.mark.parametrize(
-    "path", ["/packs/", "/segments/", "/shards/", "/snapshots/", "publication.json", "lease.json", "/lance/"]
-)
+@pytest.mark.parametrize("path", ["/packs/", "/segments/", "/snapshots/", "publication.json", "/lance/"])
 def test_a_storage_that_refuses_one_step_keeps_the_last_publication(
     source: Source, write_skill: SkillWriter, s3: ObjectStorage, bucket: Target, path: str
 ) -> None:
