@@ -56,6 +56,9 @@ def test_what_does_not_answer_is_stalled_and_what_answers_bit_by_bit_is_not(monk
         states.add(health.told().storage)
         ended.wait(0.01)
     assert states == {StorageState.OK}
+    health.not_asking()
+    ended.wait(0.2)
+    assert health.told().storage is StorageState.OK
     health.close()
 
 

@@ -79,6 +79,10 @@ class Health:
         """Note that the storage gave something just now, while it is still being asked."""
         self._answered_at = time.monotonic()
 
+    def not_asking(self) -> None:
+        """Note that what the storage gave is worked on, which takes as long as it takes."""
+        self._rest()
+
     def well(self) -> None:
         """Note that the storage answered as it should."""
         self._rest()

@@ -387,11 +387,13 @@ class Replica:
         if self._damaged is not None and not [p for p in index_parts(manifest) if not self._mirror.is_whole(p)]:
             raise PublicationDamaged("the publication", index_parts(manifest)[0].path, "cannot be searched")
         self._fetch([*shard_parts(manifest), *index_parts(manifest)], skills=manifest.skills if serving is None else 0)
+        self._health.not_asking()
         shards = held_shards(self._mirror, manifest, {} if serving is None else serving.shards)
         generation = self._opened(listed, manifest, shards)
         if serving is not None:
             # What has changed is here before it is served; what was not here before goes on coming behind it.
             known = {part.path for part in serving.packs}
+            self._health.asking()
             self._fetch([part for part in generation.packs if part.path not in known])
         return generation
 
