@@ -329,6 +329,7 @@ class SkillHub:
         Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not
         found.
         """
+        skill = self._lookup.now(skill)
         snapshot, policy = self.snapshot_and_policy()
         return self._reader.read_bytes(
             skill, file_path, snapshot=snapshot, policy=policy, max_bytes=max_bytes, granted=granted

@@ -15,6 +15,7 @@ from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.events import UseEvent
+from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
@@ -88,14 +89,26 @@ class SkillLookup:
 
         `event` gets the skill's handle and source.
         """
+        # What a command may not read are the other skills, all of them.
+        self._live.wait_until_looked()
         policy = self._access.now()
         found = self._find(skill_name, policy)
         event.skill, event.source = found.handle, found.source.value
         return found, policy
 
-    def look_again(self) -> None:
+    def look_again(self, skill: Skill) -> None:
         """Have the files looked at: a skill that was found is no longer where it was."""
-        self._live.look_again()
+        self._live.look_again(*_ways(skill))
+
+    def now(self, skill: Skill) -> Skill:
+        """Return the skill as it is now, if not all files have been looked at yet. Raises SkillNotFound."""
+        if self._live.looked or not is_outdated(skill):
+            return skill
+        self._live.look_again(skill.directory)
+        there = self._live.snapshot_without_index().by_directory(skill.directory)
+        if there is None:
+            raise SkillNotFound(skill.name, reason="it was there a moment ago, and is gone", hint="search again")
+        return there
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
@@ -109,11 +122,12 @@ class SkillLookup:
             and not policy.hides(elsewhere.skill)
         ):
             return elsewhere
-        if skill is None or _was_replaced(skill, policy.project):
+        if skill is None or self._was_replaced(skill, policy.project):
+            named = (name, skill_name) if skill is None else (name, skill_name, *_ways(skill))
             if skill is not None:
-                self._live.look_again()
+                self._live.look_again(*named)
             # It may have been written since the last scan.
-            snapshot = self._live.snapshot_without_index(fresh=True)
+            snapshot = self._live.snapshot_without_index(fresh=True, named=named)
             names = Names(snapshot, policy)
             skill = names.find(name) or names.find(skill_name)
         if skill is None or leads_out(skill, policy.project):
@@ -122,6 +136,9 @@ class SkillLookup:
             former = self._former.find(name, snapshot)
             raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
         return FoundByName(skill, names.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
+
+    def _was_replaced(self, skill: Skill, project: str) -> bool:
+        return (not self._live.looked and is_outdated(skill)) or _was_replaced(skill, project)
 
     def _note_names(self) -> None:
         view = self._live.peek()
@@ -133,13 +150,13 @@ def _was_replaced(skill: Skill, project: str) -> bool:
     """Whether a skill that the project brings is not as the last scan found it, by which its trust was judged."""
     if skill.trust is not Trust.AGREED:
         return leads_out(skill, project)
-    try:
-        status = os.stat(os.path.join(skill.directory, SKILL_FILE))
-    except OSError:
-        return False
-    stamp = skill.stamp
-    written = (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
-    return written != (stamp.mtime_ns, stamp.size, stamp.ctime_ns) or leads_out(skill, project)
+    written = os.path.lexists(os.path.join(skill.directory, SKILL_FILE)) and is_outdated(skill)
+    return written or leads_out(skill, project)
+
+
+def _ways(skill: Skill) -> tuple[str, str, str]:
+    """Return the directory of a skill, and the names that it may have elsewhere."""
+    return skill.directory, os.path.basename(skill.directory), skill.name
 
 
 def _nowhere(_: str) -> None:

@@ -196,7 +196,7 @@ class SkillReader:
         except (SkillUnreadable, SkillFileNotFound):
             if not self._is_gone(found.skill):
                 raise
-        self._lookup.look_again()
+        self._lookup.look_again(found.skill)
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
         if found.away is None and self._is_gone(found.skill):

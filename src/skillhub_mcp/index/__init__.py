@@ -11,6 +11,7 @@ indexer       the one writer: lock, changed rows, embeddings, commit
 keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
 lance_store   LanceDB, writing: new versions of the table
+last_known    the skills as the published state has them, until all files were looked at
 live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions

@@ -216,6 +216,10 @@ class Indexer:
 
     def reason_to_sync(self, state: IndexState | None, scan: Scan) -> str | None:
         """Return why the published index must be synced with `scan`, or None if it is in sync."""
+        return self.reason_to_write(state) or ("skills changed" if scan.changed else None)
+
+    def reason_to_write(self, state: IndexState | None) -> str | None:
+        """Return why the published index must be written anew whatever the files are, or None if it need not."""
         if state is None:
             other = None if self._in_memory else next(self.identity.others(), None)
             return "there is no index yet" if other is None else f"there is no index for {self.identity.embedder} yet"
@@ -227,7 +231,7 @@ class Indexer:
             return f"the embeddings changed from {state.embedding} to {self.embedding}"
         if any(root not in state.roots for root in self._roots):
             return "a skills directory is not in the index yet"
-        return "skills changed" if scan.changed else None
+        return None
 
     def open(self, state: IndexState) -> SkillIndex:
         """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""

@@ -1,9 +1,11 @@
 """The live index: a snapshot and an index of the skills that a background thread keeps in sync with the files.
 
 1. A caller gets one immutable `View` and uses it for its whole answer. A sync replaces the view.
-2. One thread syncs. A starting server, the watcher, or a caller that finds the last sync too old requests it. A
+2. The first view of a large library is that of the last published index: its files are looked at behind it
+   (`last_known`). Until then, callers look at what they use, and have that alone looked at again.
+3. One thread syncs. A starting server, the watcher, or a caller that finds the last sync too old requests it. A
    caller with a view does not wait for the sync, unless a scan is cheap.
-3. Another thread embeds what a sync left without a vector. Nobody waits for it.
+4. Another thread embeds what a sync left without a vector. Nobody waits for it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.scanner import Scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -31,6 +34,9 @@ _CHEAP_SCAN_SECONDS = 0.05
 _MOST_PATHS = 1_000
 _MIN_SYNC_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
+# How long looking at the files waits for the watches: what changes after these are set is reported.
+_WATCHES_SECONDS = 10.0
+_STEP_SECONDS = 0.1
 # Scanning takes at most about a tenth of one processor, however large the library is.
 _IDLE_FACTOR = 10
 # Of a large library whose changes are reported, a hundredth: it is for what file systems and full queues do not report.
@@ -75,6 +81,8 @@ class LiveIndex:
         # A sync in a caller's thread and one in the background must not overlap: they share the scan cache.
         self._sync_lock = threading.Lock()
         self._view: View | None = None
+        # The skills as they were published, and what of it is served, until all files have been looked at.
+        self._known: tuple[Scan, Snapshot] | None = None
         # The scan made before the thread started, and its time.
         self._first_scan: tuple[Snapshot, float] | None = None
         self._sync_requested = True
@@ -131,15 +139,26 @@ class LiveIndex:
             return self._snapshot
         return self._wait_for_view(lambda _: True).snapshot
 
-    def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
+    @property
+    def looked(self) -> bool:
+        """Whether the files have been looked at since the start: before, skills are as the index was published with."""
+        return self._known is None
+
+    def snapshot_without_index(self, *, fresh: bool = False, named: Sequence[str] = ()) -> Snapshot:
         """Return the current snapshot, without starting to load the index where that has not started yet.
 
         For requests before a client's first query, which loading LanceDB at the same time would delay. With `fresh`,
-        an earlier scan is not reused: a skill may have been written since. Raises IndexUnavailable.
+        an earlier scan is not reused: a skill may have been written since. As long as not all files were looked at,
+        only those of skills that are so `named`, or at such a path, are. Raises IndexUnavailable.
         """
+        if fresh and self._look_at(named):
+            return self.snapshot_without_index()
         if not self._background or self._thread is not None or self._view is not None:
             return self.snapshot()
         with self._sync_lock:
+            known = self._take_known()
+            if known is not None:
+                return known
             rest = max(_MIN_SYNC_INTERVAL_SECONDS, self._index_sync.scan_seconds * _IDLE_FACTOR)
             if fresh or self._first_scan is None or time.monotonic() - self._first_scan[1] > rest:
                 self._first_scan = (self._index_sync.scan(), time.monotonic())
@@ -168,8 +187,13 @@ class LiveIndex:
         self._sync(depth, only=only, requested=True, waiting=waiting)
         return self._require_view()
 
-    def look_again(self) -> None:
-        """Have the files looked at now, because a caller noticed a change; wait for it, but not for a large library."""
+    def look_again(self, *named: str) -> None:
+        """Have the files looked at now, because a caller noticed a change; wait for it, but not for a large library.
+
+        As long as not all files were looked at, only those of skills that are so `named`, or at such a path, are.
+        """
+        if self._look_at(named):
+            return
         if not self._background or self._thread is None:
             self.snapshot_without_index(fresh=True)
             return
@@ -177,6 +201,41 @@ class LiveIndex:
             looks = self._sync_count
             self._request_everything()
             self._condition.wait_for(lambda: self._closed or self._sync_count > looks, _MIN_SYNC_INTERVAL_SECONDS)
+
+    def wait_until_looked(self) -> None:
+        """Wait until the files have been looked at since the start, if skills are as they were published till then."""
+        if self._known is not None:
+            self.start()
+            with self._condition:
+                self._condition.wait_for(lambda: self._closed or self._known is None, FIRST_ANSWER_SECONDS)
+
+    def _take_known(self) -> Snapshot | None:
+        """Return the skills as they were published, if that is what is served. Holds the lock of syncs."""
+        if self._known is None and self._view is None:
+            known = self._index_sync.last_known()
+            if known is not None:
+                self._known = known, self._index_sync.admitted_of(known)
+        return None if self._known is None else self._known[1]
+
+    def _look_at(self, named: Sequence[str]) -> bool:
+        """Look at the files of some skills, and return whether that is enough, as long as not all were looked at."""
+        before = self._known
+        if before is None:
+            return False
+        seen, there = self._index_sync.look_at(before[0], named)
+        if there:
+            known = seen, self._index_sync.admitted_of(seen)
+            with self._condition:
+                # Unless all files were looked at meanwhile. What another caller saw at once is looked at again.
+                if self._known is not None:
+                    self._known = known
+                    self._view = None if self._view is None else replace(self._view, snapshot=known[1])
+            return True
+        # Elsewhere, for all that is known: looking at everything may be almost done.
+        self.start()
+        with self._condition:
+            self._condition.wait_for(lambda: self._closed or self._known is None, _MIN_SYNC_INTERVAL_SECONDS)
+        return True
 
     def check_index(self) -> str | None:
         """Return what is damaged in the published index, reading all of it; None for nothing, and without one."""
@@ -229,6 +288,8 @@ class LiveIndex:
         another process published. Without `automatic`, a sync only checks whether another index was published.
         """
         age = time.monotonic() - self._synced_at
+        if self._known is not None and not self._sync_count:
+            return
         many = self._watcher.healthy and self._scan_seconds > _CHEAP_SCAN_SECONDS
         if age < max(_MIN_SYNC_INTERVAL_SECONDS, self._scan_seconds * (_WATCHED_IDLE_FACTOR if many else _IDLE_FACTOR)):
             return
@@ -277,6 +338,11 @@ class LiveIndex:
         return tuple(sorted(paths)) if paths is not None and known and few else None
 
     def _run(self) -> None:
+        try:
+            self._open_known()
+        except Exception:  # the top of a thread: it is logged, and the files are looked at first
+            log.exception("The published index cannot be served before the files have been looked at")
+            self._all_looked_at()
         while True:
             with self._condition:
                 wanted = self._condition.wait_for(lambda: self._sync_requested or self._closed, self._poll_seconds())
@@ -301,6 +367,35 @@ class LiveIndex:
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
+
+    def _open_known(self) -> None:
+        """Serve the published index of a large library, and set the watches: then its files are looked at once."""
+        with self._sync_lock:
+            snapshot = self._take_known()
+            view = None if self._known is None else self._index_sync.open_last_known(self._known[0])
+        if snapshot is None:
+            return
+        if view is None:
+            self._all_looked_at()
+            return
+        with self._condition:
+            self._view = view if self._known is None else replace(view, snapshot=self._known[1])
+            self._reported = snapshot
+            self._sync_requested = False
+            self._condition.notify_all()
+        self.progress.finish()
+        self._observer.start(LibraryEvent(skills=len(snapshot.everything)))()
+        self._watcher.start()
+        deadline = time.monotonic() + _WATCHES_SECONDS
+        with self._condition:
+            while not (self._closed or self._sync_requested) and self._watcher.healthy and time.monotonic() < deadline:
+                self._condition.wait(_STEP_SECONDS)
+            self._sync_requested = True
+
+    def _all_looked_at(self) -> None:
+        with self._condition:
+            self._known = None
+            self._condition.notify_all()
 
     def _follow_roots(self) -> bool:
         """Use the roots that were chosen since the last look; return whether there are some."""
@@ -368,6 +463,7 @@ class LiveIndex:
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
             self._view = view
+            self._known = None
             self._failure = None
             self._syncing = False
             self._sync_count += 1
@@ -392,6 +488,7 @@ class LiveIndex:
     def _publish_snapshot(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
         with self._condition:
             self._view = View(snapshot, index) if self._view is None else replace(self._view, snapshot=snapshot)
+            self._known = None
             self._condition.notify_all()
 
 

@@ -37,9 +37,17 @@ class ViewProvider(Protocol):
     def snapshot(self) -> Snapshot:
         """Return the current snapshot, waiting for the first. Raises IndexUnavailable."""
 
-    def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
+    @property
+    def looked(self) -> bool:
+        """Whether what is new has been looked for since the start.
+
+        Before, a skill that is about to be used is to be compared with its file, and looked at with `look_again`.
+        """
+
+    def snapshot_without_index(self, *, fresh: bool = False, named: Sequence[str] = ()) -> Snapshot:
         """Return the current snapshot without waiting for an index; with `fresh`, what is new is looked for first.
 
+        Before all has been looked at, it is looked for where skills that are so `named`, or at these paths, would be.
         Raises IndexUnavailable.
         """
 
@@ -54,8 +62,14 @@ class ViewProvider(Protocol):
     ) -> View:
         """Look for what is new in the caller's thread, and return the view. Raises IndexUnavailable."""
 
-    def look_again(self) -> None:
-        """Have what is new looked for now; wait for it, but not for long."""
+    def look_again(self, *named: str) -> None:
+        """Have what is new looked for now; wait for it, but not for long.
+
+        Before all has been looked at, only skills that are so `named`, or at these paths, are looked at.
+        """
+
+    def wait_until_looked(self) -> None:
+        """Wait until what is new has been looked for since the start."""
 
     def check_index(self) -> str | None:
         """Return what is damaged in the index, reading all of it; None for nothing, and without one."""

@@ -13,6 +13,7 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
 from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged
+from skillhub_mcp.index.last_known import last_known, places
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
@@ -102,6 +103,8 @@ class IndexSync:
         self._last_scan: Scan | None = None
         self._last_admitted: Scan | None = None
         self._scanned_at = 0.0
+        # Whether views are as the state has them, and no sync has looked at all files yet.
+        self._unseen = False
         # Whether the skills of roots that are missing are to go.
         self._forgets = False
         # How long the last scan of everything took, without the writing that followed.
@@ -120,6 +123,52 @@ class IndexSync:
         if self._automatic:
             return self._admitted(self._scan(self._memory()))
         return scan_from_cache(self._judge(self._roots), memory=self._memory(), admission=self._admission)
+
+    def last_known(self) -> Scan | None:
+        """Return the skills as the published state has them; None where all files are to be looked at first.
+
+        That is so for a small library, and where there is no state and index that answer for these roots. Loads no
+        database, and reads only the files of small roots and of projects.
+        """
+        self._load_state()
+        state = self._state
+        if not self._automatic or state is None or self._is_damaged(state):
+            return None
+        if self._indexer.reason_to_write(state) is not None:
+            return None
+        known = last_known(
+            self._judge(self._roots),
+            state,
+            look=lambda small: scan(small, memory=state.memory_of(root.path for root in small), keep_absent=True),
+        )
+        self._unseen = known is not None
+        self._last_scan = known
+        return known
+
+    def open_last_known(self, known: Scan) -> View | None:
+        """Return the view of what `last_known` returned, or None if the published index cannot be opened."""
+        try:
+            return None if self._state is None else View(self.admitted_of(known), self._indexer.open(self._state))
+        except IndexDamaged as error:
+            log.debug("The published index cannot be opened: %s", error)
+            return None
+
+    def admitted_of(self, known: Scan) -> Snapshot:
+        """Return the skills of a scan that this server admits. May be called at any time, from any thread."""
+        if self._admission is LENIENT:
+            return known.snapshot
+        return self._readmit(known.snapshot, known.memory, self._admission)
+
+    def look_at(self, known: Scan, named: Sequence[str]) -> tuple[Scan, bool]:
+        """Return `known` with what the files of some skills say now, and whether there was anything to look at.
+
+        They are `named` by a name or a path. May be called at any time, from any thread.
+        """
+        roots = self._judge(known.snapshot.report.roots)
+        changed = places(named, roots, known.memory)
+        if not changed:
+            return known, False
+        return scan(roots, memory=known.memory, only=changed, keep_absent=True, before=known), True
 
     def snapshot_for(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
         """Return `snapshot` under other admission rules; reads no file."""
@@ -253,13 +302,14 @@ class IndexSync:
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
         self._seen = seen.memory if seen.opened else self._seen
         self._indexer.tidy()
+        if seen.opened and (reopened or self._unseen or before is None or before.index is None):
+            self._indexer.save_stamps(seen, state)
+        self._unseen = False
         if before is not None and before.index is not None and before.problem is None and not reopened:
             # The same skills stay the same snapshot object, which keeps what was computed from it.
             served = self._admitted(seen)
             same = before.snapshot == served
             return replace(before, snapshot=before.snapshot if same else served, report=None)
-        if seen.opened:
-            self._indexer.save_stamps(seen, state)
         try:
             return View(self._admitted(seen), self._indexer.open(state))
         except IndexDamaged as error:

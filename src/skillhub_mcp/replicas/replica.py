@@ -183,11 +183,20 @@ class Replica:
         """Return the current snapshot, waiting for the first. Raises IndexUnavailable."""
         return self._wait_for_view(lambda _: True).snapshot
 
-    def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
+    @property
+    def looked(self) -> bool:
+        """Whether a skill is as its files are: what was published is immutable."""
+        return True
+
+    def wait_until_looked(self) -> None:
+        """Return: there is nothing to wait for."""
+
+    def snapshot_without_index(self, *, fresh: bool = False, named: Sequence[str] = ()) -> Snapshot:
         """Return the current snapshot; with `fresh`, after asking the storage if that does not fail.
 
         Raises IndexUnavailable.
         """
+        del named
         if fresh:
             self.look_again()
         return self.snapshot()
@@ -220,8 +229,9 @@ class Replica:
         self._look_once()
         return self._require_view()
 
-    def look_again(self) -> None:
+    def look_again(self, *named: str) -> None:
         """Have the storage asked now; wait for it, but not for long, and not for a storage that fails."""
+        del named
         if not self._background or self._thread is None or self._health.is_bad:
             return
         with self._condition:

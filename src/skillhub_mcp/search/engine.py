@@ -18,6 +18,7 @@ from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.lance import IndexDamaged
+from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
@@ -47,6 +48,8 @@ _RECENT_ANSWERS = 512
 _MOST_KEPT = 2_000
 # Callers with filters of their own have a set each, which takes a while to compute for 100,000 skills.
 _RECENT_POLICIES = 32
+# In place of hits that their files do not bear out come others, which may be as old.
+_MOST_LOOKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +185,25 @@ class SearchEngine:
             if not tokens(asked.text):
                 answer = self._list_by_name(asked, policy)
             else:
-                answer, event.mode = self._on_index(
-                    lambda snapshot, index: self._search(asked, policy, snapshot, index)
-                )
+                answer, event.mode = self._as_files_are(asked, policy)
                 if self._usage is not None:
                     handles = [hit.handle for hit in answer.hits]
                     self._usage.record_search(asked.text, handles, confident=answer.confident)
             event.searched, event.candidates = answer.searched, answer.considered
             event.hits, event.confident = len(answer.hits), answer.confident
         return answer
+
+    def _as_files_are(self, asked: _Asked, policy: Policy) -> tuple[SearchAnswer, RetrievalMode]:
+        """Return the answer, with no hit that was shown, or shown to this caller, by what its file said before."""
+        for _ in range(_MOST_LOOKS):
+            answer, mode = self._on_index(lambda snapshot, index: self._search(asked, policy, snapshot, index))
+            if self._live.looked:
+                break
+            outdated = [hit.skill.directory for hit in answer.hits if is_outdated(hit.skill)]
+            if not outdated:
+                break
+            self._live.look_again(*outdated)
+        return answer, mode
 
     def standing(self, task: str, directory: str) -> Standing:
         """Return where the skill in that directory stands in a search for `task`, and why it is not first.
