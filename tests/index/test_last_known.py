@@ -40,10 +40,10 @@ def walks(monkeypatch: pytest.MonkeyPatch, skills_dir: Path) -> Iterator[threadi
     """Have two skills be many, and every walk over all of them wait until this is set."""
     may_walk, walk = threading.Event(), discovery.walk_roots
 
-    def wait_and_walk(roots: tuple[SkillRoot, ...]) -> Walk:
+    def wait_and_walk(roots: tuple[SkillRoot, ...], *known: Any) -> Walk:
         if any(root.path == str(skills_dir) for root in roots):
             assert may_walk.wait(LONG)
-        return walk(roots)
+        return walk(roots, *known)
 
     monkeypatch.setattr(scanner, "walk_roots", wait_and_walk)
     monkeypatch.setattr(last_known, "LARGE", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,12 +18,15 @@ from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.discovery import (
     MAX_DEPTH,
     MAX_TOO_DEEP,
+    FoundSkillFile,
     SkipReason,
     Walk,
     walk_changes,
     walk_roots,
 )
+from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots, is_at_or_below, make_roots
+from skillhub_mcp.skills.scanner import CachedSkillFile
 
 
 def plant(directory: Path) -> Path:
@@ -413,3 +417,43 @@ def test_a_projects_link_does_not_make_the_persons_skill_one_of_the_project(
     assert [(file.directory, file.root) for file in walk.found] == [(str(mine), str(mine.parent))]
     # It is served from there: nothing is lost that was worth a word.
     assert walk.problems == ()
+
+
+def test_of_a_skill_that_is_known_only_the_file_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("kept", "gone", "changed", "moved", "folder"):
+        plant(tmp_path / "team" / name)
+    known = {found.directory: scanned(found) for found in walk(tmp_path).found}
+    shutil.rmtree(tmp_path / "team" / "gone")
+    (tmp_path / "team" / "changed" / "SKILL.md").write_text("more", encoding="utf-8")
+    (tmp_path / "team" / "moved").rename(tmp_path / "moved")
+    (tmp_path / "team" / "folder" / "SKILL.md").unlink()
+    (tmp_path / "team" / "folder" / "SKILL.md").mkdir()
+    plant(tmp_path / "team" / "new")
+    listed, scandir = [], os.scandir
+
+    def list_directory(path: str) -> object:
+        listed.append(os.path.relpath(path, os.path.realpath(tmp_path)))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", list_directory)
+    again = walk_roots(make_roots([str(tmp_path)]), known)
+    assert names(again, tmp_path) == ["moved", "team/changed", "team/kept", "team/new"]
+    assert "team/kept" not in listed
+    assert "team/changed" in listed
+    listed.clear()
+    assert again == walk(tmp_path)
+    assert "team/kept" in listed
+
+
+def test_a_known_skill_keeps_its_own_name_where_a_link_leads_to_it(tmp_path: Path) -> None:
+    plant(tmp_path / "b" / "own")
+    (tmp_path / "a").symlink_to(tmp_path / "b" / "own")
+    first = walk(tmp_path)
+    known = {found.directory: scanned(found) for found in first.found}
+    assert walk_roots(make_roots([str(tmp_path)]), known) == first
+
+
+def scanned(found: FoundSkillFile) -> CachedSkillFile:
+    """Return what a scan keeps of a file that it read."""
+    stamp = FileStamp(found.mtime_ns, found.size, "", 0, found.ctime_ns)
+    return CachedSkillFile(found.root, stamp, None, (), name=found.name)

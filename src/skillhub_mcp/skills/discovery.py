@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Protocol
 
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
@@ -94,9 +95,23 @@ class Walk:
     covered: tuple[str, ...] | None = None
 
 
-def walk_roots(roots: tuple[SkillRoot, ...]) -> Walk:
-    """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised."""
-    walker = _Walker(roots)
+class KnownSkillFile(Protocol):
+    """A SKILL.md that was found before."""
+
+    @property
+    def stamp(self) -> FileStamp:
+        """Its stamp at that time."""
+
+
+_NOTHING: Mapping[str, KnownSkillFile] = {}
+
+
+def walk_roots(roots: tuple[SkillRoot, ...], known: Mapping[str, KnownSkillFile] = _NOTHING) -> Walk:
+    """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised.
+
+    Of a directory in `known` only the SKILL.md is looked at, as long as that has the same stamp.
+    """
+    walker = _Walker(roots, known)
     for root in walker.roots:
         walker.walk(root, root.real, os.path.basename(root.path), 0)
     return walker.result()
@@ -190,7 +205,8 @@ def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int
 
 
 class _Walker:
-    def __init__(self, roots: tuple[SkillRoot, ...]) -> None:
+    def __init__(self, roots: tuple[SkillRoot, ...], known: Mapping[str, KnownSkillFile] = _NOTHING) -> None:
+        self._known = known
         self.roots = tuple(map(located, roots))
         self._root = self.roots[0] if self.roots else SkillRoot("", "")
         self._found: dict[str, FoundSkillFile] = {}  # by canonical directory
@@ -251,6 +267,8 @@ class _Walker:
             self._left -= 1
             if self._left < 0:
                 return
+        if self._is_as_known(directory, name):
+            return
         entry, subdirectories = self._list(directory, depth)
         if entry is not None:
             # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
@@ -263,6 +281,23 @@ class _Walker:
             # The name of a link may not be UTF-8.
             name = subdirectory_name if _is_text(subdirectory_name) else os.path.basename(path)
             self._walk(path, name, depth + 1)
+
+    def _is_as_known(self, directory: str, name: str) -> bool:
+        """Whether the directory has a SKILL.md with the stamp that is known; it is found then."""
+        shown = self._root.as_configured(directory)
+        known = self._known.get(shown)
+        if known is None:
+            return False
+        try:
+            status = os.stat(f"{directory}{os.sep}{SKILL_FILE}")
+        except OSError:
+            return False
+        # Another stamp may be that of a file whose name only differs in case, where the file system takes that for one.
+        stamp, now = known.stamp, (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
+        if not stat.S_ISREG(status.st_mode) or now != (stamp.mtime_ns, stamp.size, stamp.ctime_ns):
+            return False
+        self._found.setdefault(directory, FoundSkillFile(shown, self._root.path, name, *now))
+        return True
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
         """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""

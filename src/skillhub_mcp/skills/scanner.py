@@ -116,7 +116,8 @@ def scan(
     began = time.perf_counter()
     own = {root.path for root in roots}
     known_here = {path: entry for path, entry in memory.items() if entry.root in own}
-    walk = walk_roots(roots) if only is None else walk_changes(roots, only, known_here)
+    trusted = _NOTHING if reread else known_here
+    walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
     remembered: dict[str, CachedSkillFile] = {}
     if walk.covered is not None:
         remembered = dict(known_here)
@@ -142,7 +143,7 @@ def scan(
         else:
             opened += 1
             now = _last_good(fresh or known, _read(found, depth))
-        changed = changed or known is None or _differ(known, now)
+        changed = changed or known is None or (now is not known and _differ(known, now))
         remembered[found.directory] = now
     if on_progress is not None:
         on_progress(len(walk.found), len(walk.found))
