@@ -48,7 +48,7 @@ class Coefficients(NamedTuple):
     constant: float
 
 
-COEFFICIENTS = Coefficients(share=3.38, words=1.85, over_second=2.42, over_fifth=2.96, constant=-1.63)
+COEFFICIENTS = Coefficients(share=3.37, words=1.84, over_second=2.48, over_fifth=2.91, constant=-1.58)
 
 
 def evidence_of(query: Query, statistics: Statistics, ranking: Ranking) -> Evidence:
