@@ -432,3 +432,18 @@ def test_a_root_that_never_was_and_the_directories_of_a_project_just_have_no_ski
     gone = scan(roots, memory=memory, keep_absent=True)
     assert (names(gone), gone.snapshot.report.unavailable) == ([], ())
     assert [problem.reason for problem in gone.snapshot.report.problems] == ["does not exist"]
+
+
+def test_a_scan_that_finds_nothing_new_keeps_one_table_of_the_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        text = f"---\nname: {name}\ndescription: Does it.\n---\n"
+        (tmp_path / name / "SKILL.md").write_text(text, encoding="utf-8")
+        # Not too young to be trusted.
+        os.utime(tmp_path / name / "SKILL.md", ns=(10**18, 10**18))
+    roots = make_roots([str(tmp_path)])
+    first = scan(roots, memory={})
+    again = scan(roots, memory=first.memory, before=first)
+    assert again.memory is first.memory
+    shutil.rmtree(tmp_path / "two")
+    assert list(scan(roots, memory=again.memory, before=again).memory) == [str(tmp_path / "one")]

@@ -151,9 +151,12 @@ def scan(
     for root in unavailable:
         remembered |= {path: entry for path, entry in known_here.items() if entry.root == root.path}
     removed = not known_here.keys() <= remembered.keys()
+    is_same = not (opened or removed or recent) and len(remembered) == len(memory)
+    # The same entries under the same paths: of a large library a second table of them, with its paths, is 20 MB.
+    kept: ScanCache = memory if is_same else remembered
     snapshot = scan_from_cache(
         walk.roots,
-        memory=remembered,
+        memory=kept,
         admission=admission,
         problems=_told(problems, unavailable),
         ignored=ignored,
@@ -161,7 +164,7 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, remembered, opened, changed or removed, admission)
+    return Scan(snapshot, kept, opened, changed or removed, admission)
 
 
 def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkillFile | None]:
