@@ -127,7 +127,7 @@ def test_no_line_installs_the_program_of_our_name_from_the_package_index() -> No
         texts = list(_texts(PROJECT / name))
         if name == "pyproject.toml":
             # Extras of ours that name other extras of ours: installers resolve these to the checkout itself.
-            texts = [re.sub(r'^ *"skillhub-mcp\[(?:local,onnx|test)\]",$', "", texts[0], flags=re.MULTILINE)]
+            texts = [re.sub(r'^ *"skillhub-mcp\[(?:local,onnx,storage|test)\]",$', "", texts[0], flags=re.MULTILINE)]
         found += [f"{name}: {line}" for text in texts for line in installs_by_name(text, requirements=requirements)]
     assert sorted(set(found)) == []
 

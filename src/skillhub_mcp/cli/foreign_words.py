@@ -95,17 +95,17 @@ _UPDATE = _says(
     "is not a command of 'skillhub': changed skills are served at once, and it does not fetch skills yet",
     "for skills that were cloned, run `git pull` in their directory, which `skillhub show NAME` prints",
 )
-_PUBLISH = _says(
-    "is not a command of 'skillhub': it sends skills nowhere",
-    "a skill is a directory: share it in a repository, or serve it to other machines with "
-    "`skillhub serve --transport http`",
+_SHARE = _says(
+    "is not a command of 'skillhub': it sends skills to no site where others look for them",
+    "a skill is a directory: share it in a repository, serve it to other machines with "
+    "`skillhub serve --transport http`, or write the library where their servers read it with `skillhub publish`",
 )
 
 _WORDS: Mapping[Callable[[Sequence[str]], Advice], str] = {
     _add: "add install get import fetch download clone",
     _remove: "remove uninstall delete rm unadd",
     _UPDATE: "update upgrade sync pull refresh outdated",
-    _PUBLISH: "publish push upload share login",
+    _SHARE: "share login",
     _does("new"): "init create make generate scaffold",
     _does("serve", takes_rest=False): "start run server mcp up daemon launch",
     _does("list"): "ls dir skills",
@@ -123,6 +123,7 @@ _WORDS: Mapping[Callable[[Sequence[str]], Advice], str] = {
     _does("doctor", takes_rest=False): "status diagnose health debug",
     _does("index", takes_rest=False): "reindex rebuild",
     _does("completion"): "completions autocomplete",
+    _does("publish"): "push upload deploy",
     _does("bundle"): "pack package mcpb",
     _does("inspect"): "cost costs tokens",
     _does("help"): "man docs usage",

@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
         parser = subparsers.add_parser(
             verb,
             group=Group.CONTROL,
-            everyday=True,
+            everyday=not on,  # the screen has room for one of the two
             help=what,
             description=f"{what[0].upper()}{what[1:]}. The choice is saved, and running servers apply it at once.",
         )

@@ -35,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "publish",
         group=Group.SERVE,
-        help="write skills and index to a directory or a bucket, for read-only servers",
+        help="write the library to a directory or bucket, for read-only servers",
         description="Write the skills that this hub serves, with their files and the index, to a directory or a bucket "
         "(s3://, gs://, az://), for servers started with --read-only. Only what changed is uploaded, and servers see "
         "the last publication until the new one is whole. What awaits trust, is filtered, switched off, denied or "
