@@ -491,6 +491,8 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
             session_idle_seconds=settings.http.session_idle_seconds,
         ),
         stateless=is_stateless(settings),
+        # Before the first byte of an answer a balancer may ask another replica, and a stream begins before its answer.
+        whole_answers=settings.replica.read_only,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from tests.conftest import SkillWriter
 from tests.fakes.object_storage import ObjectStorage
-from tests.server.bearers import add_token, bearer
+from tests.server.bearers import add_token, bearer, knock
 from tests.server.processes import serving
 from tests.server.sessions import command
 from tests.storage.conftest import Target
@@ -88,6 +88,8 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
             assert "Feeds the walrus." in answer["texts"][1]
             assert answer["tools"] == {"search_skills", "load_skill", "read_skill_file"}
             assert str(tmp_path) not in answer["all"]
+        # A stream has begun before it has the answer, so that no balancer could ask the other replica any more.
+        assert {knock(url, whole).headers["content-type"] for url in urls} == {"application/json"}
         for answer in asyncio.run(both(part)):
             assert (answer["found"], answer["code"]) == (["otter"], "SKILL_NOT_FOUND")
             assert answer["resources"] == ["skill://hub/otter/SKILL.md"]

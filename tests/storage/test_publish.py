@@ -151,6 +151,18 @@ def test_what_is_not_served_is_not_published_and_told(
     assert "secret" not in index.statistics.words
 
 
+def test_a_skill_that_cannot_be_read_is_told_and_the_others_are_published(
+    source: Source, three: None, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("broken", frontmatter="name: [broken")
+    target = Target(str(tmp_path / "published"), {})
+    report = source.publish(target)
+    assert found_at(target).keys == ["hub/pdf", "hub/sql", "hub/team/git"]
+    ((skill, reason),) = [(one.skill, one.reason) for one in report.left_out]
+    assert (skill, reason.startswith("is refused: yaml-invalid, ")) == ("broken", True)
+    assert str(tmp_path) not in reason
+
+
 def test_what_the_audit_withholds_is_not_published(
     source: Source, three: None, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

@@ -71,7 +71,7 @@ def library_to_store(
     """
     taken: set[str] = set()
     skills: list[SkillToStore] = []
-    left_out: list[NotPublished] = []
+    left_out = _unread(snapshot)
     # What lies below its root has its key before what only a link leads to.
     ordered = sorted(snapshot.everything, key=lambda one: (not is_at_or_below(one.directory, one.root), one.directory))
     for skill in ordered:
@@ -100,6 +100,19 @@ def labels_of(roots: Sequence[SkillRoot], known: Mapping[str, str]) -> dict[str,
         if root.path not in labels:
             labels[root.path] = free_label(root.source.value, labels.values())
     return labels
+
+
+def _unread(snapshot: Snapshot) -> list[NotPublished]:
+    """Return what no skill was made of: a broken SKILL.md that nobody hears of is missed on every server.
+
+    Paths of this machine stay here; what could not be read is told by its directory's name.
+    """
+    refused = [
+        NotPublished(os.path.basename(one.directory), "", f"is refused: {one.reason.rule}, {one.reason.message}")
+        for one in snapshot.report.refused
+    ]
+    problems = [NotPublished(os.path.basename(one.path), "", one.reason) for one in snapshot.report.problems]
+    return refused + problems
 
 
 def _reason(skill: Skill, policy: Policy) -> str | None:

@@ -69,7 +69,8 @@ class HttpOptions:
     `public_url` is the URL of /mcp for clients, empty if unknown. `metrics` returns the content of /metrics; None
     for no such path. `auth` says which tokens are accepted; None for a server without authentication. The
     forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. A
-    `stateless` server has no sessions in the 2025-11-25 protocol.
+    `stateless` server has no sessions in the 2025-11-25 protocol. With `whole_answers` no call is answered by an
+    event stream: an answer begins when all of it is known.
     """
 
     host: str
@@ -83,6 +84,7 @@ class HttpOptions:
     rate_limit: int = 0
     limits: HttpLimits = HttpLimits()
     stateless: bool = False
+    whole_answers: bool = False
 
 
 def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> DisconnectOnShutdown:
@@ -96,6 +98,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         path=MCP_PATH,
         middleware=_limits_of_callers(options),
         stateless_http=options.stateless,
+        json_response=options.whole_answers,
         session_idle_timeout=options.limits.session_idle_seconds,
         host_origin_protection=True,
         allowed_hosts=list(options.allowed_hosts),
