@@ -40,6 +40,15 @@ def test_a_program_reads_the_same_as_json(skillhub: Skillhub, tmp_path: Path) ->
     assert done["left_out"][0]["path"] == ".env"
 
 
+def test_a_replica_has_nothing_to_publish(skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skillhub("publish", tmp_path / "out")
+    monkeypatch.setenv("SKILLHUB_READ_ONLY", "1")
+    monkeypatch.setenv("DB_PATH", str(tmp_path / "out"))
+    done = skillhub("publish", tmp_path / "again")
+    assert (done.code, (tmp_path / "again").exists()) == (2, False)
+    assert "SKILLHUB_READ_ONLY" in done.err
+
+
 def test_a_dry_run_writes_nothing_and_says_what_would_be(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("publish", tmp_path / "out", "--dry-run")
     assert (done.code, done.out.splitlines()[0]) == (0, f"would publish  to {tmp_path / 'out'}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -170,3 +171,13 @@ def test_manifests_let_a_server_write_where_it_has_to_and_nowhere_else() -> None
             assert settings.replica.mirror_dir.startswith("/data/")
             # The mirror, and room beside it for the files that are being read.
             assert int(writable["/data"].removesuffix("Gi")) << 30 > settings.replica.mirror_max_bytes
+
+
+def test_the_job_that_publishes_runs_commands_that_there_are_after_its_checks() -> None:
+    (job,) = yaml.safe_load((CHECKOUT / "examples" / "ci" / "publish.yml").read_text("utf-8"))["jobs"].values()
+    lines = [step["run"] for step in job["steps"] if step.get("run", "").startswith("skillhub ")]
+    commands = [make_parser().parse(shlex.split(line)[1:]).command for line in lines]
+    assert commands == ["validate", "audit", "publish"]
+    settings, _ = read_settings(job["env"])
+    assert settings.storage.options["region"]
+    assert set(job["env"]) <= {setting.name for setting in SETTINGS}

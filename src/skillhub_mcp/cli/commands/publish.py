@@ -14,7 +14,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.progress_line import terminal_progress
-from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, LibraryChanging
+from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.storage.contents import ContentLimits
@@ -69,11 +69,17 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Publish, and print what was done. Raises what `publish` raises, and InvalidArgument for the target."""
+    """Publish, and print what was done.
+
+    Raises what `publish` raises, InvalidArgument for the target, and InvalidSetting where SKILLHUB_READ_ONLY is set.
+    """
     start = time.perf_counter()
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
     settings = read_settings(os.environ, updating)[0]
+    if settings.replica.read_only:
+        reason = "is set, and a replica has no skills of its own to publish"
+        raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")
     foreign = foreign_names(args.target)
     if foreign:
         reason = f"holds {', '.join(map(repr, foreign))}, and no publication"
