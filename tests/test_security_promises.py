@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
+from tests.named_tests import TESTS, missing, named_in
 
-TESTS = Path(__file__).parent
 SECURITY = (TESTS.parent / "SECURITY.md").read_text(encoding="utf-8")
-_TEST = re.compile(r"`([\w/]+\.py(?:::\w+)+)`")
 
 
 def promises() -> Iterator[str]:
@@ -23,28 +19,11 @@ def promises() -> Iterator[str]:
             yield paragraph
 
 
-@cache
-def names_in(file: str) -> frozenset[str]:
-    """Return the tests of a file below this directory, of a class as `Class::test`; none where there is no file."""
-    path = TESTS / file
-    tree = ast.parse(path.read_text(encoding="utf-8") if path.is_file() else "")
-    return frozenset(_names(tree.body, ""))
-
-
-def _names(body: list[ast.stmt], prefix: str) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _names(node.body, f"{prefix}{node.name}::")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            yield prefix + node.name
-
-
 @pytest.mark.parametrize("promise", list(promises()), ids=lambda promise: promise[:40])
 def test_a_promise_names_the_tests_that_hold_it(promise: str) -> None:
-    named = _TEST.findall(promise)
+    named = named_in(promise)
     assert named
-    missing = [name for name in named if name.partition("::")[2] not in names_in(name.partition("::")[0])]
-    assert missing == []
+    assert missing(named) == []
 
 
 def test_the_promises_are_found() -> None:

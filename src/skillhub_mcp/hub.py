@@ -22,6 +22,7 @@ from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
+from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -115,9 +116,12 @@ class SkillHub:
         """Have the files and the agreements looked at now; wait for it, but not for a large library."""
         self._live.look_again()
 
-    def check_index(self) -> str | None:
-        """Return what is damaged in the published index, reading all of it; None for nothing. Repairs nothing."""
-        return self._live.check_index()
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged in the index, reading all of it. Repairs nothing; `SyncDepth.VERIFY` does.
+
+        Raises IndexUnavailable where a newer version of SkillHub wrote it.
+        """
+        return self._live.damages()
 
     def peek(self) -> View | None:
         """Return the present view, if there is one yet, without waiting."""

@@ -79,7 +79,7 @@ def test_every_kind_of_file_that_is_deleted_truncated_or_flipped_is_noticed_and_
                 continue
             assert done.code == 1, (damage, file, done.out)
             assert f"{database}\n  the index is damaged: " in done.out
-            assert "run skillhub --reindex" in done.out
+            assert "run skillhub index --repair" in done.out
             if damage is not delete:
                 assert str(file.relative_to(database)) in done.out
             if damage is not flip:
@@ -87,7 +87,7 @@ def test_every_kind_of_file_that_is_deleted_truncated_or_flipped_is_noticed_and_
             # It mends nothing by itself, and what it names does; so does --verify.
             assert "index     damaged" in skillhub("doctor", "--verbose").out
             assert skillhub("doctor", "--json").json["index"] == "damaged"
-            assert skillhub(*(["--reindex"] if number % 2 else ["index", "--verify"])).code == 0
+            assert skillhub("index", ("--repair", "--verify")[number % 2]).code == 0
             assert skillhub("doctor").code == 0, (damage, file)
             assert [skillhub(*search).json["skills"] for search in SEARCHES] == sound
 

@@ -13,6 +13,7 @@ import pytest
 from tests.search.builders import make_skill, names, row
 
 from skillhub_mcp.index import mapped_arrays, segment_files
+from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.rows import StoredVector
@@ -166,13 +167,14 @@ def test_a_large_file_that_changed_is_told_by_whoever_reads_all_of_it(
 ) -> None:
     monkeypatch.setattr(mapped_arrays, "READ_BYTES", 0)
     store, version, table_id = large
-    store.check(version, created_as=table_id)
+    assert list(store.damages(version, created_as=table_id)) == []
     file = kept(store)[which]
     flip_a_byte(file)
-    with pytest.raises(IndexDamaged, match=f"{file.name} is damaged"):
-        store.check(version, created_as=table_id)
+    (damage,) = store.damages(version, created_as=table_id)
+    assert damage == Damage(IndexPart.POSTINGS, f"{file.name} is damaged")
     file.unlink()
-    store.check(version, created_as=table_id)
+    (damage,) = store.damages(version, created_as=table_id)
+    assert damage == Damage(IndexPart.POSTINGS, f"missing: {file.name}", mends_itself=True)
 
 
 def test_numbers_of_skills_that_there_are_not_are_damage(large: Published, monkeypatch: pytest.MonkeyPatch) -> None:

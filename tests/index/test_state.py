@@ -466,7 +466,7 @@ def test_a_reader_whose_entries_were_written_anew_meanwhile_reads_the_new_ones(
 
 
 @pytest.mark.parametrize("lost", ["gone", "cut", "other", "binary"])
-def test_a_state_whose_entries_are_damaged_is_none_and_the_next_one_is_whole(tmp_path: Path, lost: str) -> None:
+def test_a_state_whose_entries_are_damaged_has_none_and_the_next_one_is_whole(tmp_path: Path, lost: str) -> None:
     path = str(tmp_path / "state.json")
     state, _ = save_state(path, state_of(remembered("/library/a"), remembered("/library/b")))
     entries = Path(entries_of(path))
@@ -476,9 +476,18 @@ def test_a_state_whose_entries_are_damaged_is_none_and_the_next_one_is_whole(tmp
     else:
         broken = {"cut": content[:-3], "other": content.replace(b"hub/", b"hog/"), "binary": bytes(len(content))}
         entries.write_bytes(broken[lost])
-    assert load_state(path) is None
-    after, _ = save_state(path, state)
+    bare = load_state(path)
+    assert bare is not None
+    assert (bare.entries_lost, bare.memory, bare.published) == (True, {}, state.published)
+    assert {root: (own.label, own.missing_vectors) for root, own in bare.roots.items()} == {ROOT: ("hub", 0)}
+    # Nothing is appended to what is no entries, and the hash is that of what is there.
+    roots = {
+        root: replace(own, memory=state.roots[root].memory, digest=root_digest(state.roots[root].memory, root, own))
+        for root, own in bare.roots.items()
+    }
+    after, _ = save_state(path, replace(bare, roots=roots, entries_lost=False), before=bare)
     assert load_state(path) == after
+    assert after.roots[ROOT].digest == root_digest(state.roots[ROOT].memory, ROOT)
 
 
 @pytest.mark.parametrize(

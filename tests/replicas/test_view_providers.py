@@ -117,7 +117,7 @@ def test_other_rules_admit_others_of_the_same_skills(provided: Provided) -> None
 
 def test_an_index_that_could_not_be_read_is_replaced_before_the_next_answer(provided: Provided) -> None:
     _, index = provided.views.view_and_index()
-    assert provided.views.check_index() is None
+    assert provided.views.damages() == ()
     provided.views.discard_index(index)
     try:
         assert provided.views.view_and_index()[1] is not index

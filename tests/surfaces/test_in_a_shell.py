@@ -54,7 +54,7 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "roots remove": [["FOLDER"]],
     "trust": [["PROJECT", "--show"], ["PROJECT", "--show", "--json"]],
     "doctor": [["--verbose"], ["--verbose", "--json"]],
-    "index": [[], ["--json"]],
+    "index": [[], ["--json"], ["--repair"], ["--repair", "--json"]],
     "publish": [["SKILLS-published"], ["SKILLS-published", "--json"], ["SKILLS-published", "--dry-run"]],
     "eval from-log": [["LOG"]],
     "stats": [["LOG"], ["LOG", "--json"]],

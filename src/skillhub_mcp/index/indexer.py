@@ -14,13 +14,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
+from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.keys import free_label
@@ -47,6 +48,7 @@ from skillhub_mcp.index.state import (
     save_state,
     state_stamp,
 )
+from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
@@ -231,6 +233,8 @@ class Indexer:
             return f"the embeddings changed from {state.embedding} to {self.embedding}"
         if any(root not in state.roots for root in self._roots):
             return "a skills directory is not in the index yet"
+        if state.entries_lost:
+            return "what was read from the skills is lost"
         return None
 
     def open(self, state: IndexState) -> SkillIndex:
@@ -252,15 +256,75 @@ class Indexer:
             return 0
         return sum(state.roots[root].missing_vectors for root in self._roots if root in state.roots)
 
-    def check(self, state: IndexState) -> str | None:
-        """Return what is damaged in the published version, reading all of it, or None; nothing of an older schema."""
+    def damages(self, state: IndexState | None) -> Iterator[Damage]:
+        """Read all of the published version, and yield what is damaged in it; nothing of an older schema.
+
+        Without a state it is the state that is damaged, where there is a table.
+        """
+        if state is None:
+            if self._store_of(self.identity.claim().table).exists and next(self.identity.others(), None) is None:
+                what = "there is a table, and no state that says which version counts"
+                yield Damage(IndexPart.STATE, what, mends_itself=True)
+            return
         if state.schema != SCHEMA_VERSION:
-            return None
+            return
+        if state.entries_lost:
+            what = "what was read from the skills is lost: its file is missing, cut off or changed"
+            yield Damage(IndexPart.STATE, what, mends_itself=True)
+        store = self._store_of(state.table.name)
+        if not store.exists:
+            yield Damage(IndexPart.TABLE, "it is missing")
+            return
+        of_table = list(store.damages(state.table_version, created_as=state.table.id))
+        if not any(damage.part is IndexPart.TABLE for damage in of_table):
+            yield from self._damaged_rows(state)
+        yield from of_table
+
+    def _damaged_rows(self, state: IndexState) -> Iterator[Damage]:
+        """Yield where the rows are not what the state says. They can be read."""
         try:
-            self._store_of(state.table.name).check(state.table_version, created_as=state.table.id)
+            index = self._open_table(state)
+            stored = index.stored()
+            doubled = index.count() - len(stored)
+            lacking = index.unembedded() if self._rows_embedder is not None else frozenset()
         except IndexDamaged as error:
-            return str(error)
-        return None
+            yield Damage(IndexPart.TABLE, str(error))
+            return
+        if doubled:
+            yield Damage(IndexPart.TABLE, f"{doubled:,} rows are there more than once")
+        said = {
+            path: entry.stamp.content_hash
+            for path, entry in state.memory.items()
+            if entry.skill is not None and not LENIENT.refuses(entry.diagnostics)
+        }
+        wrong = sum(1 for path, digest in said.items() if path not in stored or stored[path].content_hash != digest)
+        if wrong:
+            yield Damage(IndexPart.ROWS, f"{wrong:,} rows are missing or are not of the files that the state names")
+        counted = _with_missing(state.roots, lacking)
+        if state.embedding == self.embedding and not state.entries_lost and self._rows_embedder is not None:
+            differ = sum(abs(own.missing_vectors - counted[root].missing_vectors) for root, own in state.roots.items())
+            if differ:
+                yield Damage(IndexPart.VECTORS, f"the state is wrong about the vectors of {differ:,} skills")
+
+    def mend(self, state: IndexState, damages: Collection[Damage]) -> None:
+        """Make again what is damaged beside the table of the published `state`. Raises IndexUnavailable.
+
+        Nothing is done where another was published since. Rows and the table are for a sync.
+        """
+        parts = {damage.part for damage in damages}
+        with self._locked():
+            present = self.state()
+            if present is None or present.published != state.published:
+                return
+            try:
+                if parts & {IndexPart.STATISTICS, IndexPart.POSTINGS}:
+                    store = self._store_of(state.table.name)
+                    store.make_again(state.table_version, created_as=state.table.id)
+                if IndexPart.VECTORS in parts:
+                    lacking = self._open_table(present).unembedded()
+                    self._save(replace(present, roots=_with_missing(present.roots, lacking)), before=present)
+            except IndexDamaged as error:
+                raise self._unwritable(str(error)) from error
 
     def sync(
         self,
@@ -467,7 +531,7 @@ class Indexer:
         # Who asks for a table that is written anew asks for other vectors, too.
         keep_vectors = not rebuild
         if failed is not None and state is not None and state.published == failed:
-            reason, rebuild = "the index cannot be read", True
+            reason, rebuild = force_reason or "the index cannot be read", True
         if reason is None and state is not None:
             try:
                 return scan, Published(self.open(state), state)
@@ -476,7 +540,12 @@ class Indexer:
         log.info("Indexing %s: %s", self.db_path, reason)
         base = None if rebuild else state
         written = self._write(
-            base, scan, reason or "", published=state, keep_vectors=keep_vectors, thorough=force_reason is not None
+            base,
+            scan,
+            reason or "",
+            published=state,
+            keep_vectors=keep_vectors,
+            thorough=force_reason is not None or (state is not None and state.entries_lost),
         )
         return scan, written
 
@@ -498,11 +567,8 @@ class Indexer:
         try:
             written = self._update(base, scan, reason, thorough=thorough)
             if written is None:
-                # Another release of ours wrote it, or what failed lay beside it: its vectors are as good as ever.
-                same_vectors = (
-                    keep_vectors and published is not None and self._store_of(published.table.name).is_as_written
-                )
-                written = self._rebuild(skills, reason, published, same_vectors=same_vectors)
+                # Vectors of texts that are the same are as good as ever, but for who asks for others.
+                written = self._rebuild(skills, reason, published, same_vectors=keep_vectors)
             kept = None if written.report.rebuilt else base
             index = self._store_of(written.table).open(written.version)
             identity = self.identity
@@ -656,11 +722,30 @@ class Indexer:
         """Return the vectors of the published table whose text is unchanged, for a table that is written anew."""
         if published is None or self._rows_embedder is None or published.embedding != self.embedding:
             return {}
-        try:
-            return self._unchanged_vectors(skills, self._open_table(published))
-        except IndexDamaged as error:
-            log.debug("The vectors of the index before are lost: %s", error)
+        if self._store_of(published.table.name).is_as_written:
+            try:
+                return self._unchanged_vectors(skills, self._open_table(published))
+            except IndexDamaged as error:
+                log.debug("The vectors of the index before cannot be read from the table: %s", error)
+        return self._vectors_beside(skills, published)
+
+    def _vectors_beside(self, skills: Sequence[Skill], published: IndexState) -> dict[str, StoredVector]:
+        """Return the vectors of skills whose text is unchanged from the postings, which lie beside a damaged table.
+
+        They do not say of which text a vector is: it is the published one where no skill lacked its vector.
+        """
+        if any(root.missing_vectors for root in published.roots.values()):
             return {}
+        memory = published.memory
+        kept = self._store_of(published.table.name).kept_vectors(published.table_version, published.table.id)
+        found: dict[str, StoredVector] = {}
+        for skill in skills:
+            own, before = kept.get(skill.directory), memory.get(skill.directory)
+            if own is not None and before is not None and before.skill is not None:
+                text = before.skill.searchable_text
+                if text == skill.searchable_text:
+                    found[skill.directory] = StoredVector(text, own)
+        return found
 
     def _source(
         self,

@@ -27,6 +27,7 @@ from typing import Any
 from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.index import versions as table_versions
 from skillhub_mcp.index.checksums import changed_files, note_checksums
+from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.freed_memory import use_few_pools
@@ -171,29 +172,61 @@ class LanceStore:
             raise IndexDamaged("it is not the table that the index state names")
         return table
 
-    def check(self, version: int, *, created_as: str | None = None) -> None:
-        """Read all of a version of the table, and compare its files with what was written.
+    def damages(self, version: int, *, created_as: str) -> Iterator[Damage]:
+        """Read all of a version of the table and what lies beside it, and compare its files with what was written.
 
-        Raises IndexDamaged, naming the files, for anything that a search, or the next change, could not read or would
-        read as something else.
+        Yields whatever a search, or the next change, could not read or would read as something else, naming the files.
         """
         changed = self._changed_files()
-        if changed:
+        of_table = [name for name in changed if not _is_statistics(name)]
+        if of_table:
             # LanceDB is not asked to read them: what it takes for a length may end the process.
-            more = len(changed) - _NAMED_FILES
-            named = ", ".join(changed[:_NAMED_FILES]) + (f" and {more:,} more" if more > 0 else "")
-            raise IndexDamaged(f"changed since it was written: {named}")
-        # Through a connection of its own: this one has its files open, and what it read in memory.
-        fresh = LanceStore(self.db_path, self.table) if self.db_path != IN_MEMORY else self
-        index = fresh.open_table(version, created_as=created_as)
-        index.check()
-        if self._segment_files is not None:
+            yield Damage(IndexPart.TABLE, _since_written(of_table))
+        else:
+            # Through a connection of its own: this one has its files open, and what it read in memory.
+            fresh = LanceStore(self.db_path, self.table) if self.db_path != IN_MEMORY else self
             try:
-                self._segment_files.check(version, index.table_id)
-            except FileNotFoundError as error:
-                log.debug("The postings are not kept: %s", error)
-            except (OSError, ValueError) as error:
-                raise damaged(error) from error
+                fresh.open_table(version, created_as=created_as).check()
+            except IndexDamaged as error:
+                yield Damage(IndexPart.TABLE, str(error))
+        if self._segment_files is None:
+            return
+        statistics = os.path.basename(self._statistics_path(version))
+        try:
+            load_statistics(self._statistics_path(version), created_as)
+            if statistics in changed:
+                yield Damage(IndexPart.STATISTICS, _since_written([statistics]))
+        except FileNotFoundError:
+            yield Damage(IndexPart.STATISTICS, f"missing: {statistics}", mends_itself=True)
+        except (OSError, ValueError) as error:
+            yield Damage(IndexPart.STATISTICS, _since_written([statistics]) if statistics in changed else str(error))
+        try:
+            self._segment_files.check(version, created_as)
+        except FileNotFoundError as error:
+            yield Damage(IndexPart.POSTINGS, f"missing: {os.path.basename(error.filename)}", mends_itself=True)
+        except (OSError, ValueError) as error:
+            yield Damage(IndexPart.POSTINGS, str(damaged(error)))
+
+    def make_again(self, version: int, *, created_as: str) -> None:
+        """Make what is derived from the rows again: postings and statistics. Raises IndexDamaged."""
+        if self._segment_files is None:
+            return
+        try:
+            self._segment_files.discard(version)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._statistics_path(version))
+            self.open(version, created_as=created_as)
+            note_checksums(self.db_path, self._checksums_path, [self._table_directory, self._statistics_path(version)])
+        except OSError as error:
+            raise damaged(error) from error
+
+    def kept_vectors(self, version: int, created_as: str) -> dict[str, Sequence[float]]:
+        """Return the vectors that the postings beside the table have, by directory; none where they are damaged."""
+        try:
+            return {} if self._segment_files is None else self._segment_files.vectors(version, created_as)
+        except (OSError, ValueError) as error:
+            log.debug("No vectors are kept beside the table: %s", error)
+            return {}
 
     def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
         """Write a new table as one more version, index it, and return the version. Raises IndexDamaged.
@@ -507,6 +540,16 @@ class LanceStore:
         self._tidy_at = time.monotonic() + table_versions.KEPT_SECONDS
 
 
+def _is_statistics(name: str) -> bool:
+    return name.startswith("statistics-")
+
+
+def _since_written(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED_FILES
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f"changed since it was written: {', '.join(names[:_NAMED_FILES])}{rest}"
+
+
 def _count_files(table: Any) -> int:
     return int(table.stats()["fragment_stats"]["num_fragments"])
 
@@ -621,9 +664,9 @@ def _vector_array(vectors: Sequence[Sequence[float] | None], kind: Any) -> Any:
     import pyarrow as pa
 
     matrix = np.zeros((len(vectors), kind.list_size), dtype=np.float32)
-    is_missing = np.array([vector is None for vector in vectors], dtype=bool)
+    mends_itself = np.array([vector is None for vector in vectors], dtype=bool)
     for number, vector in enumerate(vectors):
         if vector is not None:
             matrix[number] = vector
     # Through one array: converting a thousand lists of numbers would keep searches waiting.
-    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), type=kind, mask=pa.array(is_missing))
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), type=kind, mask=pa.array(mends_itself))

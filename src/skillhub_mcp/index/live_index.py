@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer
+from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
@@ -237,10 +238,10 @@ class LiveIndex:
             self._condition.wait_for(lambda: self._closed or self._known is None, _MIN_SYNC_INTERVAL_SECONDS)
         return True
 
-    def check_index(self) -> str | None:
-        """Return what is damaged in the published index, reading all of it; None for nothing, and without one."""
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged in the published index, reading all of it. Raises IndexUnavailable for a newer one."""
         with self._sync_lock:
-            return self._index_sync.check()
+            return self._index_sync.damages()
 
     def snapshot_for(self, admission: Admission) -> Snapshot:
         """Return the current skills under other admission rules. Raises IndexUnavailable if there is no snapshot."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -71,8 +72,8 @@ class ViewProvider(Protocol):
     def wait_until_looked(self) -> None:
         """Wait until what is new has been looked for since the start."""
 
-    def check_index(self) -> str | None:
-        """Return what is damaged in the index, reading all of it; None for nothing, and without one."""
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged in the index, reading all of it. Raises IndexUnavailable for a newer one."""
 
     def snapshot_for(self, admission: Admission) -> Snapshot:
         """Return the current skills under other admission rules. Raises IndexUnavailable."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import BinaryIO
 
 from skillhub_mcp.atomic_write import replacing
@@ -50,6 +50,28 @@ class SegmentFiles:
         """Read all of the segments of a version; raises ValueError where something has changed since it was written."""
         for segment in self.open(version, table_id):
             segment.stored.verify()
+
+    def vectors(self, version: int, table_id: str) -> dict[str, Sequence[float]]:
+        """Return the vectors of a version's skills that have one, by directory; raises as `check` does."""
+        found: dict[str, Sequence[float]] = {}
+        base: Sequence[str] = ()
+        for segment in self.open(version, table_id):
+            segment.stored.verify()
+            skills = segment.skills
+            # Those that an addition replaces come again in it, the others are gone.
+            for number in segment.gone.tolist():
+                found.pop(base[number], None)
+            base = skills.directories
+            if skills.vectors is not None:
+                found |= {base[number]: skills.vectors[number] for number in skills.embedded.nonzero()[0].tolist()}
+        return found
+
+    def discard(self, version: int) -> None:
+        """Delete the segment of a version, and the one that it is an addition to."""
+        base = base_version(self._path(version))
+        for one in (version,) if base is None else (version, base):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path(one))
 
     def builder(self) -> SegmentBuilder:
         """Return a builder of a segment of any size."""

@@ -42,6 +42,7 @@ _NAME_BYTES = 4
 _UNKNOWN_SOURCE = "hub"
 _HASHES = 1 << 256
 _NOTHING: ScanCache = {}
+_DIGEST_OF_NOTHING = f"{0:064x}"
 
 # Whose a state is comes first in the file, so that nobody parses all of an earlier one to find that it is another's.
 _HEAD_BYTES = 4_096
@@ -102,6 +103,7 @@ class IndexState:
 
     `database` is the name of the database in its directory. `embedder` is the identity of the embedder that the index
     is for, `embedding` that of the vectors that its rows have or will get. `entries` is where it was read or written.
+    `entries_lost` says that no root has a scan cache, as the file of entries is gone or damaged.
     """
 
     database: str
@@ -112,6 +114,7 @@ class IndexState:
     table_version: int
     roots: Mapping[str, RootState]
     entries: EntriesFile | None = field(default=None, compare=False)
+    entries_lost: bool = False
 
     @property
     def published(self) -> TableVersion:
@@ -195,22 +198,27 @@ def load_state(path: str, known: IndexState | None = None) -> IndexState | None:
     """Return the state at `path`, or None if there is no usable one; then the index is rebuilt.
 
     Of a state that is a later one of `known`, only what was appended since is read; what did not change are the same
-    objects.
+    objects. Where its entries are lost, it is returned without: the table that it names is as good as ever.
     """
     seen = None
     while True:
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file, garbage_collection_off():
                 written = json.load(file)
-                return _from_json(written, os.path.dirname(os.path.realpath(path)), known)
-        except FileNotFoundError as error:
-            # The entries were written anew after their name was read: the state that names the others is there.
-            if error.filename in (path, seen):
-                return None
-            seen = error.filename
         except (OSError, *_UNUSABLE):
             # A missing, truncated or foreign file means the same: no state. A rebuild loses nothing.
             return None
+        directory = os.path.dirname(os.path.realpath(path))
+        try:
+            with garbage_collection_off():
+                return _from_json(written, directory, known)
+        except FileNotFoundError as error:
+            # The entries were written anew after their name was read: the state that names the others is there.
+            if error.filename == seen:
+                return _without_entries(written)
+            seen = error.filename
+        except (OSError, *_UNUSABLE):
+            return _without_entries(written)
 
 
 def save_state(path: str, state: IndexState, *, before: IndexState | None = None) -> tuple[IndexState, StateStamp]:
@@ -364,6 +372,22 @@ def _from_json(written: Any, directory: str, known: IndexState | None) -> IndexS
         roots=roots,
         entries=entries,
     )
+
+
+def _without_entries(written: Any) -> IndexState | None:
+    """Return the state that a file says, all but its entries; None where that is no state either."""
+    try:
+        if written["format"] < ENTRIES_SINCE:
+            return None
+        entries = _entries_from_json(written["entries"])
+        # Of nothing but the head: no file is opened for no bytes.
+        state = _from_json({**written, "entries": (entries.name, 0, 0)}, "", None)
+    except (OSError, *_UNUSABLE):
+        return None
+    if state is None:
+        return None
+    roots = {path: replace(own, digest=_DIGEST_OF_NOTHING) for path, own in state.roots.items()}
+    return replace(state, roots=roots, entries=None, entries_lost=True)
 
 
 def _table_from_json(written: Any) -> PublishedTable:

@@ -11,6 +11,7 @@ from functools import partial
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
+from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.last_known import last_known, places
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 # A scan that is older when the writer's lock is held is made again: who held it before may have waited for.
 _FRESH_SECONDS = 1.0
+_REPAIR = "skillhub index --repair"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +204,15 @@ class IndexSync:
             if depth is SyncDepth.REBUILD:
                 _refuse_unavailable(seen.snapshot)
                 return self._write(seen, force_reason="requested", rebuild=True)
-            if (
-                self._state is None
-                or self._is_damaged(self._state)
-                or self._indexer.reason_to_sync(self._state, seen) is not None
-            ):
+            if self._state is None or self._is_damaged(self._state):
                 return self._write(seen, only=only)
-            damage = self._indexer.check(self._state) if depth is SyncDepth.VERIFY else None
-            if damage is not None:
-                log.warning("The index at %s is damaged and is rebuilt: %s", self._indexer.db_path, damage)
-                return self._write(seen, force_reason="it is damaged", rebuild=True)
+            if depth is SyncDepth.VERIFY and self._mend(self._state):
+                if self._is_damaged(self._state):
+                    return self._write(seen, force_reason="it is damaged")
+                reopened = self._load_state() or True
+            reason = self._indexer.reason_to_sync(self._state, seen)
+            if reason is not None:
+                return self._write(seen, only=only, force_reason=reason if depth is SyncDepth.VERIFY else None)
             view = self._unchanged(self._state, seen, before, reopened=reopened)
             if depth is SyncDepth.VERIFY and not self._matches(view, seen):
                 return self._write(seen, force_reason="its rows differ from the files")
@@ -268,10 +269,29 @@ class IndexSync:
             event.written, event.failed = done.rows, done.failure is not None
         return done
 
-    def check(self) -> str | None:
-        """Return what is damaged in the published index, reading all of it; None for nothing, and without one."""
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged in the published index, reading all of it. Repairs nothing.
+
+        Raises IndexUnavailable where a newer version of SkillHub wrote it.
+        """
+        refusal = self._indexer.refusal()
+        if refusal is not None:
+            raise refusal
         self._load_state()
-        return None if self._state is None else self._indexer.check(self._state)
+        return tuple(self._indexer.damages(self._state))
+
+    def _mend(self, state: IndexState) -> bool:
+        """Mend what is damaged beside the table, or mark a table that is; return whether anything was."""
+        damages = tuple(self._indexer.damages(state))
+        for damage in damages:
+            if not damage.mends_itself:
+                place = self._indexer.db_path
+                log.warning("The %s of the index at %s: %s; %s", damage.part.value, place, damage.what, damage.mend)
+        if any(damage.part is IndexPart.TABLE for damage in damages):
+            self._damaged = state.published
+        elif damages:
+            self._indexer.mend(state, damages)
+        return bool(damages)
 
     def is_replaced(self) -> bool:
         """Whether another index was published since the last sync. Reads no file."""
@@ -375,21 +395,24 @@ class IndexSync:
             return before
         snapshot = scan_from_cache(self._judge(self._roots), memory=self._memory(), admission=self._admission)
         reason = "there is none" if self._state is None else "it cannot be read"
+        mend = "skillhub --reindex" if self._state is None else "skillhub index"
         try:
-            if self._state is not None and not self._is_damaged(self._state):
+            if self._state is not None and self._state.entries_lost:
+                reason, mend = "what was read from the skills is lost", _REPAIR
+            elif self._state is not None and not self._is_damaged(self._state):
                 unseen = [root.given for root in self._roots if root.path not in self._state.roots]
                 if not unseen:
                     return View(snapshot, self._indexer.open(self._state))
                 reason = f"it does not cover {unseen[0]}"
         except IndexDamaged as error:
             log.warning("The index at %s is damaged: %s", self._indexer.db_path, error)
-            reason = "it is damaged"
+            reason, mend = "it is damaged", _REPAIR
         stand_in = self._open_stand_in()
         if stand_in is not None:
             return View(snapshot, stand_in)
         problem = self._indexer.refusal() or IndexUnavailable(
             f"There is no usable index at {self._indexer.db_path} ({reason}), and automatic indexing is off",
-            hint="run skillhub --reindex",
+            hint=f"run {mend}",
         )
         return View(snapshot, None, problem=problem)
 

@@ -27,6 +27,7 @@ from skillhub_mcp.errors import (
     StorageUnavailable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
+from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -224,7 +225,7 @@ class Replica:
                 hint="run skillhub publish where the skills are",
             )
         view = self._view
-        if depth is SyncDepth.VERIFY and view is not None and view.index is not None and self.check_index() is not None:
+        if depth is SyncDepth.VERIFY and view is not None and view.index is not None and self.damages():
             self.discard_index(view.index)
         self._look_once()
         return self._require_view()
@@ -241,13 +242,15 @@ class Replica:
             self._condition.notify_all()
             self._condition.wait_for(lambda: self._closed or self._looks > looks, _LOOK_AGAIN_SECONDS)
 
-    def check_index(self) -> str | None:
-        """Return what is damaged in the index, reading all of it; None for nothing, and without one."""
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged in the index, reading all of it. The next look mends it, from the storage."""
         generation = self._generation
-        for part in () if generation is None else index_parts(generation.manifest):
-            if not self._mirror.is_whole(part):
-                return f"{part.path} in the mirror is not what was published"
-        return None
+        parts = () if generation is None else index_parts(generation.manifest)
+        return tuple(
+            Damage(IndexPart.MIRROR, f"{part.path} in the mirror is not what was published")
+            for part in parts
+            if not self._mirror.is_whole(part)
+        )
 
     def snapshot_for(self, admission: Admission) -> Snapshot:
         """Return the current skills under other admission rules. Raises IndexUnavailable."""

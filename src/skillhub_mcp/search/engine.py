@@ -229,7 +229,8 @@ class SearchEngine:
             self._live.discard_index(index)
             if not again:
                 raise IndexUnavailable(
-                    f"The index cannot be read: {error}", hint="call again; if it fails again, run skillhub --reindex"
+                    f"The index cannot be read: {error}",
+                    hint="call again; if it fails again, run skillhub index --repair",
                 ) from error
         log.info("The index cannot be read and is opened again")
         return self._on_index(use, again=False)

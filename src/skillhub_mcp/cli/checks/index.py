@@ -7,17 +7,18 @@ from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.skills.problems import Problem
 
+_REPAIR = "skillhub index --repair"
 _REBUILD = "skillhub --reindex"
 
 
 def check_index(installation: Installation) -> CheckResult:
     """Read the whole index and return what is wrong with it. Repairs nothing."""
     library = installation.library
-    view, damage = library.view, library.damage
+    view, damaged = library.view, library.damages
     problems: list[Problem] = []
-    if damage is not None:
-        what = f"the index is damaged: {damage}"
-        mend = f"run {_REBUILD}; it is derived from the skills"
+    if damaged:
+        what = f"the index is damaged: {'; '.join(damage.what for damage in damaged)}"
+        mend = f"run {_REPAIR}; it is derived from the skills, and what can be kept is"
         problems.append(Problem(installation.settings.index.db_path, what, mend))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
@@ -27,7 +28,7 @@ def check_index(installation: Installation) -> CheckResult:
         problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
     embedder = choose_embedder(installation.settings)
     embeddings = "none" if embedder is None else embedder.identity
-    ready = "ready" if damage is None else "damaged"
+    ready = "damaged" if damaged else "ready"
     return CheckResult(
         problems=tuple(problems),
         details=(f"index     {ready if view.problem is None else 'not written'}, embeddings: {embeddings}",),

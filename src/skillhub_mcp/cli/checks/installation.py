@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.errors import IndexUnavailable, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.sync import View
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.settings import Settings, SettingSource
@@ -17,10 +18,10 @@ from skillhub_mcp.settings import Settings, SettingSource
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The view of the skills and their index, and the index's damage, None for none."""
+    """The view of the skills and their index, and what is damaged in that and does not mend itself."""
 
     view: View
-    damage: str | None
+    damages: tuple[Damage, ...]
 
     @property
     def embedding_failure(self) -> str | None:
@@ -42,16 +43,20 @@ class Installation:
     def library(self) -> Library:
         """The skills and their index, brought up to date when the first check asks; the others wait meanwhile.
 
-        A damaged index is left as it is found: the user is told how to replace it.
+        A damaged index is left as it is found: the user is told how to mend it.
         """
         with self._lock:
             return self._library
 
     @cached_property
     def _library(self) -> Library:
-        damage = self.hub.check_index()
-        view = self.hub.refresh(waiting=True) if damage is None else View(self.hub.snapshot(), None)
-        return Library(view, damage)
+        try:
+            damages = tuple(damage for damage in self.hub.damages() if not damage.mends_itself)
+        except IndexUnavailable:
+            # The view says so, too.
+            damages = ()
+        view = View(self.hub.snapshot(), None) if damages else self.hub.refresh(waiting=True)
+        return Library(view, damages)
 
     def policy(self) -> Policy | None:
         """Return what is served; None where a file of rules or choices cannot be read, of which `rules` tells."""

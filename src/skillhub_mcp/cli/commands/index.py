@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from skillhub_mcp.bootstrap import make_publisher
@@ -19,6 +20,7 @@ from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.sync import SyncDepth, View
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.admission import is_strict
@@ -36,6 +38,12 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
     parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="read all of the index, say what is damaged, and mend each with the least work; skills are only read",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="with --repair: say what is damaged, and mend nothing")
+    parser.add_argument(
         "--forget-missing",
         action="store_true",
         help="drop the skills of directories that are missing or suddenly empty",
@@ -48,6 +56,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
+    if args.dry_run and not args.repair:
+        raise InvalidArgument("--dry-run", "is for --repair", hint="skillhub index --repair --dry-run")
+    if args.repair:
+        if args.verify or args.forget_missing:
+            other = "--verify" if args.verify else "--forget-missing"
+            raise InvalidArgument("--repair", f"cannot be combined with {other}", hint="run one after the other")
+        return _repair(options, dry_run=args.dry_run, as_json=args.json)
     if args.forget_missing:
         if args.verify:
             raise InvalidArgument(
@@ -81,6 +96,70 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     # The same mistakes fail `skillhub list`.
     nothing_served = not view.snapshot.skills and bool(report.problems or report.refused)
     return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
+
+
+def _repair(options: Mapping[str, str], *, dry_run: bool, as_json: bool) -> int:
+    start = time.perf_counter()
+    updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
+    with open_hub(updating) as hub:
+        if hub.publication() is not None:
+            # What is in the mirror of a replica is known once the storage was asked.
+            hub.refresh()
+        found = hub.damages()
+        view = None if dry_run else hub.refresh(SyncDepth.VERIFY)
+        left = found if view is None else hub.damages()
+    report = RepairReport(found, left, view, time.perf_counter() - start)
+    if as_json:
+        print_json(repair_report_json(report))
+    else:
+        print_text(repair_report_text(report))
+    if view is not None and view.problem is not None:
+        raise view.problem
+    return EXIT_FAILED if left else EXIT_OK
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was `found` damaged in the index and what is `left`; `view` is None where nothing was to be mended."""
+
+    found: tuple[Damage, ...]
+    left: tuple[Damage, ...]
+    view: View | None
+    seconds: float
+
+    @property
+    def damaged(self) -> list[tuple[Damage, bool]]:
+        """Each damage, and whether it is mended; at last what mending brought to light."""
+        parts = {damage.part for damage in self.left}
+        found = [(damage, damage.part not in parts) for damage in self.found]
+        known = {damage.part for damage in self.found}
+        return found + [(damage, False) for damage in self.left if damage.part not in known]
+
+
+def repair_report_json(report: RepairReport) -> dict[str, object]:
+    """Return the report as JSON values."""
+    return {
+        "dry_run": report.view is None,
+        "damaged": [
+            {"part": damage.part.value, "what": damage.what, "mend": damage.mend, "mended": mended}
+            for damage, mended in report.damaged
+        ],
+        "index": None if report.view is None else _index_facts(report.view),
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def repair_report_text(report: RepairReport) -> str:
+    """Return the report as text."""
+    lines = []
+    for damage, mended in report.damaged:
+        lines.append(in_line(f"{damage.part.value:<12}{damage.what}"))
+        said = "mended" if mended else "not mended" if report.view is not None else "to mend"
+        lines.append(f"{'':<12}{said}: {damage.mend}")
+    lines += [] if lines else ["nothing is damaged"]
+    if report.view is not None:
+        lines.append(f"{'index':<12}{_index_sentence(report.view)}")
+    return "\n".join([*lines, f"{'time':<12}{report.seconds:.2f} s"])
 
 
 def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
