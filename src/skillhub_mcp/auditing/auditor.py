@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
@@ -20,7 +20,8 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 if TYPE_CHECKING:
-    from skillhub_mcp.auditing.kept import KeptAudit
+    from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
+    from skillhub_mcp.auditing.names import LookAlikes
     from skillhub_mcp.auditing.rules import AuditFinding
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ _REST_FACTOR = 4
 _CLOSE_SECONDS = 2.0
 # Of a database that several libraries share, so many more than those of this one are kept.
 _KEPT_OF_OTHERS = 10_000
+# The first audit of a large library takes long: who stops it loses no more than these.
+_MOST_UNSAVED = 500
 
 
 class Acceptance(Protocol):
@@ -57,15 +60,19 @@ class Auditor:
         files_of: FilesOf = own_directory,
     ) -> None:
         self._kept_path = kept_path
+        self._file: KeptFile | None = None
         self._acceptance = acceptance
         self.blocks = blocks
         self._files_of = files_of
         self._lock = threading.Lock()
         self._kept: dict[str, KeptAudit] | None = None
         self._digests: dict[tuple[str, str], str] = {}
-        self._alike: Mapping[str, tuple[AuditFinding, ...]] = {}
+        self._alike: LookAlikes | None = None
         self._changes = 0
-        self._unsaved = False
+        self._unsaved: dict[str, KeptAudit] = {}
+        self._followed: tuple[Skill, ...] = ()
+        # Those of them that were not audited yet, or could not be.
+        self._pending: dict[str, Skill] = {}
         self._wakened = threading.Condition()
         self._waiting: tuple[Skill, ...] | None = None
         self._closed = False
@@ -156,25 +163,34 @@ class Auditor:
                     return
                 skills, self._waiting = self._waiting or (), None
             self._catch_up(skills)
-            self._save(len(skills))
+            self._save()
 
     def _catch_up(self, skills: tuple[Skill, ...]) -> None:
-        from skillhub_mcp.auditing.names import NamedSkill, look_alikes
+        from skillhub_mcp.auditing.names import LookAlikes
 
-        for skill in skills:
-            if self.known(skill) is not None:
-                continue
+        gone, new = _differences(self._followed, skills)
+        self._followed = skills
+        for skill in gone:
+            self._pending.pop(skill.directory, None)
+        self._pending.update((skill.directory, skill) for skill in new if self.known(skill) is None)
+        if self._alike is None:
+            self._alike = LookAlikes()
+        self._alike.change(gone, new)
+        for skill in tuple(self._pending.values()):
             began = time.perf_counter()
             try:
                 self.look(skill)
             except SkillHubError as error:
                 log.debug("%s is not audited: %s", skill.name, error.message)
+            if self.known(skill) is not None:
+                del self._pending[skill.directory]
+            if len(self._unsaved) >= _MOST_UNSAVED:
+                self._save()
             rest = 0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)
             with self._wakened:
                 self._wakened.wait_for(lambda: self._closed or self._waiting is not None, rest)
                 if self._closed or self._waiting is not None:
                     return
-        self._alike = look_alikes(NamedSkill(skill.directory, skill.name, skill.root) for skill in skills)
 
     def _audit(self, skill: Skill, files: str, signature: str, before: KeptAudit | None) -> KeptAudit:
         from skillhub_mcp.auditing.audit import audit_skill
@@ -187,14 +203,14 @@ class Auditor:
         known = self._all()
         with self._lock:
             known[skill.directory] = kept
-            self._unsaved = True
+            self._unsaved[skill.directory] = kept
             # One whose audit is known for the first time was not served before it.
             if before is not None and before.findings != kept.findings:
                 self._changes += 1
         return kept
 
     def _told(self, skill: Skill, kept: KeptAudit) -> tuple[AuditFinding, ...]:
-        findings = (*kept.findings, *self._alike.get(skill.directory, ()))
+        findings = kept.findings if self._alike is None else (*kept.findings, *self._alike.of(skill.directory))
         acceptance = self._acceptance() if findings else None
         if acceptance is None:
             return findings
@@ -215,26 +231,30 @@ class Auditor:
 
     def _all(self) -> dict[str, KeptAudit]:
         if self._kept is None:
-            from skillhub_mcp.auditing.kept import read_kept
+            from skillhub_mcp.auditing.kept import KeptFile
 
             with self._lock:
-                self._kept = read_kept(self._kept_path) if self._kept is None else self._kept
+                if self._kept is None:
+                    self._file = KeptFile(self._kept_path)
+                    self._kept = self._file.read()
         return self._kept
 
-    def _save(self, here: int = 0) -> None:
-        from skillhub_mcp.auditing.kept import write_kept
-
+    def _save(self) -> None:
         with self._lock:
-            if not self._unsaved or self._kept is None:
+            if not self._unsaved or self._file is None:
                 return
-            self._unsaved = False
-            most = here + _KEPT_OF_OTHERS
-            kept = dict(list(self._kept.items())[-most:])
-        try:
-            write_kept(self._kept_path, kept)
-        except OSError as error:
-            # A cache that cannot be written costs time at the next start, and nothing else.
-            log.debug("What the audit found is not kept: %s", error)
+            unsaved, self._unsaved = self._unsaved, {}
+            try:
+                self._file.append(unsaved, most=len(self._followed) + _KEPT_OF_OTHERS)
+            except OSError as error:
+                # A cache that cannot be written costs time at the next start, and nothing else.
+                log.debug("What the audit found is not kept: %s", error)
+
+
+def _differences(before: Sequence[Skill], now: Sequence[Skill]) -> tuple[list[Skill], list[Skill]]:
+    """Return the skills that are not there any more, and those that were not there: other values count as others."""
+    known, there = set(map(id, before)), set(map(id, now))
+    return [one for one in before if id(one) not in there], [one for one in now if id(one) not in known]
 
 
 def _stamp(skill: Skill) -> str:

@@ -55,9 +55,12 @@ def without_invisible(text: str) -> str:
 
 def skeleton(name: str) -> str:
     """Return a text that two names share exactly if they look alike. Case, width and accents do not count."""
-    plain = unicodedata.normalize("NFKD", without_invisible(name)).lower()
-    plain = "".join(character for character in plain if not unicodedata.combining(character))
-    alike = plain.translate(LOOK_ALIKES)
+    if name.isascii():
+        alike = name.lower()
+    else:
+        plain = unicodedata.normalize("NFKD", without_invisible(name)).lower()
+        plain = "".join(character for character in plain if not unicodedata.combining(character))
+        alike = plain.translate(LOOK_ALIKES)
     for part, one in _ALIKE_PARTS:
         alike = alike.replace(part, one)
     return alike.translate(_ALIKE_DIGITS)

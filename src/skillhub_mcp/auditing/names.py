@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from skillhub_mcp.auditing.characters import skeleton
 from skillhub_mcp.auditing.rules import AuditFinding, found
@@ -12,6 +13,15 @@ from skillhub_mcp.auditing.rules import AuditFinding, found
 # Short names are near to each other by chance, and comparing more takes more memory than it is worth.
 _SHORTEST = 6
 _MOST_COMPARED = 20_000
+
+
+class Named(Protocol):
+    """A skill as far as its look goes."""
+
+    @property
+    def directory(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +33,12 @@ class NamedSkill:
     origin: str
 
 
-def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
+def look_alikes(skills: Iterable[Named]) -> Mapping[str, tuple[AuditFinding, ...]]:
     """Return by directory the skills whose names look like another's, and are not the same.
 
     The plainer name, in ASCII letters, is taken for the original; where both are plain, both are reported.
     """
-    by_look: dict[str, list[NamedSkill]] = defaultdict(list)
+    by_look: dict[str, list[Named]] = defaultdict(list)
     for skill in skills:
         by_look[skeleton(skill.name)].append(skill)
     told: dict[str, tuple[AuditFinding, ...]] = {}
@@ -42,6 +52,43 @@ def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding
                 continue
             told[one.directory] = (found("name-look-alike", f"{one.name!r} looks like {other.name!r}"),)
     return told
+
+
+class LookAlikes:
+    """What `look_alikes` returns of skills in the order of directories, kept up while some of them change."""
+
+    def __init__(self) -> None:
+        # By the hash of a look, so that no look is kept: what shares one by chance is told apart where it is compared.
+        self._by_look: dict[int, tuple[Named, ...]] = {}
+        self._told: dict[str, tuple[AuditFinding, ...]] = {}
+
+    def of(self, directory: str) -> tuple[AuditFinding, ...]:
+        """Return what is told of the skill in that directory."""
+        return self._told.get(directory, ())
+
+    def change(self, gone: Iterable[Named], new: Iterable[Named]) -> None:
+        """Leave out the skills that are gone, and take in the new ones."""
+        doubtful: dict[int, set[str]] = defaultdict(set)
+        for skill in gone:
+            look = hash(skeleton(skill.name))
+            left = tuple(one for one in self._by_look.pop(look, ()) if one.directory != skill.directory)
+            if left:
+                self._by_look[look] = left
+            doubtful[look].add(skill.directory)
+        for skill in new:
+            look = hash(skeleton(skill.name))
+            others = self._by_look.get(look, ())
+            self._by_look[look] = (*others, skill)
+            if others:
+                doubtful[look].add(skill.directory)
+        for look, directories in doubtful.items():
+            alike = sorted(self._by_look.get(look, ()), key=lambda one: one.directory)
+            told = look_alikes(alike)
+            for directory in directories.union(one.directory for one in alike):
+                if directory in told:
+                    self._told[directory] = told[directory]
+                else:
+                    self._told.pop(directory, None)
 
 
 def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
@@ -67,7 +114,7 @@ def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditF
     return {directory: tuple(findings) for directory, findings in told.items()}
 
 
-def _strangeness(skill: NamedSkill) -> int:
+def _strangeness(skill: Named) -> int:
     """Return how many characters of a name are not plain letters and hyphens."""
     return sum(not ("a" <= character <= "z" or character == "-") for character in skill.name)
 
