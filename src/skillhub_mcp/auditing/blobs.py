@@ -11,6 +11,10 @@ from dataclasses import dataclass
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}")
 _CODES = re.compile(r"(?<![\d.,])(?:[0-9]{2,3}, ?){11,2048}[0-9]{2,3}(?![\d.])")
+# Faster than trying the others at every character of a text that has none.
+_LETTERS = re.compile(r"[A-Za-z0-9+/]+")
+_SHORTEST_BASE64 = 32
+_FEWEST_COMMAS = 11
 _OCTAL = re.compile(r"(?:\\[01]?[0-7]{2}){8,2048}")
 # Beyond so many runs of a kind, the rest is not decoded; `audit` says so.
 MOST = 200
@@ -29,13 +33,21 @@ class Blob:
 
 def blobs(text: str) -> Iterator[Blob]:
     """Yield the first encoded runs of a text, decoded where they are text."""
-    for number, run in enumerate(_BASE64.finditer(text)):
+    has_run = max(map(len, _LETTERS.findall(text)), default=0) >= _SHORTEST_BASE64
+    escapes = "\\" in text
+    for number, run in enumerate(_BASE64.finditer(text) if has_run else ()):
         if number == MOST + 1:
             break
         if run[0].isalpha() and (run[0].islower() or run[0].isupper()):
             continue  # a long word or identifier
         yield Blob(run.start(), len(run[0]), _readable(_base64(run[0])))
-    for pattern, decode in ((_HEX, _hex), (_CODES, _codes), (_OCTAL, _octal)):
+    for pattern, decode, possible in (
+        (_HEX, _hex, has_run or escapes),
+        (_CODES, _codes, text.count(",") >= _FEWEST_COMMAS),
+        (_OCTAL, _octal, escapes),
+    ):
+        if not possible:
+            continue
         for number, run in enumerate(pattern.finditer(text)):
             if number == MOST + 1:
                 break

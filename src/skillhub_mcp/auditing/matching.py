@@ -47,8 +47,15 @@ def compiled(expression: str) -> re.Pattern[str]:
 def matches(patterns: Iterable[Pattern], text: AuditText, folded: Folded) -> Iterator[AuditFinding]:
     """Yield the first finding of each pattern in a folded text."""
     content = folded.text
+    # Many patterns need the same words, and looking for these is half of the work.
+    present: dict[str, bool] = {}
     for pattern in patterns:
-        if not any(word in content for word in pattern.needs):
+        for word in pattern.needs:
+            if word not in present:
+                present[word] = word in content
+            if present[word]:
+                break
+        else:
             continue
         hit = _first(pattern, content)
         if hit is None:

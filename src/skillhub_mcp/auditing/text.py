@@ -44,19 +44,25 @@ class AuditText:
     @cached_property
     def prose(self) -> Folded:
         """The text as one line in small letters, without markup, invisible characters and repeated blanks."""
-        return self._folded(lambda line: " ".join(line.translate(_MARKUP).split()), " ")
+        return self._folded(lambda lines: lines.translate(_MARKUP), " ")
 
     @cached_property
     def code(self) -> Folded:
         """The text in small letters, line by line; a continued line is one."""
-        return self._folded(lambda line: " ".join(line.split()), "\n")
+        return self._folded(str, "\n")
 
     def line_at(self, position: int) -> int:
         """Return the 1-based line in the file for a position in `raw`."""
         return self.first_line + self.raw.count("\n", 0, position)
 
+    @cached_property
+    def _lines(self) -> str:
+        """The text in small letters, with its lines but for continued ones."""
+        joined = _CONTINUED.sub(" \v", self.raw)
+        return joined.lower() if joined.isascii() else "\n".join(map(_fold, joined.split("\n")))
+
     def _folded(self, tidy: Callable[[str], str], between: str) -> Folded:
-        lines = [tidy(_fold(line)) for line in _CONTINUED.sub(" \v", self.raw).split("\n")]
+        lines = [" ".join(line.split()) for line in tidy(self._lines).split("\n")]
         starts: list[int] = []
         at = 0
         for line in lines:
