@@ -104,7 +104,7 @@ class Library:
             "DB_PATH": str(self.database),
             "FASTMCP_CHECK_FOR_UPDATES": "off",
             "FASTMCP_LOG_ENABLED": "false",
-            # Of a new library it works for half an hour behind everything else, with rests: nothing could be told apart.
+            # Of a new library it works for half an hour behind everything else: nothing could be told apart.
             "SKILLHUB_AUDIT": "off",
         }
 
