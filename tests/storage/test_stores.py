@@ -12,7 +12,7 @@ from tests.storage.conftest import Target
 
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting, StorageRefused, StorageUnavailable
 from skillhub_mcp.storage.bucket_store import BucketStore
-from skillhub_mcp.storage.object_store import PutConflict
+from skillhub_mcp.storage.object_store import PutConflict, without_options
 from skillhub_mcp.storage.targets import is_bucket, open_store
 
 
@@ -196,3 +196,8 @@ def test_a_directory_needs_no_scheme_and_a_home_is_a_home(tmp_path: Path, monkey
     monkeypatch.setenv("HOME", str(tmp_path))
     assert open_store("~/published", {}).name == str(tmp_path / "published")
     assert [is_bucket(one) for one in ("published", "s3://b/p", "GS://b/p", "az://c/p")] == [False, True, True, True]
+
+
+def test_of_the_options_a_message_shows_the_short_words_only() -> None:
+    options = {"secret": "key-of-many", "longer": "key-of-many-more", "allow_http": "true", "port": "443"}
+    assert without_options("key-of-many-more, key-of-many: true 443", options) == "***, ***: true 443"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.errors import InvalidSetting, StorageNotInstalled, StorageRefused, StorageUnavailable
-from skillhub_mcp.storage.object_store import PATIENT, Patience, PutConflict, StoredEntry, StoredObject
+from skillhub_mcp.storage.object_store import PATIENT, Patience, PutConflict, StoredEntry, StoredObject, without_options
 
 if TYPE_CHECKING:
     from obstore import GetOptions
@@ -54,7 +54,7 @@ class BucketStore:
 
     def __init__(self, url: str, options: Mapping[str, str], patience: Patience = PATIENT) -> None:
         self._name = url.rstrip("/")
-        self._secrets = tuple(value for value in options.values() if len(value) > 3)  # noqa: PLR2004 - "true" is none
+        self._options = options
         try:
             import obstore
             from obstore.store import from_url
@@ -202,9 +202,7 @@ class BucketStore:
     def _first_line(self, error: Exception) -> str:
         lines = str(error).splitlines()
         shown = lines[0] if lines else type(error).__name__
-        for secret in self._secrets:
-            shown = shown.replace(secret, "***")
-        return shown[:_SHOWN]
+        return without_options(shown, self._options)[:_SHOWN]
 
 
 def _as_refused(target: str, reason: str) -> StorageUnavailable:

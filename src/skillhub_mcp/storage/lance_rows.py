@@ -24,6 +24,7 @@ from skillhub_mcp.index.lance import (
 )
 from skillhub_mcp.storage.index_files import RowToStore
 from skillhub_mcp.storage.manifest import StoredRows
+from skillhub_mcp.storage.object_store import without_options
 
 TABLE = "skills"
 _ROWS_AT_ONCE = 10_000
@@ -200,10 +201,7 @@ class LanceRows:
         return self._connection
 
     def _failed(self, error: Exception) -> StorageUnavailable:
-        reason = str(damaged(error))
-        for value in self._options.values():
-            if len(value) > 3:  # noqa: PLR2004 - "true" is no secret
-                reason = reason.replace(value, "***")
+        reason = without_options(str(damaged(error)), self._options)
         return StorageUnavailable(self._name, f"the table: {reason[:200]}")
 
 

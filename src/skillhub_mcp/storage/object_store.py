@@ -5,7 +5,7 @@ Every method raises StorageUnavailable and StorageRefused. Paths are relative to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +45,17 @@ class StoredEntry:
 
 
 PATIENT = Patience()
+# Shorter values, such as "true" and "443", are words of every message and nobody's secret.
+_SHORTEST_SECRET = 5
+
+
+def without_options(text: str, options: Mapping[str, str]) -> str:
+    """Return a message of a storage library without the values of the storage's options: one of them is a key."""
+    # The longest first: a value may be a part of another.
+    for value in sorted(options.values(), key=len, reverse=True):
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "***")
+    return text
 
 
 class ObjectStore(Protocol):
