@@ -419,6 +419,13 @@ def test_a_projects_link_does_not_make_the_persons_skill_one_of_the_project(
     assert walk.problems == ()
 
 
+def test_what_else_a_skills_directory_holds_is_no_problem_in_whatever_order_it_is_listed(tmp_path: Path) -> None:
+    skill = plant(tmp_path / "a")
+    for number in range(20):
+        (skill / f"{number}").symlink_to(skill / f"{number}")
+    assert (names(walk(tmp_path), tmp_path), walk(tmp_path).problems) == (["a"], ())
+
+
 def test_of_a_skill_that_is_known_only_the_file_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("kept", "gone", "changed", "moved", "folder"):
         plant(tmp_path / "team" / name)

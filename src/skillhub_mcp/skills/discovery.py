@@ -304,11 +304,14 @@ class _Walker:
         subdirectories: list[tuple[bool, str, str]] = []
         skipped: list[tuple[SkipReason, str]] = []
         try:
-            with os.scandir(directory) as entries:
-                for entry in entries:
-                    if entry.name == SKILL_FILE:
-                        return entry, []
-                    self._classify(entry, depth, subdirectories, skipped)
+            with os.scandir(directory) as listed:
+                entries = list(listed)
+            # First: what else a skill's directory holds is no matter of the walk, in whatever order it is listed.
+            for entry in entries:
+                if entry.name == SKILL_FILE:
+                    return entry, []
+            for entry in entries:
+                self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
             self._report(directory, error)
             if error.errno in (errno.EMFILE, errno.ENFILE):
