@@ -22,7 +22,7 @@ def cosine(one: str, other: str) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True))
 
 
-WORDS = ("word", " word", "  two", "\u2581", "<s>", "</s>", "<unk>", "\n", "\U0001f600", "C#", "  ")
+WORDS = ("word", " word", "  two", "\u2581", "<s>", "</s>", "<unk>", "\n", "\U0001f600", "C#", " ", "  ")
 
 
 @given(st.lists(st.text(max_size=200) | st.lists(st.sampled_from(WORDS), max_size=9).map("".join), max_size=5))

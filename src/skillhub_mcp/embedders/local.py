@@ -34,8 +34,8 @@ _TENSOR = "embedding.weight"
 # The tokenizer writes a blank as this.
 _BLANK = "\u2581"
 _SPANS_WORDS = re.compile(f"[^{_BLANK}]{_BLANK}")
-# A word with the blanks before it.
-_WORD = re.compile(" *[^ ]+| +")
+# A word with the blanks before it, the last one also with those after it.
+_WORD = re.compile(r" *[^ ]+(?: +\Z)?| +")
 # Tokens with names of their own begin a text anew.
 _NOT_BY_WORDS = re.compile(f"{_BLANK}|<s>|</s>|<unk>|^$")
 _KEPT_WORDS = 50_000
