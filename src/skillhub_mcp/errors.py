@@ -48,6 +48,15 @@
     ├── PublicationBusy         PUBLICATION_BUSY       another publisher is writing there
     ├── LeaseLost               LEASE_LOST             another publisher took over; nothing was published
     ├── LibraryChanging         LIBRARY_CHANGING       skills changed while they were being published
+    ├── SourceUnreadable        SOURCE_UNREADABLE      what was typed names no source of skills
+    ├── SourceUnreachable       SOURCE_UNREACHABLE     a source, or a ref or path of it, cannot be had
+    ├── ArchiveRefused          ARCHIVE_REFUSED        an archive or a tree holds what is never unpacked
+    ├── IntegrityFailed         INTEGRITY_FAILED       bytes or signers are not those that were promised
+    ├── SkillConflict           CONFLICT               a name is taken, or both sides changed a file
+    ├── LockUnreadable          LOCK_UNREADABLE        a lock of skills cannot be read; it is left as it is
+    ├── LibraryBusy             LIBRARY_BUSY           another command is changing the skills directory
+    ├── LibraryUnwritable       LIBRARY_UNWRITABLE     the skills directory cannot be written; nothing was changed
+    ├── SkillChanged            SKILL_CHANGED          a locked skill's files are not those that were locked
     ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
     └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
 
@@ -917,6 +926,145 @@ class LibraryChanging(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"skills": list(self.skills)}
+
+
+class SourceUnreadable(SkillHubError):
+    """What was typed names no source of skills; `reason` says what is wrong with it."""
+
+    code = "SOURCE_UNREADABLE"
+
+    def __init__(self, source: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{source!r} {reason}", hint=hint)
+        self.source = source
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"source": self.source}
+
+
+class SourceUnreachable(SkillHubError):
+    """A source, or a ref, path or skill of it, cannot be had now; `near` are refs or paths like the one asked for."""
+
+    code = "SOURCE_UNREACHABLE"
+
+    def __init__(self, source: str, reason: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
+        guess = "did you mean " + " or ".join(near) + "?" if near else None
+        super().__init__(f"{source} {reason}", hint=hint or guess)
+        self.source = source
+        self.near = tuple(near)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"source": self.source, "near": list(self.near)}
+
+
+class ArchiveRefused(SkillHubError):
+    """An archive, or a skill of a tree, has an entry that is never unpacked; none of it was written."""
+
+    code = "ARCHIVE_REFUSED"
+
+    def __init__(self, source: str, reason: str, *, entry: str = "", hint: str | None = None) -> None:
+        named = f": {entry!r}" if entry else ""
+        super().__init__(f"{source} is refused{named} {reason}", hint=hint)
+        self.source = source
+        self.entry = entry
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"source": self.source, "entry": self.entry}
+
+
+class IntegrityFailed(SkillHubError):
+    """Something fetched or signed is not what an index or a lock promised."""
+
+    code = "INTEGRITY_FAILED"
+
+    def __init__(self, subject: str, *, expected: str, found: str, hint: str | None = None) -> None:
+        super().__init__(f"{subject} is not what was promised: expected {expected}, found {found}", hint=hint)
+        self.subject = subject
+        self.expected = expected
+        self.found = found
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"subject": self.subject, "expected": self.expected, "found": self.found}
+
+
+class SkillConflict(SkillHubError):
+    """A skill cannot be installed or updated as it is: its name is taken, or both sides changed `files`."""
+
+    code = "CONFLICT"
+
+    def __init__(self, skill: str, reason: str, *, files: Sequence[str] = (), hint: str) -> None:
+        super().__init__(f"{skill!r} {reason}", hint=hint)
+        self.skill = skill
+        self.files = tuple(files)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill": self.skill, "files": list(self.files)}
+
+
+class LockUnreadable(SkillHubError):
+    """A lock of skills cannot be read, at `line` if that is known. It is never reset and never written over."""
+
+    code = "LOCK_UNREADABLE"
+
+    def __init__(self, path: str, reason: str, *, line: int | None = None, hint: str | None = None) -> None:
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(f"{place} cannot be read: {reason}", hint=hint)
+        self.path = path
+        self.line = line
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"path": self.path, "line": self.line}
+
+
+class LibraryBusy(SkillHubError):
+    """Another command is changing the skills directory, and did not end while this one waited."""
+
+    code = "LIBRARY_BUSY"
+
+    def __init__(self, root: str) -> None:
+        super().__init__(f"{root} is being changed by another command", hint="try again when that is done")
+        self.root = root
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"root": self.root}
+
+
+class LibraryUnwritable(SkillHubError):
+    """The skills directory cannot be written. What had been begun was taken back."""
+
+    code = "LIBRARY_UNWRITABLE"
+
+    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{path} cannot be written: {reason}; nothing was changed", hint=hint)
+        self.path = path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"path": self.path}
+
+
+class SkillChanged(SkillHubError):
+    """A locked skill is withheld: `file` is not what was locked, or, with no file, no lock names the skill."""
+
+    code = "SKILL_CHANGED"
+
+    def __init__(self, name: str, file: str = "", *, hint: str | None = None) -> None:
+        reason = f"its file {file!r} is not the one that was locked" if file else "no lock names it"
+        super().__init__(
+            f"{name!r} is withheld: {reason}", hint=hint or "skillhub verify lists every file that differs"
+        )
+        self.name = name
+        self.file = file
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"skill": self.name, "file": self.file}
 
 
 class EmbeddingError(SkillHubError):

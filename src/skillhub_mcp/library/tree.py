@@ -1,0 +1,56 @@
+"""What a source holds at one moment, before a byte of it is written: entries with their kinds, sizes and modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+
+class TreeEntryKind(str, Enum):
+    """What an entry is. Only files are ever written; a directory exists where a file is in it."""
+
+    FILE = "file"
+    LINK = "link"
+    SUBMODULE = "submodule"
+    # A device, a pipe, a socket, and what else no skill has.
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One entry of a tree: its path from the tree's top with `/`, as the source spells it, and never checked yet.
+
+    `size` is in bytes, and is what the source says, not what reading gives. `target` is what a link names, as it is
+    written there.
+    """
+
+    path: str
+    kind: TreeEntryKind
+    size: int = 0
+    executable: bool = False
+    target: str = ""
+
+
+class Tree(Protocol):
+    """A source at one moment: a directory, an archive, or a commit. `close` ends it and removes what it kept."""
+
+    @property
+    def entries(self) -> Sequence[TreeEntry]:
+        """Every entry but directories, in the order of the paths' bytes."""
+
+    @property
+    def commit(self) -> str:
+        """The commit, as 40 or 64 hexadecimal digits; empty where there is none."""
+
+    def tree_id(self, path: str) -> str:
+        """Return the id that the source has for the directory at `path` (`""` is the top); empty where it has none."""
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable, and ArchiveRefused for an archive
+        whose bytes are not what its entry says.
+        """
+
+    def close(self) -> None:
+        """Remove what was kept for reading."""

@@ -1,0 +1,18 @@
+"""The digest of a skill's files: SHA-256 over `path NUL sha256(content) LF`, sorted by the paths' bytes.
+
+It is ToolHive's `contentDigest`, so a skill has the same digest there and here. Every regular file counts,
+dotfiles too; modes and times do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+
+def content_digest(files: Mapping[str, str]) -> str:
+    """Return `sha256:` and 64 hexadecimal digits for the files of a skill: SHA-256 in hexadecimal by path with `/`."""
+    whole = hashlib.sha256()
+    for path, digest in sorted((path.encode("utf-8", "surrogateescape"), digest) for path, digest in files.items()):
+        whole.update(path + b"\0" + digest.encode() + b"\n")
+    return f"sha256:{whole.hexdigest()}"
