@@ -1036,12 +1036,16 @@ class LibraryBusy(SkillHubError):
 
 
 class LibraryUnwritable(SkillHubError):
-    """The skills directory cannot be written. What had been begun was taken back."""
+    """The skills directory cannot be written. What had been begun was taken back.
+
+    Where it is `begun`, it could not be yet: the next command, or a server that starts, takes it back.
+    """
 
     code = "LIBRARY_UNWRITABLE"
 
-    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{path} cannot be written: {reason}; nothing was changed", hint=hint)
+    def __init__(self, path: str, reason: str, *, hint: str | None = None, begun: bool = False) -> None:
+        state = "what was begun could not be taken back yet" if begun else "nothing was changed"
+        super().__init__(f"{path} cannot be written: {reason}; {state}", hint=hint)
         self.path = path
 
     @property

@@ -1,0 +1,61 @@
+"""What lies in a directory, in two words: the digest that a lock has, and one that tells every difference.
+
+The digest counts regular files and their bytes. A transaction that was killed has to tell the new directory from the
+one before even where only an executable bit or a link differs: the fingerprint does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skillhub_mcp.locks.content_digest import content_digest
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What lies at a path: its digest, `sha256:` and 64 hexadecimal digits, and its fingerprint, 64 such digits."""
+
+    digest: str
+    fingerprint: str
+
+
+def see(path: str) -> Seen:
+    """Read all of a directory, or of a link to one only where it leads. Raises OSError."""
+    files: dict[str, str] = {}
+    whole = hashlib.sha256()
+    for below, status in sorted(_entries(path, "")):
+        there = os.path.join(path, *below.split("/")) if below else path
+        kind = stat.S_IFMT(status.st_mode)
+        what = ""
+        if stat.S_ISREG(kind):
+            what = files[below] = _digest_of(there)
+        elif stat.S_ISLNK(kind):
+            what = os.readlink(there)
+        executable = stat.S_ISREG(kind) and bool(status.st_mode & stat.S_IXUSR)
+        line = f"{below}\0{kind:o}\0{executable:d}\0{what}\n"
+        whole.update(line.encode("utf-8", "surrogateescape"))
+    return Seen(content_digest(files), whole.hexdigest())
+
+
+def _entries(directory: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield every path below `directory` with `/`, itself as an empty one, each with its own status."""
+    status = os.lstat(directory)
+    yield below, status
+    if not stat.S_ISDIR(status.st_mode):
+        return
+    for name in os.listdir(directory):
+        yield from _entries(os.path.join(directory, name), f"{below}/{name}" if below else name)
+
+
+def _digest_of(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
