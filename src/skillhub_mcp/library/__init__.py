@@ -2,16 +2,20 @@
 
 Nothing here runs but in a command that a person typed, and it reaches only the source that the command names.
 
-disk          the steps of a change on the disk, each done or not
-exchange      two paths exchanged in one step, by the system's own call
-fingerprint   what lies in a directory: its digest, and every difference
-journal       what a change does, written before it is done
-locking       one command at a time changes a root
-own_places    where the hub's own things in a root are
-recovery      what a killed command left, completed or taken back
-refusals      what a person is told where a root cannot be written
-steps         each step of a change: doing it, and taking it back
-transaction   a change of a root: all skills, or none
-trash         what was removed and replaced, and how much of it is kept
-tree          what a source holds at one moment: entries, their bytes, and where they come from
+disk         the steps of a change on the disk, each done or not
+download     fetching over HTTP, within bounds
+exchange     two paths exchanged in one step, by the system's own call
+fingerprint  what lies in a directory: its digest, and every difference
+journal      what a change does, written before it is done
+locking      one command at a time changes a root
+own_places   where the hub's own things in a root are
+recovery     what a killed command left, completed or taken back
+refusals     what a person is told where a root cannot be written
+steps        each step of a change: doing it, and taking it back
+transaction  a change of a root: all skills, or none
+trash        what was removed and replaced, and how much of it is kept
+tree         what a source holds at one moment: entries, their bytes, and where they come from
+web_source   a site: an archive or a SKILL.md by its content, else its index of skills
+web_tree     what a site gave, as a tree
+well_known   the index of a site's skills, draft 0.2.0
 """

@@ -1,0 +1,317 @@
+"""Fetching over HTTP, within bounds: from the site that was typed, and from where it leads, and from nowhere else.
+
+A site may be slow, break off, lead in circles or send without an end. Each wait and the whole have a time limit, bytes
+are counted as they come, and what was not whole is never used. No cookie is kept, and no file of passwords is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import logging
+import os
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.version import version
+
+log = logging.getLogger(__name__)
+
+_MIB = 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
+# So much tells an archive from a text: a tar has its sign behind 257 bytes.
+_START_BYTES = 512
+_ASKED_AGAIN = 3
+_DIGITS = 9
+_SHOWN_CHARACTERS = 200
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadLimits:
+    """Bounds of all that is fetched for one source: bytes, seconds, and redirects for one file of it.
+
+    `read_seconds` is how long a site may be silent, `text_bytes` the most of what is no archive, and `wait_seconds` how
+    long it may have us wait before we ask again.
+    """
+
+    total_bytes: int = 128 * _MIB
+    text_bytes: int = 16 * _MIB
+    connect_seconds: float = 15.0
+    read_seconds: float = 30.0
+    total_seconds: float = 600.0
+    wait_seconds: float = 30.0
+    redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadOptions:
+    """How a site is asked. `insecure` allows http: to other machines than this one.
+
+    `tokens` are bearer tokens by host, as `host` or `host:port`; one is sent to its host only, and over https or to
+    this machine only. `authorities` are who may sign certificates, None for those of this machine.
+    """
+
+    insecure: bool = False
+    authorities: ssl.SSLContext | None = None
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    limits: DownloadLimits = field(default_factory=DownloadLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that was fetched whole: where it is now, the URL that gave it in the end, its size and its digest."""
+
+    url: str
+    path: str
+    size: int
+    digest: str
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an archive, by its content."""
+        with open(self.path, "rb") as file:
+            return is_archive(file.read(_START_BYTES))
+
+    def content(self) -> bytes:
+        """Return all of its bytes."""
+        with open(self.path, "rb") as file:
+            return file.read()
+
+
+class NotThere(SourceUnreachable):
+    """The site answers, and gives no file at a URL; `status` is its answer."""
+
+    def __init__(self, source: str, status: int) -> None:
+        super().__init__(source, _STATUSES.get(status, f"is not given: the site answers with {status}"))
+        self.status = status
+
+
+_STATUSES: Final[Mapping[int, str]] = {
+    401: "asks for a token, or for another one",
+    403: "does not let us in (403)",
+    404: "is not there (404)",
+    410: "is gone (410)",
+    407: "is behind a proxy that does not let us out (407)",
+    429: "is asked too often (429)",
+}
+
+
+class Downloader:
+    """Fetches files for one source, which a person `named`, into a directory; all its limits hold together."""
+
+    def __init__(self, client: httpx2.AsyncClient, named: str, directory: str, options: DownloadOptions) -> None:
+        self._client = client
+        self._named = named
+        self._directory = directory
+        self._options = options
+        self._left = options.limits.total_bytes
+        self._files = 0
+
+    async def get(self, url: str, *, came_from: str = "") -> Download:
+        """Fetch the file at `url`, which the index at `came_from` names, or the person who typed it.
+
+        Raises SourceUnreachable; NotThere where there is no such file.
+        """
+        self._check(url, came_from=came_from)
+        for _ in range(self._options.limits.redirects + 1):
+            try:
+                found = await self._ask(url)
+            except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, ValueError) as error:
+                raise SourceUnreachable(
+                    shown(url), _in_words(error, self._options.limits), hint=_hint(error)
+                ) from error
+            if isinstance(found, Download):
+                return found
+            self._check(found, came_from=url)
+            url = found
+        raise SourceUnreachable(
+            shown(self._named), f"leads on and on: more than {self._options.limits.redirects} redirects"
+        )
+
+    async def _ask(self, url: str) -> Download | str:
+        """Return what is at `url`, or where it leads."""
+        for again in range(_ASKED_AGAIN + 1):
+            async with self._client.stream("GET", url, headers=self._credentials(url)) as response:
+                if response.is_redirect:
+                    return urljoin(url, response.headers["location"])
+                if response.status_code == HTTPStatus.OK:
+                    return await self._keep(url, response)
+                wait = _seconds(response.headers.get("retry-after", ""))
+                asks_to_wait = response.status_code in _BUSY and wait <= self._options.limits.wait_seconds
+                if not asks_to_wait or again == _ASKED_AGAIN:
+                    raise NotThere(shown(url), response.status_code)
+            log.info("%s asks to wait %g seconds", shown(url), wait)
+            await asyncio.sleep(wait)
+        raise AssertionError  # the last round has returned or raised
+
+    async def _keep(self, url: str, response: httpx2.Response) -> Download:
+        most = self._left
+        coding = response.headers.get("content-encoding", "").strip().lower()
+        if coding not in _TRUSTED_CODINGS:
+            raise SourceUnreachable(shown(url), f"comes in an encoding that was not asked for: {coding[:40]!r}")
+        declared = response.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > most:
+            raise _too_large(url, most)
+        path = os.path.join(self._directory, f"source-{self._files}")
+        self._files += 1
+        digest, size, start = hashlib.sha256(), 0, b""
+        # The loop has nothing else to do than to fetch.
+        with open(path, "xb") as file:  # noqa: ASYNC230 - see above
+            async for chunk in response.aiter_bytes(_CHUNK_BYTES):
+                size += len(chunk)
+                # What came compressed is counted as it is written, so that no few bytes become many. And other files
+                # of this source may come at the same time.
+                self._left -= len(chunk)
+                start += chunk[: _START_BYTES - len(start)]
+                if len(start) == _START_BYTES and not is_archive(start):
+                    most = min(most, self._options.limits.text_bytes)
+                if size > most or self._left < 0:
+                    raise _too_large(url, most)
+                digest.update(chunk)
+                file.write(chunk)
+        return Download(url, path, size, f"sha256:{digest.hexdigest()}")
+
+    def _credentials(self, url: str) -> Mapping[str, str]:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not is_this_machine(parts.hostname or ""):
+            return {}
+        token = self._options.tokens.get(parts.netloc.lower()) or self._options.tokens.get(parts.hostname or "")
+        return {"authorization": f"Bearer {token}"} if token else {}
+
+    def _check(self, url: str, *, came_from: str) -> None:
+        """Raise SourceUnreachable for a URL that is not asked; `came_from` is what led to it, if it was not typed."""
+        problem = refusal(url, named=self._named, came_from=came_from, insecure=self._options.insecure)
+        if problem:
+            raise SourceUnreachable(shown(came_from or url), problem)
+
+
+@asynccontextmanager
+async def downloading(named: str, directory: str, options: DownloadOptions) -> AsyncIterator[Downloader]:
+    """Yield what fetches for the source at the URL `named`, into `directory`. Raises SourceUnreachable."""
+    limits = options.limits
+    try:
+        client = httpx2.AsyncClient(
+            headers={"user-agent": f"skillhub/{version()}", "accept": "*/*", "accept-encoding": "identity"},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            verify=True if options.authorities is None else options.authorities,
+            follow_redirects=False,
+            timeout=httpx2.Timeout(limits.read_seconds, connect=limits.connect_seconds),
+        )
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        # What is configured for a proxy is read here.
+        raise SourceUnreachable(
+            shown(named),
+            f"cannot be asked by the proxy that is set: {error}",
+            hint="look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY",
+        ) from error
+    async with client:
+        yield Downloader(client, named, directory, options)
+
+
+def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
+    """Return why `url` is not asked, empty if it is.
+
+    `named` is the URL that a person typed, and `came_from` the one that led to this, by a redirect or an index. Pure.
+    """
+    try:
+        parts, first = urlsplit(url), urlsplit(named)
+        host, typed = parts.hostname or "", first.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return f"leads to a malformed URL: {shown(url)!r}" if came_from else "is a malformed URL"
+    if parts.scheme not in ("https", "http") or not host:
+        return f"leads to {shown(url)!r}, which is neither https nor http" if came_from else "is neither https nor http"
+    if parts.username is not None or parts.password is not None:
+        return "leads to a URL with a password in it" if came_from else "has a user name or a password in it"
+    if came_from and parts.scheme == "http" and urlsplit(came_from).scheme == "https":
+        return f"leads from https to http, at {shown(url)!r}, where anybody on the way could change what comes"
+    if parts.scheme == "http" and not insecure and not is_this_machine(host):
+        what = f"leads to http:, at {shown(url)!r}," if came_from else "is asked by http:,"
+        return f"{what} which anybody on the way could change: use https, or --insecure where that is what you want"
+    if host != typed and _is_inside(host) and not _is_inside(typed):
+        return f"leads to {shown(url)!r}, an address of this machine or its network, which was not typed"
+    return ""
+
+
+def is_archive(start: bytes) -> bool:
+    """Whether a file that begins with `start`, 512 bytes or all of it, is a zip, a tar, or something in gzip."""
+    return start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or start[257:262] == b"ustar"
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host, a name or an address, means this machine whatever a name server says."""
+    if host.rstrip(".").lower() == "localhost" or host.rstrip(".").lower().endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_inside(host: str) -> bool:
+    if is_this_machine(host):
+        return True
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return False
+
+
+def shown(url: str) -> str:
+    """Return a URL for a message: without what may be a secret in it, its password and its query."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return url.partition("?")[0][:_SHOWN_CHARACTERS]
+    return f"{parts.scheme}://{host}{parts.path}"[:_SHOWN_CHARACTERS]
+
+
+def _seconds(retry_after: str) -> float:
+    """Return how long a site asks to wait; a second where it does not say, or gives a date."""
+    return float(retry_after[:_DIGITS]) if retry_after.isdecimal() else 1.0
+
+
+def _too_large(url: str, most: int) -> SourceUnreachable:
+    return SourceUnreachable(
+        shown(url),
+        f"is larger than what may be fetched: {most:,} bytes are left of the bound",
+        hint="name the skills that you want with --skill, or fetch it by git",
+    )
+
+
+def _in_words(error: Exception, limits: DownloadLimits) -> str:
+    if isinstance(error, httpx2.ConnectTimeout):
+        return f"does not answer: no connection within {limits.connect_seconds:g} seconds"
+    if isinstance(error, httpx2.TimeoutException):
+        return f"took too long: nothing came for {limits.read_seconds:g} seconds"
+    if isinstance(error, httpx2.ProxyError):
+        return f"cannot be reached by the proxy that is set: {error}"
+    if isinstance(error, httpx2.RemoteProtocolError):
+        return f"broke off, or speaks no HTTP: {error}"
+    if isinstance(error, httpx2.DecodingError):
+        return f"is not encoded as it says: {error}"
+    if isinstance(error, OSError):
+        return f"cannot be kept on this machine: {error.strerror or error}"
+    return f"cannot be reached: {error or type(error).__name__}"
+
+
+def _hint(error: Exception) -> str | None:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return "where an authority of your own signs certificates, name its file in SSL_CERT_FILE"
+        cause = cause.__cause__ or cause.__context__
+    return None

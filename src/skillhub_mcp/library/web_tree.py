@@ -1,0 +1,119 @@
+"""What a site gave, as a tree: one SKILL.md, an archive, or the skills of an index side by side."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
+from skillhub_mcp.skills.model import SKILL_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class TextTree:
+    """A SKILL.md by itself. `digest` is that of its bytes, as `sha256:` and hexadecimal digits."""
+
+    content: bytes
+    digest: str
+    commit: str = ""
+
+    @property
+    def entries(self) -> Sequence[TreeEntry]:
+        """Its one file."""
+        return (TreeEntry(SKILL_FILE, TreeEntryKind.FILE, size=len(self.content)),)
+
+    def tree_id(self, path: str) -> str:
+        """Return the digest for the top, and nothing for what is not there."""
+        return "" if path else self.digest
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield the SKILL.md. Raises SourceUnreachable for another path."""
+        if path != SKILL_FILE:
+            raise SourceUnreachable(path, "is not in the source")
+        yield self.content
+
+    def close(self) -> None:
+        """Do nothing: nothing was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One skill of an index: what it is, and the digest that the index promised and it has."""
+
+    tree: Tree
+    digest: str
+
+
+class SiteTree:
+    """The skills of an index, each below its name. `tree_id` is the digest of its artifact."""
+
+    def __init__(self, artifacts: Mapping[str, Artifact]) -> None:
+        self._artifacts = dict(artifacts)
+        entries = [
+            replace(entry, path=f"{name}/{entry.path}")
+            for name, artifact in self._artifacts.items()
+            for entry in artifact.tree.entries
+        ]
+        self._entries = tuple(sorted(entries, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
+
+    @property
+    def entries(self) -> Sequence[TreeEntry]:
+        """The files of all skills."""
+        return self._entries
+
+    @property
+    def commit(self) -> str:
+        """Nothing: a site has no commits."""
+        return ""
+
+    def tree_id(self, path: str) -> str:
+        """Return the digest of the artifact of the skill `path`; empty for a path within or above one."""
+        artifact = self._artifacts.get(path)
+        return "" if artifact is None else artifact.digest
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a file. Raises SourceUnreachable for one that is not there, and ArchiveRefused."""
+        name, _, below = path.partition("/")
+        artifact = self._artifacts.get(name)
+        if artifact is None:
+            raise SourceUnreachable(path, "is not in the source")
+        return artifact.tree.read(below)
+
+    def close(self) -> None:
+        """Close the tree of each skill."""
+        for artifact in self._artifacts.values():
+            artifact.tree.close()
+
+
+class FetchedTree:
+    """A tree whose files lie in a directory that is removed with it. An archive's top has its digest as its id."""
+
+    def __init__(self, tree: Tree, directory: str, *, digest: str = "") -> None:
+        self._tree = tree
+        self._directory = directory
+        self._digest = digest
+
+    @property
+    def entries(self) -> Sequence[TreeEntry]:
+        """Every entry but directories, in the order of the paths' bytes."""
+        return self._tree.entries
+
+    @property
+    def commit(self) -> str:
+        """Nothing: a site has no commits."""
+        return self._tree.commit
+
+    def tree_id(self, path: str) -> str:
+        """Return the digest of what was fetched for the top; else what the tree says."""
+        return self._digest if self._digest and not path else self._tree.tree_id(path)
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a file. Raises what the tree raises."""
+        return self._tree.read(path)
+
+    def close(self) -> None:
+        """Close the tree, and remove what was fetched."""
+        self._tree.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
