@@ -8,6 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FileDigest:
+    """What is kept of one file: SHA-256 of its bytes in hexadecimal, its size in bytes, and whether it may be run."""
+
+    sha256: str
+    size: int
+    executable: bool
 
 
 def content_digest(files: Mapping[str, str]) -> str:

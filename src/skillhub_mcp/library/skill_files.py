@@ -1,0 +1,152 @@
+"""Which files one skill of a tree comes to: links within it are copies of what they lead to. Nothing is read here.
+
+All of it is judged before a byte is written: paths, kinds, links, and what the tree says of counts and sizes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.errors import ArchiveRefused
+from skillhub_mcp.library.bounds import Bounds, in_mib
+from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+
+# As many as Linux follows itself.
+_MOST_LINKS = 40
+_MOST_TARGET_CHARACTERS = 4_096
+_NEVER_UNPACKED = {
+    TreeEntryKind.SUBMODULE: "is another repository (a submodule), which is not fetched",
+    TreeEntryKind.OTHER: "is neither a file nor a directory that can be read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenFile:
+    """A file of a skill: its path from the skill's directory, and the path in the tree where its bytes are."""
+
+    path: str
+    source_path: str
+    executable: bool
+
+
+def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> tuple[ChosenFile, ...]:
+    """Return the files of the skill at `skill` (`""` is the tree's top), in the order of the paths' bytes.
+
+    `name` is what messages call the source. Raises ArchiveRefused for the first entry that is never unpacked.
+    """
+    return _Choice(entries, skill, bounds, name or skill or "the skill").files()
+
+
+class _Choice:
+    def __init__(self, entries: Sequence[TreeEntry], skill: str, bounds: Bounds, name: str) -> None:
+        self._prefix = f"{skill}/" if skill else ""
+        self._bounds = bounds
+        self._name = name
+        below = len(self._prefix)
+        self._entries = {entry.path[below:]: entry for entry in entries if entry.path.startswith(self._prefix)}
+        self._directories: dict[str, list[str]] = {"": []}
+        self._seen, self._bytes = 0, 0
+
+    def files(self) -> tuple[ChosenFile, ...]:
+        names = EntryNames()
+        for path in self._entries:
+            self._check_path(path)
+            if problem := names.problem(path):
+                raise self._refused(path, problem)
+            self._note_directories(path)
+        found = [file for path in self._entries for file in self._files_at(path, path)]
+        if not found:
+            raise self._refused("", "it has no file")
+        return tuple(sorted(found, key=lambda file: file.path.encode()))
+
+    def _note_directories(self, path: str) -> None:
+        """Note that each directory in which a path lies has it below."""
+        above = path
+        while above:
+            above = above.rpartition("/")[0]
+            self._directories.setdefault(above, []).append(path)
+
+    def _files_at(self, path: str, real: str) -> Iterator[ChosenFile]:
+        """Yield the files that the entry at `real` is, when it is looked at as `path`."""
+        entry = self._entries[real]
+        self._count(path)
+        if entry.kind is TreeEntryKind.LINK:
+            yield from self._linked(path, real)
+            return
+        if entry.kind is not TreeEntryKind.FILE:
+            raise self._refused(path, _NEVER_UNPACKED[entry.kind])
+        self._bytes += entry.size
+        if self._bytes > self._bounds.skill_bytes:
+            raise self._refused(path, too_many_bytes(self._bounds))
+        yield ChosenFile(path, entry.path, entry.executable)
+
+    def _linked(self, path: str, real: str) -> Iterator[ChosenFile]:
+        there = self._resolved(path, real)
+        if there in self._entries:
+            yield from self._files_at(path, there)
+            return
+        if f"{real}/".startswith(f"{there}/" if there else ""):
+            raise self._refused(path, "is a link to a directory that it is in")
+        below = len(there)
+        for inner in self._directories[there]:
+            copy = path + inner[below:]
+            self._check_path(copy)
+            yield from self._files_at(copy, inner)
+
+    def _resolved(self, path: str, link: str) -> str:
+        """Return where a link leads, with no link in it: to a file or a directory of the skill."""
+        parts = link.split("/")[:-1]
+        ahead = self._names_of(link, path)
+        links = 1
+        while ahead:
+            step = ahead.popleft()
+            if step in ("", "."):
+                continue
+            if step == "..":
+                if not parts:
+                    raise self._refused(path, f"is a link that leaves the skill, to {self._shown_target(link)}")
+                parts.pop()
+                continue
+            here = "/".join((*parts, step))
+            entry = self._entries.get(here)
+            if entry is not None and entry.kind is TreeEntryKind.LINK:
+                links += 1
+                if links > _MOST_LINKS:
+                    raise self._refused(path, "is a link that leads in circles")
+                ahead.extendleft(reversed(self._names_of(here, path)))
+                continue
+            if here not in self._directories and (entry is None or ahead):
+                raise self._refused(path, f"is a link to nothing that is there, {self._shown_target(link)}")
+            parts.append(step)
+        return "/".join(parts)
+
+    def _names_of(self, link: str, path: str) -> deque[str]:
+        target = self._entries[link].target
+        if target.startswith("/") or "\\" in target or len(target) > _MOST_TARGET_CHARACTERS:
+            raise self._refused(path, f"is a link that leaves the skill, to {self._shown_target(link)}")
+        return deque(target.split("/"))
+
+    def _shown_target(self, link: str) -> str:
+        return repr(self._entries[link].target[:200])
+
+    def _count(self, path: str) -> None:
+        self._seen += 1
+        if self._seen > self._bounds.skill_files:
+            raise self._refused(path, f"is one file too many: a skill has at most {self._bounds.skill_files:,}")
+
+    def _check_path(self, path: str) -> None:
+        if path.count("/") >= self._bounds.depth:
+            raise self._refused(path, f"lies too deep: a path in a skill has at most {self._bounds.depth} names")
+        if problem := entry_problem(path):
+            raise self._refused(path, problem)
+
+    def _refused(self, path: str, reason: str) -> ArchiveRefused:
+        return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "")
+
+
+def too_many_bytes(bounds: Bounds) -> str:
+    """Return the end of the sentence about a file that makes its skill too large."""
+    return f"makes the skill too large: it has at most {in_mib(bounds.skill_bytes)}"

@@ -1,0 +1,119 @@
+"""Which files one skill of a tree comes to."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.errors import ArchiveRefused
+from skillhub_mcp.library.bounds import BOUNDS, Bounds
+from skillhub_mcp.library.skill_files import skill_files
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+
+
+def file(path: str, size: int = 1) -> TreeEntry:
+    return TreeEntry(path, TreeEntryKind.FILE, size)
+
+
+def link(path: str, target: str) -> TreeEntry:
+    return TreeEntry(path, TreeEntryKind.LINK, target=target)
+
+
+def chosen(*entries: TreeEntry, skill: str = "s", bounds: Bounds = BOUNDS) -> dict[str, str]:
+    return {found.path: found.source_path for found in skill_files(entries, skill, bounds)}
+
+
+def test_a_skill_is_what_lies_below_its_directory_and_nothing_beside_it() -> None:
+    entries = (file("s/SKILL.md"), file("s/a/b.md"), file("s-2/SKILL.md"), file("other.md"))
+    assert chosen(*entries) == {"SKILL.md": "s/SKILL.md", "a/b.md": "s/a/b.md"}
+    assert len(chosen(*entries, skill="")) == 4
+
+
+def test_a_link_within_the_skill_is_a_copy_of_what_it_leads_to() -> None:
+    entries = (
+        file("s/SKILL.md"),
+        link("s/README.md", "SKILL.md"),
+        link("s/a/up.md", ".././README.md"),
+        file("s/docs/x/one.md"),
+        link("s/docs/two.md", "x/one.md"),
+        link("s/more", "docs"),
+        link("s/a/deep", "../more/x"),
+    )
+    assert chosen(*entries) == {
+        "SKILL.md": "s/SKILL.md",
+        "README.md": "s/SKILL.md",
+        "a/up.md": "s/SKILL.md",
+        "docs/x/one.md": "s/docs/x/one.md",
+        "docs/two.md": "s/docs/x/one.md",
+        "more/x/one.md": "s/docs/x/one.md",
+        "more/two.md": "s/docs/x/one.md",
+        "a/deep/one.md": "s/docs/x/one.md",
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("../other/SKILL.md", "leaves the skill"),
+        ("../s/SKILL.md", "leaves the skill"),
+        ("a/../../other.md", "leaves the skill"),
+        ("/scratch/outside", "leaves the skill"),
+        ("..", "leaves the skill"),
+        ("..\\other", "leaves the skill"),
+        ("C:\\x", "leaves the skill"),
+        ("x" * 5_000, "leaves the skill"),
+        ("missing.md", "to nothing"),
+        ("SKILL.md/x", "to nothing"),
+        ("", "a directory that it is in"),
+        (".", "a directory that it is in"),
+        ("itself", "in circles"),
+        ("pong", "in circles"),
+        ("out/SKILL.md", "leaves the skill"),
+    ],
+)
+def test_a_link_that_leaves_the_skill_or_leads_nowhere_refuses_it(target: str, said: str) -> None:
+    entries = (
+        file("s/SKILL.md"),
+        file("s/a/b.md"),
+        file("other/SKILL.md"),
+        link("s/itself", target if target != "pong" else "ping"),
+    )
+    pairs = {"pong": [link("s/ping", "itself")], "out/SKILL.md": [link("s/out", "../other")]}
+    with pytest.raises(ArchiveRefused, match=said) as refused:
+        chosen(*entries, *pairs.get(target, []))
+    assert refused.value.entry.startswith("s/")
+
+
+def test_links_to_directories_that_hold_links_end_at_the_bounds() -> None:
+    with pytest.raises(ArchiveRefused, match="at most 16 names"):
+        chosen(file("s/a/SKILL.md"), link("s/a/l", "../b"), link("s/b/l", "../a"))
+    doubling = [link(f"s/d{n}/{side}", f"../d{n + 1}") for n in range(14) for side in "xy"]
+    with pytest.raises(ArchiveRefused, match="at most 4,096"):
+        chosen(file("s/SKILL.md"), file("s/d14/f"), *doubling)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (TreeEntry("s/m", TreeEntryKind.SUBMODULE), "submodule"),
+        (TreeEntry("s/p", TreeEntryKind.OTHER), "neither a file nor a directory"),
+        (file("s/con.md"), "device"),
+        (file("s/skill.MD"), "one name"),
+        (file("s/SKILL.md/x"), "which is a file"),
+        (file("s/" + "d/" * 16 + "x"), "at most 16 names"),
+        (file("s/big", 64 * 1024 * 1024), "at most 64 MiB"),
+    ],
+)
+def test_what_is_never_unpacked_refuses_the_skill_that_it_is_in_and_no_other(entry: TreeEntry, said: str) -> None:
+    with pytest.raises(ArchiveRefused, match=said) as refused:
+        chosen(file("s/SKILL.md"), entry)
+    assert refused.value.entry == entry.path
+    assert chosen(file("t/SKILL.md"), entry, skill="t") == {"SKILL.md": "t/SKILL.md"}
+
+
+def test_a_skill_has_a_bound_of_files_and_an_empty_one_is_none() -> None:
+    entries = [file(f"s/{n}") for n in range(3)]
+    assert len(chosen(*entries, bounds=Bounds(skill_files=3))) == 3
+    with pytest.raises(ArchiveRefused, match="at most 2"):
+        chosen(*entries, bounds=Bounds(skill_files=2))
+    with pytest.raises(ArchiveRefused, match="has no file"):
+        chosen(*entries, skill="absent")
