@@ -8,12 +8,14 @@ download     fetching over HTTP, within bounds
 entry_rules  which paths of entries are refused, and why
 exchange     two paths exchanged in one step, by the system's own call
 fingerprint  what lies in a directory: its digest, and every difference
+forges       which repository, ref and path a page of a forge shows
 journal      what a change does, written before it is done
 locking      one command at a time changes a root
 own_places   where the hub's own things in a root are
 recovery     what a killed command left, completed or taken back
 refusals     what a person is told where a root cannot be written
 skill_files  which files one skill of a tree comes to, its links as copies
+source       what a person types for a source, and its canonical form
 steps        each step of a change: doing it, and taking it back
 transaction  a change of a root: all skills, or none
 trash        what was removed and replaced, and how much of it is kept
