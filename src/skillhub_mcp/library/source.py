@@ -256,10 +256,10 @@ class _Reader:
         if _HELPER.match(text):
             raise self._refused("names a program for git to run", "write a URL with https, ssh or file")
 
-    def _refused(self, reason: str, hint: str | None = None) -> SkillSourceUnreadable:
+    def _refused(self, reason: str, hint: str | None = None) -> SourceUnreadable:
         return SourceUnreadable(_shown(self._text), reason, hint=hint)
 
-    def _unknown(self, text: str) -> SkillSourceUnreadable:
+    def _unknown(self, text: str) -> SourceUnreadable:
         first, slash, rest = text.partition("/")
         if ":" in first and slash:
             return self._refused("is no source of skills", f"for ssh, write a user before the host: git@{text}")
