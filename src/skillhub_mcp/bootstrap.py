@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -34,6 +34,7 @@ from skillhub_mcp.errors import (
     ConfirmationRequired,
     IndexUnavailable,
     InvalidSetting,
+    LibraryUnwritable,
     PolicyUnreadable,
     RootsUnreadable,
     SkillUnverifiable,
@@ -59,7 +60,7 @@ from skillhub_mcp.observers.start_log import StartLog
 from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, change_trust, choices_file, reviews_file, rules_file, tokens_file
-from skillhub_mcp.policy.project_trust import RULES_FILE
+from skillhub_mcp.policy.project_trust import RULES_FILE, ProjectTrust
 from skillhub_mcp.policy.rules import PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
@@ -75,10 +76,11 @@ from skillhub_mcp.skills.admission import AGENT_CONTEXT, LENIENT, REGISTRY_LENIE
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.files import ReadLimits
 from skillhub_mcp.skills.model import NO_SHAPE, Skill
+from skillhub_mcp.skills.own_directory import has_journal
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.roots import Source, agent_context_roots
+from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
@@ -708,6 +710,7 @@ def make_hub(
     embedder = _QueryEmbedder(choose_embedder(settings))
     automatic = not settings.index.skip_auto_reindex
     trust = project_trust(settings)
+    _mend_interrupted(roots, trust)
     index_sync = IndexSync(
         roots,
         Indexer(
@@ -740,6 +743,21 @@ def make_hub(
     return _hub_over(
         live, settings, embedder, auditor=auditor, asks=background if asks is None else asks, observer=observer
     )
+
+
+def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
+    """Complete or take back what a killed command left in a root. Costs one look at one path for each root.
+
+    A project that its person has not agreed to has nothing done in it: its journal may have come with it.
+    """
+    for root in roots:
+        if has_journal(root.path) and not any(one.trust.is_awaited for one in trust.judged((root,))):
+            from skillhub_mcp.library.recovery import recover
+
+            try:
+                recover(root.path)
+            except LibraryUnwritable as error:
+                log.warning("A change of %s was interrupted. %s. %s", root.path, error.message, error.hint)
 
 
 def _replica_hub(

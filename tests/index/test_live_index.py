@@ -15,6 +15,7 @@ import pytest
 import watchfiles
 from tests.conftest import switch
 from tests.hubs import hub_of
+from tests.library.roots import install
 from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 
 from skillhub_mcp.embedders.base import Embedder
@@ -26,6 +27,8 @@ from skillhub_mcp.index.lance import NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
+from skillhub_mcp.library.disk import Disk
+from skillhub_mcp.library.transaction import changing
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.search import ranking, searcher
 from skillhub_mcp.skills import discovery, scanner
@@ -139,6 +142,49 @@ def test_a_running_server_notices_new_changed_and_removed_skills(
         shutil.rmtree(skills_dir / "two")
         eventually(lambda: found(live, "walruses"), [])
     assert published_rows(db) == ["one"]
+
+
+class SlowDisk(Disk):
+    """A disk that takes longer between two steps than notices of the file system are held together."""
+
+    def exchange(self, first: str, second: str) -> bool:
+        done = super().exchange(first, second)
+        threading.Event().wait(0.25)
+        return done
+
+    def move(self, source: str, target: str) -> None:
+        super().move(source, target)
+        threading.Event().wait(0.25)
+
+
+def test_what_a_command_installs_replaces_and_removes_is_one_change_for_a_running_server(
+    db: Path, skills_dir: Path
+) -> None:
+    with changing(str(skills_dir)) as change:
+        install(change, dict.fromkeys(("gone", "kept", "replaced"), "Of walruses."))
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["gone", "kept", "replaced"]
+        before = settle_syncs(live)
+        changes: list[list[str]] = []
+        live.on_change(lambda: changes.append(found(live, "walruses")))
+        with changing(str(skills_dir), disk=SlowDisk()) as change:
+            # Staging takes a while too, and is no change.
+            threading.Event().wait(0.25)
+            install(change, {"new": "Of walruses.", "replaced": "Of bread."}, removals=["gone"])
+        eventually(lambda: len(changes), 1)
+        after = settle_syncs(live)
+        assert changes == [["kept", "new"]]
+        # One look finds it all, and another may follow the last notice, and finds nothing.
+        assert after - before <= 2
+
+
+def settle_syncs(live: LiveIndex) -> int:
+    """How many syncs there were, when no more follow."""
+    before = -1
+    while before != live._sync_count:
+        before = live._sync_count
+        threading.Event().wait(0.6)
+    return before
 
 
 @pytest.fixture

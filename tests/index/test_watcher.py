@@ -78,6 +78,19 @@ def test_it_says_what_changed_but_not_at_the_start_nor_where_that_is_much(
     assert watched.told[0] is None
 
 
+def test_what_is_staged_in_the_hubs_own_directory_is_no_change(
+    watched: Watched, skills_dir: Path, write_skill: Writer
+) -> None:
+    file = write_skill("one") / "SKILL.md"
+    watched.start()
+    watched.told.clear()
+    write_skill("new", directory=".skillhub/staging/new")
+    (skills_dir / ".skillhub" / "staging" / "new").rename(skills_dir / ".skillhub" / "gone")
+    assert watched.notices(lambda: file.write_text("changed", encoding="utf-8"))
+    watched.settle()
+    assert {path for paths in watched.told for path in paths or ["everything"]} == {str(file)}
+
+
 def test_new_changed_and_removed_skills_are_noticed(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:
     watched.start()
     assert watched.watcher.healthy

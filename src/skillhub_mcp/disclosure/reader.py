@@ -6,6 +6,7 @@ Instructions come in parts where they are long; files within limits of bytes.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.own_directory import is_being_changed
 from skillhub_mcp.skills.roots import Source, leads_out
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
 
 T = TypeVar("T")
+
+# How long a read waits for a directory that a command is exchanging by two renames.
+_RETURN_SECONDS = 2.0
+_REST_SECONDS = 0.01
+_rest = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +165,18 @@ class SkillReader:
                 raise SkillNotFound(skill.name)
             # A file in any case, whatever it counts as.
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
-            with _told_if_away(skill, snapshot.unavailable_root(skill)):
-                content = read_whole(
+
+            def read(skill: Skill) -> bytes:
+                return read_whole(
                     self._files_of(skill),
                     file_path,
                     skill=skill.name,
                     max_bytes=max_bytes,
                     serve_dotfiles=self._files.serve_dotfiles,
                 )
+
+            with _told_if_away(skill, snapshot.unavailable_root(skill)):
+                content = self._read_once_more(skill, read)
             event.size = len(content)
         if self._usage is not None:
             if loads:
@@ -192,7 +203,7 @@ class SkillReader:
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
         try:
             with _told_if_away(found.skill, found.away):
-                return found, read(found.skill)
+                return found, self._read_once_more(found.skill, read)
         except (SkillUnreadable, SkillFileNotFound):
             if not self._is_gone(found.skill):
                 raise
@@ -205,8 +216,33 @@ class SkillReader:
         with _told_if_away(found.skill, found.away):
             return found, read(found.skill)
 
+    def _read_once_more(self, skill: Skill, read: Callable[[Skill], T]) -> T:
+        """Return what `read` reads, and read once more where the directory was exchanged for another meanwhile.
+
+        A command that has no exchange in one step has it back in a moment.
+        """
+        before = _place(skill)
+        try:
+            return read(skill)
+        except (SkillUnreadable, SkillFileNotFound):
+            deadline = time.monotonic() + _RETURN_SECONDS
+            while self._is_gone(skill) and is_being_changed(skill.root) and time.monotonic() < deadline:
+                _rest(_REST_SECONDS)
+            if _place(skill) in (before, None):
+                raise
+        return read(skill)
+
     def _is_gone(self, skill: Skill) -> bool:
         return not os.path.lexists(os.path.join(self._files_of(skill), SKILL_FILE))
+
+
+def _place(skill: Skill) -> tuple[int, int] | None:
+    """Return what tells the skill's directory from another one at its path; None where none is."""
+    try:
+        status = os.stat(skill.directory)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

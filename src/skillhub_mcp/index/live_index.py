@@ -38,6 +38,10 @@ _POLL_SECONDS = 2.0
 # How long looking at the files waits for the watches: what changes after these are set is reported.
 _WATCHES_SECONDS = 10.0
 _STEP_SECONDS = 0.1
+# How long a sync waits for a command that is exchanging skills, and then for the last notices of it.
+_COMMAND_SECONDS = 3.0
+_COMMAND_STEP_SECONDS = 0.02
+_NOTICES_SECONDS = 0.3
 # Scanning takes at most about a tenth of one processor, however large the library is.
 _IDLE_FACTOR = 10
 # Of a large library whose changes are reported, a hundredth: it is for what file systems and full queues do not report.
@@ -351,6 +355,7 @@ class LiveIndex:
                     return
                 due, self._sync_requested, self._sync_due = self._sync_due, False, False
                 self._syncing = wanted
+            self._wait_for_command()
             # What another process published is opened even where nobody searches: it removes what was replaced.
             changed = self._follow_roots() or self._watcher.roots_changed() or self._index_sync.is_replaced()
             if self._watcher.healthy and not (wanted or due or changed):
@@ -368,6 +373,17 @@ class LiveIndex:
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
+
+    def _wait_for_command(self) -> None:
+        """Wait until a command has exchanged all its skills, and their notices are here: they are one change."""
+        deadline = time.monotonic() + _COMMAND_SECONDS
+        waited = False
+        with self._condition:
+            while not self._closed and time.monotonic() < deadline and self._index_sync.is_being_changed():
+                waited = True
+                self._condition.wait(_COMMAND_STEP_SECONDS)
+            if waited:
+                self._condition.wait_for(lambda: self._closed, _NOTICES_SECONDS)
 
     def _open_known(self) -> None:
         """Serve the published index of a large library, and set the watches: then its files are looked at once."""

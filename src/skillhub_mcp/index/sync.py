@@ -19,6 +19,7 @@ from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
 from skillhub_mcp.skills.admission import LENIENT, Admission
+from skillhub_mcp.skills.own_directory import is_being_changed
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -111,6 +112,10 @@ class IndexSync:
         self._forgets = False
         # How long the last scan of everything took, without the writing that followed.
         self.scan_seconds = 0.0
+
+    def is_being_changed(self) -> bool:
+        """Whether a command is exchanging skills of a root at this moment. Costs a look at one path for each."""
+        return any(is_being_changed(root.path) for root in self._roots)
 
     def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
         """Scan and sync other roots from now on."""

@@ -7,8 +7,9 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
+from skillhub_mcp.skills.own_directory import is_own
 from skillhub_mcp.skills.roots import SkillRoot, located
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,8 @@ class RootWatcher:
 
     The paths are None where they do not say all: after many changes at once, of which the system may have dropped some,
     and each time it starts to watch: setting the watches takes longer the larger the tree is, and changes made before
-    the last watch is set are not reported.
+    the last watch is set are not reported. What a command does in the hub's own directory of a root is no change: what
+    comes of it is one, of the skills.
 
     `healthy` is False when there are no notifications (no such root yet, too many watches, no support): the
     caller then has to poll.
@@ -118,7 +120,9 @@ class RootWatcher:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
                     self._watched = {}
                 # watchfiles does not tell where the system's queue was full.
-                self._on_change(None if lost or len(found) > _MOST_CHANGES else {path for _, path in found})
+                told = None if lost or len(found) > _MOST_CHANGES else _of_skills(found, paths)
+                if told is None or told:
+                    self._on_change(told)
         except (OSError, RuntimeError) as error:
             # Watching is tried again after every sync: the same reason is logged once.
             log.log(
@@ -129,6 +133,10 @@ class RootWatcher:
             self._refused = str(error)
         finally:
             self.healthy = False
+
+
+def _of_skills(found: Collection[tuple[object, str]], roots: Sequence[str]) -> set[str]:
+    return {path for _, path in found if not any(is_own(path, root) for root in roots)}
 
 
 class _WatchesSet:
