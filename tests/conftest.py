@@ -12,9 +12,11 @@ from hypothesis import settings
 
 from skillhub_mcp.settings import SETTINGS
 
-# Time limits are for benchmarks: a busy machine must not fail a property.
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
+# Time limits are for benchmarks: a busy machine must not fail a property. Every run tries the same examples, so that a
+# change is judged by what it changed; others are looked for with --hypothesis-profile=explore.
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("explore", deadline=None, max_examples=1_000)
+settings.load_profile("repeatable")
 
 SkillWriter = Callable[..., Path]
 

@@ -245,7 +245,9 @@ def test_a_namesake_is_a_note_and_spoils_nothing(skillhub: Skillhub, write_skill
     assert skillhub("doctor", **roots).out == "All well: 1 skill served.\n"
     assert f"\nnote  {lost}\n  lost the name 'painter' to " in skillhub("doctor", "--verbose", **roots).out
     as_json = skillhub("doctor", "--json", **roots).json
-    assert (as_json["verdict"], [note["about"] for note in as_json["notes"]]) == ("well", [str(lost)])
+    # How commands are confined is this machine's, and how busy it is.
+    notes = [note["about"] for note in as_json["notes"] if note["check"] != "sandbox"]
+    assert (as_json["verdict"], notes) == ("well", [str(lost)])
 
 
 def test_a_check_that_fails_is_told_and_the_others_tell_theirs(

@@ -5,6 +5,7 @@ app            the ASGI app: `/mcp`, `/`, `/healthz`, `/readyz`, `/metrics`
 auth           checking bearer tokens and JSON Web Tokens
 connections    how many connections there may be, and how long one may take
 front_page     what a person is told at `/`, and where a request is refused
+joined_writes  the head of an answer written together with its body
 jwt_form       the form of a JSON Web Token, before its signature is looked at
 metrics_route  the `/metrics` endpoint
 rate_limit     limits on requests and wrong tokens

@@ -29,6 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from skillhub_mcp.errors import ServerBusy
+from skillhub_mcp.server.http.joined_writes import JoinedWrites
 from skillhub_mcp.server.http.rate_limit import address_of, refusal
 
 log = logging.getLogger(__name__)
@@ -251,7 +252,7 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin: with a place, or as a spare connection."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))
         _limit_unsent(transport)
         self.host = "" if self.client is None else self.client[0]
         self.address = address_of({"client": self.client})
