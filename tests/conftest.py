@@ -21,6 +21,12 @@ settings.load_profile("repeatable")
 SkillWriter = Callable[..., Path]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """With `-n auto`, two workers a core: the tests wait for processes, servers and time limits half of their time."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No setting of the person who runs the tests reaches them, and nothing is written to their home."""

@@ -99,7 +99,7 @@ def said(index: RegistryIndex) -> object:
 @given(rounds=st.lists(st.lists(DEEDS, max_size=4), max_size=4))
 # A link to itself in a skill's directory, which a walk may list before the SKILL.md.
 @example(rounds=[[("write", "a/a", "one"), ("replace", "b", "skills/b"), ("replace", "a/a/b", "skills/b")]])
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_named_changes_come_to_what_a_whole_look_finds(
     rounds: list[list[tuple[str, str, str]]], clock: list[int]
 ) -> None:
@@ -121,7 +121,7 @@ def test_named_changes_come_to_what_a_whole_look_finds(
 
 
 @given(deeds=st.lists(DEEDS, max_size=12))
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_skill_is_reached_by_its_handle_and_by_its_path(
     deeds: list[tuple[str, str, str]], clock: list[int]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.search.builders import make_skill
 
@@ -90,7 +90,6 @@ def naive_impact(skill: tuple[Any, ...], term: str, mean_lengths: list[float], f
     return float((WEIGHTS.k1 + 1) * saturated**WEIGHTS.power)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     library=LIBRARIES,
     changes=CHANGES,

@@ -159,7 +159,7 @@ def send(served: Served, method: str, body: bytes, headers: dict[str, str]) -> N
         assert b"-32603" not in said
 
 
-ANY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ANY = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 @ANY
