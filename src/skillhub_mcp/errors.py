@@ -964,8 +964,8 @@ class ArchiveRefused(SkillHubError):
     code = "ARCHIVE_REFUSED"
 
     def __init__(self, source: str, reason: str, *, entry: str = "", hint: str | None = None) -> None:
-        named = f": {entry!r}" if entry else ""
-        super().__init__(f"{source} is refused{named} {reason}", hint=hint)
+        named = f"{entry!r} " if entry else ""
+        super().__init__(f"{source} is refused: {named}{reason}", hint=hint)
         self.source = source
         self.entry = entry
 

@@ -2,26 +2,31 @@
 
 Nothing here runs but in a command that a person typed, and it reaches only the source that the command names.
 
-bounds       how much is fetched, read and unpacked at most
-disk         the steps of a change on the disk, each done or not
-download     fetching over HTTP, within bounds
-entry_rules  which paths of entries are refused, and why
-exchange     two paths exchanged in one step, by the system's own call
-fingerprint  what lies in a directory: its digest, and every difference
-forges       which repository, ref and path a page of a forge shows
-journal      what a change does, written before it is done
-locking      one command at a time changes a root
-own_places   where the hub's own things in a root are
-recovery     what a killed command left, completed or taken back
-refusals     what a person is told where a root cannot be written
-skill_files  which files one skill of a tree comes to, its links as copies
-source       what a person types for a source, and its canonical form
-steps        each step of a change: doing it, and taking it back
-transaction  a change of a root: all skills, or none
-trash        what was removed and replaced, and how much of it is kept
-tree         what a source holds at one moment: entries, their bytes, and where they come from
-unpack       one skill of a tree written below a directory, whole or not at all
-web_source   a site: an archive or a SKILL.md by its content, else its index of skills
-web_tree     what a site gave, as a tree
-well_known   the index of a site's skills, draft 0.2.0
+archive_entries  the entries of one archive, each judged when it is found
+archive_tree     an archive as a tree
+bounds           how much is fetched, read and unpacked at most
+directory_tree   a directory of this machine as a tree
+disk             the steps of a change on the disk, each done or not
+download         fetching over HTTP, within bounds
+entry_rules      which paths of entries are refused, and why
+exchange         two paths exchanged in one step, by the system's own call
+fingerprint      what lies in a directory: its digest, and every difference
+forges           which repository, ref and path a page of a forge shows
+journal          what a change does, written before it is done
+locking          one command at a time changes a root
+own_places       where the hub's own things in a root are
+recovery         what a killed command left, completed or taken back
+refusals         what a person is told where a root cannot be written
+skill_files      which files one skill of a tree comes to, its links as copies
+source           what a person types for a source, and its canonical form
+steps            each step of a change: doing it, and taking it back
+tar_archive      reading a tar in the one way that every reader reads it
+transaction      a change of a root: all skills, or none
+trash            what was removed and replaced, and how much of it is kept
+tree             what a source holds at one moment: entries, their bytes, and where they come from
+unpack           one skill of a tree written below a directory, whole or not at all
+web_source       a site: an archive or a SKILL.md by its content, else its index of skills
+web_tree         what a site gave, as a tree
+well_known       the index of a site's skills, draft 0.2.0
+zip_archive      reading a zip in the one way that every reader reads it
 """
