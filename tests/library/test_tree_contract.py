@@ -1,0 +1,113 @@
+"""What every tree is, whatever the source: a directory, a zip, a tar."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.library.archives import SKILL, pack_tar, pack_zip, write_files
+
+from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.archive_tree import open_archive
+from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
+from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.locks.content_digest import content_digest
+
+FILES = {
+    "skills/pdf/SKILL.md": SKILL,
+    "skills/pdf/scripts/run.sh": b"echo run\n",
+    "skills/pdf/.hidden": b"",
+    "skills/pdf/assets/long.bin": bytes(range(256)) * 1_000,
+    "skills/pdf/na\u00efve name.md": "\u00e9\n".encode(),
+    "skills/pdf-2/SKILL.md": b"another\n",
+    "skills.md": b"beside\n",
+}
+EXECUTABLE = ("skills/pdf/scripts/run.sh",)
+
+MakeTree = Callable[[Path], Tree]
+
+
+def directory(scratch: Path) -> Tree:
+    return DirectoryTree(str(write_files(scratch / "source", FILES, executable=EXECUTABLE)))
+
+
+def zipped(scratch: Path) -> Tree:
+    (scratch / "source").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
+    return open_archive(str(scratch / "source"), "pdf.zip")
+
+
+def tarred(mode: str) -> MakeTree:
+    def make(scratch: Path) -> Tree:
+        (scratch / "source").write_bytes(pack_tar(FILES, executable=EXECUTABLE, mode=mode))
+        return open_archive(str(scratch / "source"), "pdf.tar")
+
+    return make
+
+
+TREES: dict[str, MakeTree] = {"directory": directory, "zip": zipped, "tar": tarred("w"), "tar.gz": tarred("w:gz")}
+
+
+@pytest.fixture(params=TREES)
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tree]:
+    made = TREES[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+def test_the_entries_are_all_files_in_the_order_of_their_paths_bytes(tree: Tree) -> None:
+    expected = [
+        TreeEntry(path, TreeEntryKind.FILE, len(FILES[path]), path in EXECUTABLE)
+        for path in sorted(FILES, key=str.encode)
+    ]
+    assert list(tree.entries) == expected
+
+
+def test_a_file_is_read_whole_again_and_again_and_beside_another(tree: Tree) -> None:
+    first, second = tree.read("skills/pdf/assets/long.bin"), tree.read("skills/pdf/SKILL.md")
+    beginning = next(first)
+    assert b"".join(second) == SKILL
+    assert beginning + b"".join(first) == FILES["skills/pdf/assets/long.bin"]
+    for path, content in FILES.items():
+        assert b"".join(tree.read(path)) == content
+
+
+@pytest.mark.parametrize("path", ["skills/missing.md", "skills/pdf", "", "../source", "skills/pdf/../../skills.md"])
+def test_a_file_that_is_not_there_cannot_be_had(tree: Tree, path: str) -> None:
+    with pytest.raises(SourceUnreachable):
+        list(tree.read(path))
+
+
+def test_where_there_is_no_commit_there_are_no_ids(tree: Tree) -> None:
+    assert [tree.commit, tree.tree_id(""), tree.tree_id("skills/pdf")] == ["", "", ""] or len(tree.commit) in (40, 64)
+
+
+def test_a_skill_of_it_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    unpacked = unpack_skill(tree, "skills/pdf", str(tmp_path / "new"))
+    below = {path.removeprefix("skills/pdf/"): content for path, content in FILES.items() if "/pdf/" in path}
+    assert content_digest({path: file.sha256 for path, file in unpacked.files.items()}) == content_digest(
+        {path: hashlib.sha256(content).hexdigest() for path, content in below.items()}
+    )
+    written = {
+        str(path.relative_to(tmp_path / "new")): path.read_bytes()
+        for path in (tmp_path / "new").rglob("*")
+        if path.is_file()
+    }
+    assert written == below
+    modes = {path: (tmp_path / "new" / path).stat().st_mode & 0o7777 for path in below}
+    assert {path for path, mode in modes.items() if mode & 0o111} == {"scripts/run.sh"}
+    assert not any(mode & 0o7022 for mode in modes.values())
+    assert {path for path, file in unpacked.files.items() if file.executable} == {"scripts/run.sh"}
+    assert {path: file.size for path, file in unpacked.files.items()} == {path: len(c) for path, c in below.items()}
+
+
+def test_what_is_closed_is_closed_and_may_be_closed_again(tree: Tree) -> None:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    tree.close()
+    tree.close()
+    if before is not None:
+        assert len(os.listdir("/proc/self/fd")) < before
