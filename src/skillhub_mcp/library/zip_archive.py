@@ -116,7 +116,7 @@ class ZipArchive:
                 if piece:
                     yield piece
                 elif not packed:
-                    return
+                    break
         except zlib.error:
             raise self._found.refused("is damaged: it cannot be unpacked", path) from None
         if unpack.unused_data or packed:
@@ -216,20 +216,13 @@ class ZipArchive:
 
     def _check_entries(self, described: list[_Described], end: int) -> None:
         """Look at each entry where it lies, in the order of the archive, and admit it."""
-        at = 0
         described.sort(key=lambda entry: entry.at)
-        for number, entry in enumerate(described):
-            if entry.at < at:
-                self._refuse_entry("lies over the entry before it", entry.raw)
-            if entry.at > at:
-                where = "before the first entry" if number == 0 else "before it"
-                self._refuse_entry(f"has {entry.at - at:,} bytes {where} that belong to no entry", entry.raw)
-            following = described[number + 1].at if number + 1 < len(described) else end
+        places = [*(entry.at for entry in described), end]
+        if places[0]:
+            self._refuse(f"it has {places[0]:,} bytes before its first entry")
+        for entry, following in zip(described, places[1:], strict=True):
             self._check_kind(entry)
             self._admit(entry, self._place(entry, following))
-            at = following
-        if at != end:
-            self._refuse(f"it has {end - at:,} bytes that belong to no entry")
 
     def _place(self, entry: _Described, following: int) -> int:
         """Compare what stands before an entry's bytes, and return where the bytes begin."""
