@@ -40,7 +40,7 @@ def test_every_word_is_answered_with_commands_that_exist(word: str) -> None:
         (["add", "git@git.example:team/a;b"], "git clone 'git@git.example:team/a;b' ~/.skillhub/skills/'a;b'"),
         (["install", "./pdf"], "copy a skill's directory, or `git clone` a repository of skills, into"),
         (["install"], "copy a skill's directory, or `git clone` a repository of skills, into ~/.skillhub/skills"),
-        (["remove", "pdf"], "`skillhub disable pdf`"),
+        (["uninstall", "pdf"], "`skillhub remove pdf`"),
         (["update", "pdf"], "run `git pull` in their directory"),
         (["find", "two words", "pdf"], "hint: skillhub search 'two words' pdf"),
         (["init", "pdf"], "hint: skillhub new pdf"),
@@ -57,7 +57,7 @@ def test_a_word_of_another_tool_is_answered_with_what_to_type_instead(
     assert hint in done.err
 
 
-@pytest.mark.parametrize(("word", "command"), [("add", "roots add"), ("remove", "roots remove")])
+@pytest.mark.parametrize(("word", "command"), [("add", "roots add"), ("rm", "roots remove")])
 def test_a_directory_that_exists_is_served_from_where_it_is(tmp_path: Path, word: str, command: str) -> None:
     told = advice(word, ["--yes", str(tmp_path)])
     assert told is not None

@@ -44,6 +44,10 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     ],
     "overlaps": [["--least", "0.1"], ["--json"]],
     "inspect": [["PLACE…"], ["PLACE…", "--json"]],
+    "remove": [
+        *(["PLACE…"], ["PLACE…", "--force", "--dry-run"], ["PLACE…", "--force", "--json"]),
+        *(["WORD"], ["--undo", "--dry-run"], ["--undo", "--json"]),
+    ],
     "disable": [["PLACE…"], ["PLACE…", "--json"]],
     "enable": [["PLACE…"]],
     "permissions show": [[], ["--json"]],

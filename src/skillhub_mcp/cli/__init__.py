@@ -18,6 +18,7 @@ findings           the findings of `validate` and `audit` as text
 foreign_words      what to type instead of a word that people know from other tools
 help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
+library_place      which root a command keeps, and its lock
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
 next_steps         the two commands to type next on this machine
@@ -31,6 +32,7 @@ picker_keys        the keys of the picker
 picker_rows        the rows of the picker: which fit what was typed, in which order
 picker_skills      the skills of the picker, read and searched in a thread of their own
 progress_line      the progress of long work on stderr, on a terminal
+refreshed_index    the index after a command that changed a root
 screen             the size of the terminal
 table              lists in columns
 text_width         the columns that a text takes

@@ -33,6 +33,7 @@ ASKED_FOR: Mapping[tuple[str, str], str] = {
     ("inspect", "names"): SKILLS,
     ("disable", "names"): SKILLS,
     ("enable", "names"): SKILLS,
+    ("remove", "names"): SKILLS,
     ("permissions allow", "name"): SKILLS,
     ("permissions deny", "name"): SKILLS,
     ("permissions forget", "name"): SKILLS,

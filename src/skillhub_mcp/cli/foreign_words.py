@@ -81,14 +81,10 @@ def _remove(rest: Sequence[str]) -> Advice:
     wanted = next((word for word in rest if not word.startswith("-")), "")
     if wanted and os.path.isdir(os.path.expanduser(wanted)):
         return Advice(
-            "is not a command of 'skillhub': it deletes no skill",
-            f"`skillhub roots remove {shlex.quote(wanted)}` searches this directory no longer",
+            _NOT_A_COMMAND, f"`skillhub roots remove {shlex.quote(wanted)}` searches this directory no longer"
         )
     name = shlex.quote(wanted) if wanted else "NAME"
-    return Advice(
-        "is not a command of 'skillhub': it deletes no skill",
-        f"`skillhub disable {name}` hides it from agents; `skillhub show {name}` prints its path, to delete it",
-    )
+    return Advice(_NOT_A_COMMAND, f"`skillhub remove {name}` removes a skill; `skillhub disable {name}` only hides it")
 
 
 _UPDATE = _says(
@@ -103,7 +99,7 @@ _SHARE = _says(
 
 _WORDS: Mapping[Callable[[Sequence[str]], Advice], str] = {
     _add: "add install get import fetch download clone",
-    _remove: "remove uninstall delete rm unadd",
+    _remove: "uninstall delete rm unadd",
     _UPDATE: "update upgrade sync pull refresh outdated",
     _SHARE: "share login",
     _does("new"): "init create make generate scaffold",

@@ -60,6 +60,7 @@ _MODULES: Mapping[str, str] = {
     "audit": "audit",
     "overlaps": "overlaps",
     "inspect": "inspect",
+    "remove": "remove",
     "disable": "choices",
     "enable": "choices",
     "permissions": "permissions",

@@ -13,10 +13,12 @@ exchange         two paths exchanged in one step, by the system's own call
 fingerprint      what lies in a directory: its digest, and every difference
 forges           which repository, ref and path a page of a forge shows
 journal          what a change does, written before it is done
+lock_edits       entries taken out of a lock and put back, all else as it is
 locking          one command at a time changes a root
 own_places       where the hub's own things in a root are
 recovery         what a killed command left, completed or taken back
 refusals         what a person is told where a root cannot be written
+removal          skills into the trash, and the last removal back
 skill_files      which files one skill of a tree comes to, its links as copies
 source           what a person types for a source, and its canonical form
 steps            each step of a change: doing it, and taking it back

@@ -151,9 +151,8 @@ class Change:
         steps = [self._put(name, puts[name]) for name in sorted(puts)]
         for name in sorted(restores):
             if os.path.lexists(self._places.skill(name)):
-                raise SkillConflict(
-                    name, f"is in {self.root} again", hint=f"skillhub remove {name} first, or leave it as it is"
-                )
+                place = self._places.skill(name)
+                raise SkillConflict(name, f"is in {self.root} again", hint=f"move {place} elsewhere, then try again")
             steps.append(Step(Move.RESTORE, name, source=restores[name]))
         for name in sorted(removals):
             if os.path.lexists(self._places.skill(name)):

@@ -95,7 +95,7 @@ def _text(path: str) -> str | None:
     except FileNotFoundError:
         return None
     with open(descriptor, "rb") as file:
-        return file.read().decode("utf-8")
+        return file.read().decode("utf-8", "replace")
 
 
 def _size(directory: str) -> int:

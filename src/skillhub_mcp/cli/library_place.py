@@ -1,0 +1,47 @@
+"""Which library a command keeps: the root that skills come into, and its lock."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skillhub_mcp.errors import InvalidArgument
+
+LOCK_NAME = "skills-lock.json"
+_AGENTS_SKILLS = os.path.join(".agents", "skills")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryPlace:
+    """A root, the lock of its skills, and the option that chose it; empty for the first hub root."""
+
+    root: str
+    lock_path: str
+    option: str = ""
+
+
+def add_place_options(parser: argparse.ArgumentParser) -> None:
+    """Add --project and --user, of which a command takes one or none."""
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--project", action="store_true", help="in .agents/skills of this project")
+    place.add_argument("--user", action="store_true", help="in ~/.agents/skills")
+
+
+def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPlace:
+    """Return the library that the options choose. Raises InvalidArgument and InvalidSetting."""
+    from skillhub_mcp.chosen_roots import project_of
+    from skillhub_mcp.settings import read_settings
+
+    option = "--project" if args.project else "--user" if args.user else ""
+    if option and "SKILLS_DIR" in options:
+        raise InvalidArgument(option, "cannot be combined with --skills-dir", hint="remove one of the two")
+    settings, _ = read_settings(os.environ, options)
+    if args.project:
+        project = project_of(settings).root
+        # Beside the project, where npx skills has it too.
+        return LibraryPlace(os.path.join(project, _AGENTS_SKILLS), os.path.join(project, LOCK_NAME), option)
+    root = os.path.expanduser(os.path.join("~", _AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
+    root = os.path.abspath(root)
+    return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)

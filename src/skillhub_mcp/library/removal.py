@@ -1,0 +1,130 @@
+"""Removing skills from a root into its trash, and bringing the last removal back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.errors import LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.library.disk import Disk
+from skillhub_mcp.library.lock_edits import locked_names, with_entries_of, without_entries
+from skillhub_mcp.library.own_places import is_plain_name, places_of
+from skillhub_mcp.library.refusals import unwritable
+from skillhub_mcp.library.transaction import changing
+from skillhub_mcp.library.trash import TrashEntry, last_removal, lock_before, receipt_before
+from skillhub_mcp.skills.suggestions import near_names
+
+_DISK = Disk()
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSkill:
+    """A skill that goes, or comes back: its directory, whether the lock names it, and what it is a link to, if it is.
+
+    `is_there` is whether there is a directory: what only the lock names is taken out of the lock.
+    """
+
+    name: str
+    directory: str
+    locked: bool
+    is_there: bool = True
+    linked_to: str = ""
+
+
+def remove(
+    root: str, lock_path: str, names: Sequence[str], *, force: bool = False, dry_run: bool = False, disk: Disk = _DISK
+) -> tuple[MovedSkill, ...]:
+    """Put skills of a root into its trash and take them out of its lock, all or none, and return them.
+
+    Without `force` only what the lock names. With `dry_run` nothing is written, and the same is raised. Raises
+    SkillNotFound, SkillConflict, LockUnreadable, LibraryBusy and LibraryUnwritable.
+    """
+    found = _to_remove(root, lock_path, names, force=force)
+    if dry_run:
+        return found
+    with changing(root, disk=disk) as change:
+        # As it is now that nobody else changes it.
+        found = _to_remove(root, lock_path, names, force=force)
+        gone = [one.name for one in found]
+        text = without_entries(_read(lock_path), gone, lock_path)
+        change.commit({}, gone, lock_path=lock_path, lock_text=text)
+    return found
+
+
+def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk = _DISK) -> tuple[MovedSkill, ...]:
+    """Bring back the skills of the last removal with their entries in the lock, all or none, and return them.
+
+    Raises SkillNotFound where nothing was removed, and otherwise what `remove` does.
+    """
+    entry, found = _to_bring_back(root, lock_path)
+    if dry_run:
+        return found
+    with changing(root, disk=disk) as change:
+        entry, found = _to_bring_back(root, lock_path)
+        places = change.places
+        names = [one.name for one in found]
+        receipts = {name: receipt_before(places, entry, name) for name in names}
+        change.commit(
+            {},
+            lock_path=lock_path,
+            lock_text=with_entries_of(lock_before(places, entry), names, _read(lock_path), lock_path),
+            receipts={name: receipt for name, receipt in receipts.items() if receipt is not None},
+            restores=dict.fromkeys(names, entry.change),
+        )
+    return found
+
+
+def _to_remove(root: str, lock_path: str, names: Sequence[str], *, force: bool) -> tuple[MovedSkill, ...]:
+    locked = locked_names(_read(lock_path), lock_path)
+    found = [_found(root, name, locked) for name in dict.fromkeys(names)]
+    for one in found:
+        if not (one.locked or force):
+            raise SkillConflict(
+                one.name,
+                f"is not named by {lock_path}: nothing says that it was installed",
+                hint="--force puts it into the trash all the same, and --undo brings it back",
+            )
+    return tuple(found)
+
+
+def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
+    place = os.path.join(root, name)
+    if is_plain_name(name) and (name in locked or os.path.lexists(place)):
+        there = os.path.lexists(place)
+        link = os.readlink(place) if there and os.path.islink(place) else ""
+        return MovedSkill(name, place, name in locked, there, link)
+    names = {one for one in _names(root) if is_plain_name(one) and os.path.isdir(os.path.join(root, one))} | locked
+    near = near_names(name, sorted(names))
+    hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else None
+    raise SkillNotFound(name, near=near, hint=hint, reason=f"{root} has no directory of that name")
+
+
+def _to_bring_back(root: str, lock_path: str) -> tuple[TrashEntry, tuple[MovedSkill, ...]]:
+    places = places_of(root)
+    try:
+        entry = last_removal(places)
+        if entry is None:
+            raise SkillNotFound("--undo", reason=f"nothing that was removed lies in the trash of {root}")
+        locked = locked_names(lock_before(places, entry), lock_path)
+    except OSError as error:
+        raise unwritable(places.trash, error) from error
+    return entry, tuple(MovedSkill(name, os.path.join(root, name), name in locked) for name in entry.skills)
+
+
+def _names(root: str) -> list[str]:
+    try:
+        return os.listdir(root)
+    except OSError:
+        return []
+
+
+def _read(lock_path: str) -> str | None:
+    try:
+        with open(lock_path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise LockUnreadable(lock_path, reason or type(error).__name__) from error

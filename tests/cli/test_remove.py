@@ -1,0 +1,184 @@
+"""`skillhub remove`: into the trash and back, what it refuses, and that a search follows."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Done, Skillhub
+from tests.library.roots import LOCK, lock_text, locked, skills_in, write_skill
+
+from skillhub_mcp.library import removal
+from skillhub_mcp.library.transaction import changing
+
+NAMES = ["docx", "pdf", "xlsx"]
+
+
+@pytest.fixture
+def library(skills_dir: Path) -> Path:
+    """Three skills, of which the lock names two."""
+    skills_dir.mkdir(exist_ok=True)
+    for name in NAMES:
+        write_skill(skills_dir / name, f"About {name}s.")
+    (skills_dir / LOCK).write_text(
+        lock_text({name: digest for name, digest in skills_in(skills_dir).items() if name != "xlsx"})
+    )
+    return skills_dir
+
+
+def searched(skillhub: Skillhub) -> list[str]:
+    found = skillhub("search", "about pdfs docxs xlsxs", "--json").json["skills"]
+    return sorted(one["name"] for one in found)
+
+
+@pytest.mark.acceptance("S3-24")
+def test_removed_skills_are_found_no_more_and_undo_brings_all_of_them_back(library: Path, skillhub: Skillhub) -> None:
+    before, lock = skills_in(library), (library / LOCK).read_text()
+    assert searched(skillhub) == NAMES
+    done = skillhub("remove", "pdf", "docx")
+    assert done.code == 0
+    assert done.out == f"pdf is removed from {library}\ndocx is removed from {library}\n"
+    assert done.err == "\n`skillhub remove --undo` brings them back\n"
+    # The command itself refreshed the index: nothing else does it here.
+    assert skillhub("search", "about pdfs", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1").json["searched"] == 1
+    assert (list(skills_in(library)), locked(library)) == (["xlsx"], {})
+    done = skillhub("remove", "--undo")
+    assert (done.code, done.out, done.err) == (0, f"docx is back in {library}\npdf is back in {library}\n", "")
+    assert (skills_in(library), (library / LOCK).read_text()) == (before, lock)
+    assert searched(skillhub) == NAMES
+    again = skillhub("remove", "--undo")
+    assert again.code == 1
+    assert "nothing that was removed lies in the trash" in again.err
+
+
+def test_what_no_lock_names_takes_force_and_of_several_all_or_none_goes(library: Path, skillhub: Skillhub) -> None:
+    refused = skillhub("remove", "pdf", "xlsx", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert "--force" in refused.error["hint"]
+    assert list(skills_in(library)) == NAMES
+    done = skillhub("remove", "pdf", "xlsx", "--force", "--json")
+    assert [(one["name"], one["locked"]) for one in done.json["removed"]] == [("pdf", True), ("xlsx", False)]
+    assert list(skills_in(library)) == ["docx"]
+    assert [one["name"] for one in skillhub("remove", "--undo", "--json").json["restored"]] == ["pdf", "xlsx"]
+    assert list(skills_in(library)) == NAMES
+    assert list(locked(library)) == ["docx", "pdf"]
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(library: Path, skillhub: Skillhub) -> None:
+    assert skillhub("remove", "pdf", "--dry-run").out == f"pdf would be removed from {library}\n"
+    assert skillhub("remove", "xlsx", "--dry-run").code == 1
+    assert not (library / ".skillhub").exists()
+    skillhub("remove", "pdf")
+    assert skillhub("remove", "--undo", "--dry-run").out == f"pdf would be back in {library}\n"
+    assert list(skills_in(library)) == ["docx", "xlsx"]
+
+
+def test_a_wrong_name_is_answered_with_the_right_one_and_nothing_is_made(library: Path, skillhub: Skillhub) -> None:
+    refused = skillhub("remove", "pdff")
+    assert (refused.code, refused.out) == (1, "")
+    assert "did you mean 'pdf'?" in refused.err
+    assert not (library / ".skillhub").exists()
+    assert skillhub("remove").code == 2
+    assert skillhub("remove", "pdf", "--undo").code == 2
+    assert skillhub("remove", "..").code == 1
+    assert skillhub("remove", library / "pdf", "--dry-run").code == 0
+
+
+def test_a_skill_of_another_root_is_removed_by_the_option_that_is_told(
+    library: Path, skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    write_skill(project / ".agents" / "skills" / "git", "About git.")
+    (project / LOCK).write_text(lock_text({"git": "sha256:0"}))
+    write_skill(tmp_path / "home" / ".agents" / "skills" / "mail", "About mail.")
+
+    def go(*arguments: str) -> Done:
+        return skillhub("remove", *arguments, SKILLHUB_ROOTS="project,user,hub", SKILLHUB_CWD=str(project))
+
+    assert "skillhub remove git --project" in go("git").err
+    assert "skillhub remove mail --user" in go("mail").err
+    done = go("git", "--project")
+    assert done.code == 0
+    assert "`skillhub remove --undo --project` brings it back" in done.err
+    assert locked(project) == {}
+    assert go("--undo", "--project").code == 0
+    assert list(locked(project)) == ["git"]
+    assert go("mail", "--user").code == 1
+    assert go("mail", "--user", "--force").code == 0
+
+
+def test_who_answers_to_the_name_now_is_told(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
+    write_skill(tmp_path / "second" / "pdf", "About pdfs, too.")
+    roots = f"{library}{os.pathsep}{tmp_path / 'second'}"
+    done = skillhub("remove", "pdf", SKILLS_DIR=roots)
+    assert done.code == 0
+    assert f"pdf now loads {tmp_path / 'second' / 'pdf'} (hub)" in done.err
+
+
+def test_a_link_goes_and_what_it_leads_to_stays(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
+    write_skill(tmp_path / "elsewhere", "mine")
+    (library / "linked").symlink_to(tmp_path / "elsewhere")
+    done = skillhub("remove", "linked", "--force")
+    assert f"{tmp_path / 'elsewhere'} stays as it is" in done.err
+    assert not os.path.lexists(library / "linked")
+    assert (tmp_path / "elsewhere" / "SKILL.md").exists()
+    assert skillhub("remove", "--undo").code == 0
+    assert os.readlink(library / "linked") == str(tmp_path / "elsewhere")
+
+
+def test_what_only_the_lock_names_is_taken_out_of_it(library: Path, skillhub: Skillhub) -> None:
+    for path in sorted((library / "pdf").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (library / "pdf").rmdir()
+    done = skillhub("remove", "pdf")
+    assert (done.code, done.out) == (0, f"pdf is removed from {library / LOCK}\n")
+    assert "pdf" not in locked(library)
+
+
+def test_a_skill_that_is_there_again_is_not_written_over_by_undo(library: Path, skillhub: Skillhub) -> None:
+    skillhub("remove", "pdf")
+    write_skill(library / "pdf", "mine")
+    refused = skillhub("remove", "--undo", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert "mine" in (library / "pdf" / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("text", ['{"version": 2, "skills": {}}', "<<<<<<< ours\n", "{"])
+def test_a_lock_that_cannot_be_read_is_named_and_stays_as_it_is(library: Path, skillhub: Skillhub, text: str) -> None:
+    (library / LOCK).write_text(text)
+    for force in ([], ["--force"]):
+        refused = skillhub("remove", "pdf", "--json", *force)
+        assert (refused.code, refused.error["code"]) == (1, "LOCK_UNREADABLE")
+    assert (library / LOCK).read_text() == text
+    assert list(skills_in(library)) == NAMES
+
+
+def test_while_another_command_runs_it_is_told(
+    library: Path, skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def impatient(root: str, **options: object) -> object:
+        return changing(root, wait_seconds=0.1)
+
+    monkeypatch.setattr(removal, "changing", impatient)
+    with changing(os.fspath(library)):
+        refused = skillhub("remove", "pdf", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "LIBRARY_BUSY")
+    assert list(skills_in(library)) == NAMES
+
+
+def test_a_root_that_is_not_there_is_not_made(skillhub: Skillhub, tmp_path: Path) -> None:
+    for arguments in (["pdf"], ["--undo"]):
+        assert skillhub("remove", *arguments, SKILLS_DIR=str(tmp_path / "none")).code == 1
+    assert not (tmp_path / "none").exists()
+
+
+def test_an_index_that_cannot_be_refreshed_is_a_warning(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    done = skillhub("remove", "pdf", "--json", DB_PATH=str(tmp_path / "file" / "db"))
+    assert done.code == 0
+    assert "cannot be written" in done.json["index_problem"]
+    assert json.loads((library / LOCK).read_text())["skills"].keys() == {"docx"}
