@@ -30,7 +30,7 @@
     ├── ResourceNotFound        RESOURCE_NOT_FOUND     nothing is served at that URI
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path is outside the skill, or not served
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
-    ├── CommandUnavailable      COMMAND_UNAVAILABLE    the command is allowed but not installed
+    ├── CommandUnavailable      COMMAND_UNAVAILABLE    a program that is needed is not installed
     ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    no sandbox works here, and running without one was not chosen
     ├── SandboxFailed           SANDBOX_FAILED         the sandbox of one command did not come about; the log says why
     ├── SandboxRequired         SANDBOX_REQUIRED       commands are not confined, and some skill is hidden or withheld
@@ -642,14 +642,14 @@ class CommandNotAllowed(SkillHubError):
 
 
 class CommandUnavailable(SkillHubError):
-    """The command is allowed, but not installed on the server's machine."""
+    """A program is not installed: one that a skill's command names, or that the hub needs itself (`reason`)."""
 
     code = "COMMAND_UNAVAILABLE"
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, *, reason: str = "", hint: str | None = None) -> None:
         super().__init__(
-            f"{command!r} is allowed but is not installed where the server runs",
-            hint="install it, or run the skill's script in your own terminal",
+            f"{command!r} {reason or 'is allowed but is not installed where the server runs'}",
+            hint=hint or "install it, or run the skill's script in your own terminal",
         )
         self.command = command
 

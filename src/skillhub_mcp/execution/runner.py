@@ -314,7 +314,7 @@ def _read_until_exit(
             selector.register(stream.descriptor, selectors.EVENT_READ, stream)
         # The end of the streams is not the exit: a background child may keep them open, and a process may close
         # them and go on.
-        while not (_has_exited(process) or (stop is not None and stop.is_set())):
+        while not (has_exited(process) or (stop is not None and stop.is_set())):
             now = time.monotonic()
             if now >= deadline:
                 return _End(timed_out=True)
@@ -341,7 +341,8 @@ def _excess(root: int, limits: ResourceLimits) -> str:
     return ""
 
 
-def _has_exited(process: subprocess.Popen[bytes]) -> bool:
+def has_exited(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has ended; its number stays its own until somebody waits for it."""
     # Checked without reaping the process: until then no other gets its pid, so that a kill by pid hits this one.
     # macOS has no waitid before Python 3.13.
     if not hasattr(os, "waitid"):

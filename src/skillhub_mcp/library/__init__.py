@@ -12,6 +12,9 @@ entry_rules      which paths of entries are refused, and why
 exchange         two paths exchanged in one step, by the system's own call
 fingerprint      what lies in a directory: its digest, and every difference
 forges           which repository, ref and path a page of a forge shows
+git              running git for one source, within bounds and without a checkout
+git_refs         which ref of a repository is meant, and where it ends within a page's path
+git_tree         a commit of a repository, as a tree
 journal          what a change does, written before it is done
 lock_edits       entries taken out of a lock and put back, all else as it is
 locking          one command at a time changes a root
