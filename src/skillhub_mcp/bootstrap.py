@@ -455,7 +455,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     Raises InvalidSetting, also for a server that would be open to anonymous clients unintentionally, and
     TokensUnreadable.
     """
-    from skillhub_mcp.server.http.app import HttpLimits, HttpOptions
+    from skillhub_mcp.server.http.app import HttpLimits, HttpOptions, WellKnownOptions
 
     auth = _auth_options(settings.http)
     if auth is None and not settings.http.allow_anonymous:
@@ -495,6 +495,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
         stateless=is_stateless(settings),
         # Before the first byte of an answer a balancer may ask another replica, and a stream begins before its answer.
         whole_answers=settings.replica.read_only,
+        well_known=WellKnownOptions(settings.disclosure.serve_dotfiles) if settings.http.well_known else None,
     )
 
 

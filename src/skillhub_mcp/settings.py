@@ -227,6 +227,7 @@ class HttpSettings:
     session_idle_seconds: float
     stateless: bool
     workers: int
+    well_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -1124,6 +1125,13 @@ _HTTP = (
         "1",
         "Processes that answer requests at one address; more than 1 requires SKILLHUB_STATELESS=1",
         _whole(1, 64),
+    ),
+    _setting(
+        "SKILLHUB_WELL_KNOWN",
+        "well_known",
+        "0",
+        "1 serves the skills for installing elsewhere: /.well-known/agent-skills/index.json, to each caller theirs",
+        _switch,
     ),
 )
 

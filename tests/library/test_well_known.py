@@ -10,7 +10,7 @@ from skillhub_mcp.errors import IntegrityFailed, SourceUnreachable
 from skillhub_mcp.library.well_known import (
     SCHEMA,
     ArtifactKind,
-    IndexEntry,
+    SiteSkill,
     check_digest,
     index_text,
     index_urls,
@@ -29,7 +29,7 @@ def index(*entries: object, **top: object) -> bytes:
 
 def test_an_entry_has_its_kind_its_digest_and_an_absolute_url() -> None:
     (found,) = parse_index(index(ENTRY, unknown=1), URL).entries
-    assert found == IndexEntry(
+    assert found == SiteSkill(
         "pdf-forms",
         ArtifactKind.ARCHIVE,
         "Fills.",
@@ -125,7 +125,7 @@ def test_an_artifact_with_another_digest_is_refused_with_both() -> None:
 
 
 def test_an_index_that_is_written_is_read_as_the_same() -> None:
-    entries = [IndexEntry("b", ArtifactKind.SKILL_MD, "Ünïcode, „so“.", "b/SKILL.md", DIGEST)]
+    entries = [SiteSkill("b", ArtifactKind.SKILL_MD, "Ünïcode, „so“.", "b/SKILL.md", DIGEST)]
     (found,) = parse_index(index_text(entries).encode(), URL).entries
     assert found.url == "https://team.example/.well-known/agent-skills/b/SKILL.md"
     assert (found.name, found.kind, found.description, found.digest) == (

@@ -16,7 +16,7 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.web_tree import Artifact, FetchedTree, SiteTree, TextTree
 from skillhub_mcp.library.well_known import (
     ArtifactKind,
-    IndexEntry,
+    SiteSkill,
     WellKnownIndex,
     check_digest,
     index_urls,
@@ -127,7 +127,7 @@ async def _artifacts(
     wanted = iter(_wanted(index, skills))
     artifacts: dict[str, Artifact] = {}
 
-    async def fetch_some(some: Iterator[IndexEntry]) -> None:
+    async def fetch_some(some: Iterator[SiteSkill]) -> None:
         for entry in some:
             artifacts[entry.name] = await _artifact(entry, index, downloader, open_archive)
 
@@ -144,7 +144,7 @@ async def _artifacts(
     return SiteTree(dict(sorted(artifacts.items())))
 
 
-def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[IndexEntry]:
+def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]:
     """Return the entries to fetch. Raises SkillNotFound for a name that the index has not."""
     if not skills or ALL_SKILLS in skills:
         return index.entries
@@ -156,7 +156,7 @@ def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[IndexEntry
 
 
 async def _artifact(
-    entry: IndexEntry, index: WellKnownIndex, downloader: Downloader, open_archive: OpenArchive
+    entry: SiteSkill, index: WellKnownIndex, downloader: Downloader, open_archive: OpenArchive
 ) -> Artifact:
     download = await downloader.get(entry.url, came_from=index.url)
     check_digest(entry, shown(index.url), download.digest)

@@ -35,7 +35,7 @@ class ArtifactKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexEntry:
+class SiteSkill:
     """One skill of an index. `url` is absolute; `digest` is `sha256:` and 64 hexadecimal digits of the artifact."""
 
     name: str
@@ -50,7 +50,7 @@ class WellKnownIndex:
     """The skills of one site, in its order; `skipped` says of what else it lists why that is no skill."""
 
     url: str
-    entries: Sequence[IndexEntry]
+    entries: Sequence[SiteSkill]
     skipped: Sequence[str] = ()
 
 
@@ -92,7 +92,7 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
     if schema != SCHEMA:
         version = f"names the schema {_shown(schema)}" if schema is not None else "is of draft 0.1.0, without digests"
         raise SourceUnreachable(url, f"{version}; what is read is draft 0.2.0", hint="ask the site for its repository")
-    entries: dict[str, IndexEntry] = {}
+    entries: dict[str, SiteSkill] = {}
     skipped: list[str] = []
     for number, one in enumerate(skills, start=1):
         entry = _entry(one, url)
@@ -105,7 +105,7 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
     return WellKnownIndex(url, tuple(entries.values()), tuple(skipped))
 
 
-def check_digest(entry: IndexEntry, index_url: str, digest: str) -> None:
+def check_digest(entry: SiteSkill, index_url: str, digest: str) -> None:
     """Return if the artifact that was fetched has the digest that the index promised. Raises IntegrityFailed."""
     if digest != entry.digest:
         raise IntegrityFailed(
@@ -116,7 +116,7 @@ def check_digest(entry: IndexEntry, index_url: str, digest: str) -> None:
         )
 
 
-def index_text(entries: Sequence[IndexEntry]) -> str:
+def index_text(entries: Sequence[SiteSkill]) -> str:
     """Return the index that lists `entries`, as JSON; their URLs may be relative to it."""
     skills = [
         {
@@ -131,7 +131,7 @@ def index_text(entries: Sequence[IndexEntry]) -> str:
     return json.dumps({"$schema": SCHEMA, "skills": skills}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _entry(written: object, index_url: str) -> IndexEntry | str:
+def _entry(written: object, index_url: str) -> SiteSkill | str:
     """Return an entry of an index, or what is wrong with it."""
     if not isinstance(written, dict):
         return "is no object"
@@ -145,7 +145,7 @@ def _entry(written: object, index_url: str) -> IndexEntry | str:
         return f"has the malformed URL {_shown(written['url'])}"
     if scheme not in ("https", "http"):
         return f"has a URL that is not fetched: {_shown(url)}"
-    return IndexEntry(written["name"], ArtifactKind(written["type"]), written["description"], url, written["digest"])
+    return SiteSkill(written["name"], ArtifactKind(written["type"]), written["description"], url, written["digest"])
 
 
 def _problems(written: dict[str, object]) -> Iterator[str]:

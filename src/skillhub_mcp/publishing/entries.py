@@ -71,7 +71,7 @@ def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, s
     if before is not None and not more and (before.name, before.stamps) == (name, stamps):
         return before
     now = time.time_ns()
-    trusted = {path: stamp if _is_trusted(stamp, now) else _UNTRUSTED for path, stamp in stamps.items()}
+    trusted = {path: stamp if is_settled(stamp, now) else _UNTRUSTED for path, stamp in stamps.items()}
     if more:
         # The stamps of the listed files say nothing about the others.
         entry = PublishedEntry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
@@ -86,7 +86,8 @@ def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, s
     return before if before == entry else entry
 
 
-def _is_trusted(stamp: FileIdentity, now: int) -> bool:
+def is_settled(stamp: FileIdentity, now: int) -> bool:
+    """Whether a file with this stamp, which was listed after `now` in ns since 1970, gets another by any change."""
     return all(now - written > _TICK_NS or now - written < -_AHEAD_NS for written in stamp[:2])
 
 

@@ -12,5 +12,6 @@ rate_limit     limits on requests and wrong tokens
 request_body   reading the bodies of requests, within limits
 session_limit  limits on the sessions of the 2025-11-25 protocol
 shutdown       ending open streams when the server stops
+well_known     the skills for installing elsewhere, below `/.well-known/agent-skills`
 workers        several processes at one address
 """

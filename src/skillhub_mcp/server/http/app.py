@@ -1,4 +1,7 @@
-"""The HTTP application: /mcp, /readyz and /metrics behind the guard of Host and Origin, / and /healthz outside it."""
+"""The HTTP application: /mcp, /readyz, /metrics and the skills to install behind the guard of Host and Origin.
+
+/ and /healthz are outside it.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +66,13 @@ class HttpLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class WellKnownOptions:
+    """What of the skills others can install: with `serve_dotfiles`, files whose names begin with a dot too."""
+
+    serve_dotfiles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class HttpOptions:
     """Where to listen, and which Host and Origin headers besides this machine's own to accept.
 
@@ -70,7 +80,7 @@ class HttpOptions:
     for no such path. `auth` says which tokens are accepted; None for a server without authentication. The
     forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. A
     `stateless` server has no sessions in the 2025-11-25 protocol. With `whole_answers` no call is answered by an
-    event stream: an answer begins when all of it is known.
+    event stream: an answer begins when all of it is known. With `well_known` others can install the skills.
     """
 
     host: str
@@ -85,6 +95,7 @@ class HttpOptions:
     limits: HttpLimits = HttpLimits()
     stateless: bool = False
     whole_answers: bool = False
+    well_known: WellKnownOptions | None = None
 
 
 def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> DisconnectOnShutdown:
@@ -94,9 +105,10 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
 
         server.auth = HubTokenVerifier(options.auth)
         hub.access.narrow_by(caller_visibility, may_run=caller_may_run)
+    rate_limit = _rate_limit(options)
     guarded = server.http_app(
         path=MCP_PATH,
-        middleware=_limits_of_callers(options),
+        middleware=[*rate_limit, *_limits_of_bodies_and_sessions(options)],
         stateless_http=options.stateless,
         json_response=options.whole_answers,
         session_idle_timeout=options.limits.session_idle_seconds,
@@ -124,6 +136,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     probes = [page.route(), _healthz(), _readyz(server, hub, page, middleware=guard)]
     if options.metrics is not None:
         probes.append(metrics_route(server, options.metrics, page, middleware=guard))
+    if options.well_known is not None:
+        # Requests for skills count as those of /mcp do.
+        probes += _well_known(server, hub, page, options.well_known, middleware=[*guard, *rate_limit])
     mounted: ASGIApp = LegibleRefusals(guarded, page)
     if options.allowed_origins:
         # A browser sends preflight requests without a token, so CORS comes before authentication.
@@ -144,13 +159,18 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     return DisconnectOnShutdown(whole, end_streams=end_streams)
 
 
-def _limits_of_callers(options: HttpOptions) -> list[Middleware]:
-    """Return what bounds a caller who is known by then: requests, then their bodies, then sessions."""
-    limits = options.limits
-    buckets = TokenBuckets(options.rate_limit)
+def _rate_limit(options: HttpOptions) -> list[Middleware]:
+    """Return what bounds the requests of a caller who is known by then, on all routes together."""
+    if not options.rate_limit:
+        return []
     warning = None if options.trusted_proxies else OncePerMinute()
+    return [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit), warning=warning)]
+
+
+def _limits_of_bodies_and_sessions(options: HttpOptions) -> list[Middleware]:
+    """Return what bounds the bodies of a caller's requests, then their sessions."""
+    limits = options.limits
     return [
-        *([Middleware(RateLimit, buckets=buckets, warning=warning)] if options.rate_limit else []),
         Middleware(
             RequestBody,
             max_bytes=limits.request_bytes,
@@ -159,6 +179,24 @@ def _limits_of_callers(options: HttpOptions) -> list[Middleware]:
         ),
         Middleware(SessionLimit, total=limits.sessions, per_caller=limits.sessions_per_caller),
     ]
+
+
+def _well_known(
+    server: FastMCP, hub: SkillHub, page: FrontPage, options: WellKnownOptions, *, middleware: Sequence[Middleware]
+) -> list[Route]:
+    """Return the routes from which others install the skills, with the hooks of the server before them."""
+    from skillhub_mcp.server.http.well_known import nothing_before, well_known_routes
+    from skillhub_mcp.server.middleware.hooks import HookMiddleware
+
+    hooks = next((one for one in server.middleware if isinstance(one, HookMiddleware)), None)
+    return well_known_routes(
+        server,
+        hub,
+        page,
+        serve_dotfiles=options.serve_dotfiles,
+        middleware=middleware,
+        before=nothing_before if hooks is None else hooks.standing_before,
+    )
 
 
 def _healthz() -> Route:

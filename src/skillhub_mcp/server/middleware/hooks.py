@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -53,6 +54,12 @@ class HookMiddleware(Middleware):
                 return await call_next(context)
         finally:
             _REQUEST.reset(token)
+
+    @contextmanager
+    def standing_before(self, method: str) -> Iterator[None]:
+        """Let the hooks stand before each use of a skill while this lasts, for a request that is none of MCP."""
+        with gated(_Request(self._hooks, self._cwd, self._tools, method).stand_before):
+            yield
 
     async def on_call_tool(
         self,

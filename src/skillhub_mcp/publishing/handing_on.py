@@ -1,0 +1,214 @@
+"""Handing skills on: which of them the present caller may install elsewhere, and their artifacts.
+
+An artifact has the bytes on disk, so that a skill has the same digest there as here. It is a SKILL.md where a skill has
+no other file, and else an archive. Every way to one passes the policy and the gate, as reading its files does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.errors import PathNotAllowed, ResourceNotFound, SkillFileNotFound, SkillHubError
+from skillhub_mcp.harmless import for_model, shortened
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.lru import LRUCache
+from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.publishing.archives import ArchivedFile, archive_pieces
+from skillhub_mcp.publishing.entries import FileIdentity, is_settled
+from skillhub_mcp.publishing.uris import published_name
+from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.parser import MAX_SPECIFIED_DESCRIPTION
+
+log = logging.getLogger(__name__)
+
+# What whoever unpacks it takes of one skill, and no more.
+MAX_FILES = 4_096
+MAX_BYTES = 64 * 1024 * 1024
+
+_REMEMBERED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOn:
+    """A skill as it is handed on. `digest` is that of its artifact, as `sha256:` and hexadecimal digits, `size` its
+    bytes; `is_archive` says whether the artifact is an archive, and not a SKILL.md.
+    """
+
+    name: str
+    description: str
+    is_archive: bool
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The artifact of the files with these `stamps`."""
+
+    stamps: dict[str, FileIdentity]
+    is_archive: bool
+    digest: str
+    size: int
+
+
+class SkillGiver:
+    """Hands on the skills of one hub, to each caller theirs. Thread-safe."""
+
+    def __init__(self, hub: SkillHub, *, serve_dotfiles: bool) -> None:
+        self._hub = hub
+        self._serve_dotfiles = serve_dotfiles
+        self._lock = threading.Lock()
+        self._known: LRUCache[str, _Known] = LRUCache(_REMEMBERED)
+
+    def all(self) -> Sequence[HandedOn]:
+        """Return the skills that the caller may have, by name. Reads only the files that have changed.
+
+        A skill with a file that cannot be read is left out, with a line in the log. Raises PolicyUnreadable, and
+        SkillFilesUnavailable: what is left out while a storage is away would pass for what was taken away.
+        """
+        with self._hub.access.pinned():
+            snapshot, policy = self._hub.snapshot_and_policy()
+            named: dict[str, Skill] = {}
+            for skill in Names(snapshot, policy).offered():
+                name = published_name(skill)
+                # A name in the specification's form is its own; one that was made into it gives way.
+                if name is not None and (name not in named or name == skill.name) and _is_given(skill, policy):
+                    named[name] = skill
+            # One at a time: callers who come together find what the first has read.
+            with self._lock:
+                found = (self._described(name, skill) for name, skill in sorted(named.items()))
+                return [one for one in found if one is not None]
+
+    def find(self, name: str) -> tuple[HandedOn, Skill]:
+        """Return the skill that is handed on as `name`. Raises ResourceNotFound, and what `all` raises."""
+        with self._hub.access.pinned():
+            snapshot, policy = self._hub.snapshot_and_policy()
+            names = Names(snapshot, policy)
+            skill = names.find(name)
+            if skill is None or published_name(skill) != name or not policy.offers(skill):
+                others = (one for one in names.offered() if one.name != name and published_name(one) == name)
+                skill = next(others, None)
+            if skill is None or not _is_given(skill, policy):
+                raise ResourceNotFound(name)
+            described = self._described(name, skill)
+            if described is None:
+                raise ResourceNotFound(name)
+            return described, skill
+
+    def document(self, skill: Skill) -> bytes:
+        """Return the SKILL.md of a skill that `find` returned. Raises what `SkillHub.read_bytes` raises."""
+        return self._hub.read_bytes(skill, SKILL_FILE, max_bytes=MAX_BYTES)
+
+    def artifact(self, skill: Skill) -> bytes:
+        """Return the artifact of a skill that `find` returned, which counts as loading it and reading its files.
+
+        Raises what `SkillHub.read_bytes` raises, and ResourceNotFound where it is no longer one that is handed on.
+        """
+        directory = self._hub.files_of(skill)
+        listed = self._listed(skill, directory)
+        if listed is None:
+            raise ResourceNotFound(skill.name)
+
+        def read(path: str) -> bytes:
+            return self._hub.read_bytes(skill, path, max_bytes=MAX_BYTES)
+
+        return b"".join(_pieces(directory, listed, read))
+
+    def _described(self, name: str, skill: Skill) -> HandedOn | None:
+        """Return a skill as it is handed on; None for one that nobody could install, with a line in the log."""
+        directory = self._hub.files_of(skill)
+        listed = self._listed(skill, directory)
+        if listed is None:
+            return None
+        stamps = {file.path: file.stamp for file in listed}
+        known = self._known.get(skill.directory)
+        if known is None or known.stamps != stamps:
+            try:
+                known = self._read(skill, directory, listed, stamps)
+            except (SkillFileNotFound, PathNotAllowed) as error:
+                log.warning("%s is not handed on: %s", skill.name, error.message)
+                return None
+        description = shortened(for_model(skill.description), MAX_SPECIFIED_DESCRIPTION)
+        return HandedOn(name, description, known.is_archive, known.digest, known.size)
+
+    def _read(
+        self, skill: Skill, directory: str, listed: Sequence[FileEntry], stamps: dict[str, FileIdentity]
+    ) -> _Known:
+        began = time.time_ns()
+
+        def read(path: str) -> bytes:
+            return read_whole(
+                directory, path, skill=skill.name, max_bytes=MAX_BYTES, serve_dotfiles=self._serve_dotfiles
+            )
+
+        digest, size = hashlib.sha256(), 0
+        for piece in _pieces(directory, listed, read):
+            digest.update(piece)
+            size += len(piece)
+        known = _Known(stamps, len(listed) > 1, f"sha256:{digest.hexdigest()}", size)
+        if all(is_settled(stamp, began) for stamp in stamps.values()):
+            self._known.put(skill.directory, known)
+        return known
+
+    def _listed(self, skill: Skill, directory: str) -> Sequence[FileEntry] | None:
+        """Return the files of a skill in the order of the archive; None where they are none that can be handed on."""
+        listed, more = list_files(directory, serve_dotfiles=self._serve_dotfiles, max_files=MAX_FILES)
+        if more:
+            problem = f"it has more than {MAX_FILES:,} files, or some that cannot be listed"
+        elif sum(file.size for file in listed) > MAX_BYTES:
+            problem = f"its files have more than {MAX_BYTES:,} bytes"
+        elif not all(_is_text(file.path) for file in listed):
+            problem = "it has a file whose name is not UTF-8"
+        elif not any(file.path == SKILL_FILE for file in listed):
+            problem = "its SKILL.md is gone"
+        else:
+            return sorted(listed, key=lambda file: file.path.encode())
+        log.info("%s is not handed on: %s", skill.name, problem)
+        return None
+
+
+def _is_given(skill: Skill, policy: Policy) -> bool:
+    """Whether the caller may have all of a skill unasked. What awaits trust is not passed on as if somebody agreed."""
+    if skill.awaits_trust:
+        return False
+    try:
+        policy.check(skill, Action.LOAD)
+        policy.check(skill, Action.READ)
+    except SkillHubError:
+        return False
+    return True
+
+
+def _pieces(directory: str, listed: Sequence[FileEntry], read: Callable[[str], bytes]) -> Iterator[bytes]:
+    """Yield the bytes of an artifact: the SKILL.md where there is nothing else, and an archive of all files."""
+    if len(listed) == 1:
+        yield read(SKILL_FILE)
+        return
+    yield from archive_pieces(
+        ArchivedFile(file.path, read(file.path), _is_executable(directory, file.path)) for file in listed
+    )
+
+
+def _is_executable(directory: str, path: str) -> bool:
+    try:
+        return bool(os.stat(os.path.join(directory, *path.split("/"))).st_mode & stat.S_IXUSR)
+    except OSError:
+        return False
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
