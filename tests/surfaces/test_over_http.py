@@ -1,7 +1,8 @@
-"""No route of the HTTP server but /mcp tells anything of a skill, and every route is known here."""
+"""What each route of the HTTP server tells of a skill: most nothing, and the index only values of one line."""
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 from starlette.routing import Mount, Route
 from tests.server.connections import listening
+from tests.surfaces.findings import values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS
 
 from skillhub_mcp.bootstrap import http_options, make_hub, make_metrics, server_options
@@ -18,6 +20,9 @@ from skillhub_mcp.settings import read_settings
 
 # `/mcp` speaks MCP: what it answers is in `test_over_mcp`.
 ROUTES = {"/", "/healthz", "/readyz", "/metrics", "/mcp"}
+INDEX = "/.well-known/agent-skills/index.json"
+# These give the files of a skill as they are, to whoever installs them.
+FILES = {"/.well-known/agent-skills/{name}.zip", "/.well-known/agent-skills/{name}/SKILL.md"}
 
 
 def routes(app: Any) -> Iterator[str]:
@@ -34,18 +39,23 @@ def routes(app: Any) -> Iterator[str]:
 
 
 def test_every_route_is_in_the_table_and_tells_nothing_of_a_skill(hostile: dict[str, str]) -> None:
-    environment = {**hostile, "SKILLHUB_METRICS": "1"}
+    environment = {**hostile, "SKILLHUB_METRICS": "1", "SKILLHUB_WELL_KNOWN": "1"}
     settings, _ = read_settings(environment)
     hub, metrics = make_hub(settings, background=False), make_metrics(settings)
     try:
         server = make_server(hub, server_options(settings, hub, over_http=True))
         app = make_http_app(server, hub, http_options(settings, host="127.0.0.1", port=0, metrics=metrics))
-        assert set(routes(app)) == ROUTES
+        assert set(routes(app)) == {*ROUTES, INDEX, *FILES}
     finally:
         hub.close()
     with listening(environment) as url:
         for path in ROUTES:
             assert not _said_of_skills(url.removesuffix("/mcp") + path), path
+        with urllib.request.urlopen(url.removesuffix("/mcp") + INDEX) as answer:
+            index = json.load(answer)
+    assert len(index["skills"]) > len(PAYLOADS) // 2
+    for value in values(index):
+        assert not wrong_in_a_value(value), value
 
 
 def _said_of_skills(url: str) -> list[str]:
