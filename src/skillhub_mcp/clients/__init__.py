@@ -1,6 +1,5 @@
 """The programs that SkillHub's server is registered with, such as Cursor, and our entry in their files.
 
-archive              ZIP archives whose bytes do not depend on when and where they are made
 backups              copies of clients' files from before they were changed
 bundle               this installation as one `.mcpb` file, which hosts install with one click
 connection_problems  what is wrong with connections, from what files say and servers answered

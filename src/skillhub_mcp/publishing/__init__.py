@@ -1,6 +1,5 @@
 """Published entries, for hosts that read skills natively (SEP-2640). Independent of the protocol.
 
-archives       a skill as an archive, the same bytes everywhere
 entries        the entry of a skill: frontmatter, and each file with size and digest
 entry_cache    entries in a SQLite file beside the index
 handing_on     the artifacts of skills that others install

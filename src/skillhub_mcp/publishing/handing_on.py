@@ -12,7 +12,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import PathNotAllowed, ResourceNotFound, SkillFileNotFound, SkillHubError
@@ -21,13 +21,13 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.publishing.archives import ArchivedFile, archive_pieces
 from skillhub_mcp.publishing.entries import FileIdentity, is_settled
 from skillhub_mcp.publishing.uris import published_name
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_DESCRIPTION
+from skillhub_mcp.zip_archive import ArchivedFile, archive
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class SkillGiver:
         def read(path: str) -> bytes:
             return self._hub.read_bytes(skill, path, max_bytes=MAX_BYTES)
 
-        return b"".join(_pieces(directory, listed, read))
+        return _artifact(directory, listed, read)
 
     def _described(self, name: str, skill: Skill) -> HandedOn | None:
         """Return a skill as it is handed on; None for one that nobody could install, with a line in the log."""
@@ -151,17 +151,15 @@ class SkillGiver:
                 directory, path, skill=skill.name, max_bytes=MAX_BYTES, serve_dotfiles=self._serve_dotfiles
             )
 
-        digest, size = hashlib.sha256(), 0
-        for piece in _pieces(directory, listed, read):
-            digest.update(piece)
-            size += len(piece)
-        known = _Known(stamps, len(listed) > 1, f"sha256:{digest.hexdigest()}", size)
+        artifact = _artifact(directory, listed, read)
+        digest = f"sha256:{hashlib.sha256(artifact).hexdigest()}"
+        known = _Known(stamps, len(listed) > 1, digest, len(artifact))
         if all(is_settled(stamp, began) for stamp in stamps.values()):
             self._known.put(skill.directory, known)
         return known
 
     def _listed(self, skill: Skill, directory: str) -> Sequence[FileEntry] | None:
-        """Return the files of a skill in the order of the archive; None where they are none that can be handed on."""
+        """Return the files of a skill; None where they are none that can be handed on."""
         listed, more = list_files(directory, serve_dotfiles=self._serve_dotfiles, max_files=MAX_FILES)
         if more:
             problem = f"it has more than {MAX_FILES:,} files, or some that cannot be listed"
@@ -172,7 +170,7 @@ class SkillGiver:
         elif not any(file.path == SKILL_FILE for file in listed):
             problem = "its SKILL.md is gone"
         else:
-            return sorted(listed, key=lambda file: file.path.encode())
+            return listed
         log.info("%s is not handed on: %s", skill.name, problem)
         return None
 
@@ -189,14 +187,15 @@ def _is_given(skill: Skill, policy: Policy) -> bool:
     return True
 
 
-def _pieces(directory: str, listed: Sequence[FileEntry], read: Callable[[str], bytes]) -> Iterator[bytes]:
-    """Yield the bytes of an artifact: the SKILL.md where there is nothing else, and an archive of all files."""
+def _artifact(directory: str, listed: Sequence[FileEntry], read: Callable[[str], bytes]) -> bytes:
+    """Return an artifact: the SKILL.md where there is nothing else, and an archive of all files.
+
+    Nothing in it is compressed: the bytes of that depend on the library, and replicas have to promise the same.
+    """
     if len(listed) == 1:
-        yield read(SKILL_FILE)
-        return
-    yield from archive_pieces(
-        ArchivedFile(file.path, read(file.path), _is_executable(directory, file.path)) for file in listed
-    )
+        return read(SKILL_FILE)
+    files = {file.path: ArchivedFile(read(file.path), _is_executable(directory, file.path)) for file in listed}
+    return archive(files, compressed=False)
 
 
 def _is_executable(directory: str, path: str) -> bool:

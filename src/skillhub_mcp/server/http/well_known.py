@@ -46,7 +46,7 @@ _TOP = WELL_KNOWN_PATH.rpartition("/")[0]
 _ZIP = ".zip"
 _CHUNK_BYTES = 64 * 1024
 # How many artifacts are in memory at once, however slowly they are read: each may have 64 MiB.
-_AT_ONCE = 8
+_AT_ONCE = 4
 _RETRY_SECONDS = "5"
 _HEADERS = {"cache-control": "private, no-cache", "vary": "Authorization", "x-content-type-options": "nosniff"}
 # What may pass by itself; anything else that keeps a skill from its caller is as if there were no such skill.
