@@ -15,6 +15,7 @@ from skillhub_mcp.library.archive_tree import open_archive
 from skillhub_mcp.library.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.library.web_tree import FetchedTree
 from skillhub_mcp.locks.content_digest import content_digest
 
 FILES = {
@@ -48,7 +49,20 @@ def tarred(mode: str) -> MakeTree:
     return make
 
 
-TREES: dict[str, MakeTree] = {"directory": directory, "zip": zipped, "tar": tarred("w"), "tar.gz": tarred("w:gz")}
+def fetched(scratch: Path) -> Tree:
+    (scratch / "download").mkdir()
+    (scratch / "download" / "source-0").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
+    tree = open_archive(str(scratch / "download" / "source-0"), "https://a.example/pdf.zip")
+    return FetchedTree(tree, str(scratch / "download"))
+
+
+TREES: dict[str, MakeTree] = {
+    "directory": directory,
+    "zip": zipped,
+    "tar": tarred("w"),
+    "tar.gz": tarred("w:gz"),
+    "fetched": fetched,
+}
 
 
 @pytest.fixture(params=TREES)

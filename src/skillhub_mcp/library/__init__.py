@@ -18,6 +18,7 @@ git_tree         a commit of a repository, as a tree
 journal          what a change does, written before it is done
 lock_edits       entries taken out of a lock and put back, all else as it is
 locking          one command at a time changes a root
+opening          a source as a tree, of whichever kind it is
 own_places       where the hub's own things in a root are
 recovery         what a killed command left, completed or taken back
 refusals         what a person is told where a root cannot be written

@@ -23,11 +23,11 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.version import version
 
 log = logging.getLogger(__name__)
 
-_MIB = 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
 # So much tells an archive from a text: a tar has its sign behind 257 bytes.
 _START_BYTES = 512
@@ -46,8 +46,8 @@ class DownloadLimits:
     long it may have us wait before we ask again.
     """
 
-    total_bytes: int = 128 * _MIB
-    text_bytes: int = 16 * _MIB
+    total_bytes: int = BOUNDS.fetched_bytes
+    text_bytes: int = 16 * 1024 * 1024
     connect_seconds: float = 15.0
     read_seconds: float = 30.0
     total_seconds: float = 600.0

@@ -8,10 +8,12 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from urllib.parse import urlsplit
 
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.download import Download, Downloader, DownloadOptions, NotThere, downloading, shown
+from skillhub_mcp.library.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.web_tree import Artifact, FetchedTree, SiteTree, TextTree
 from skillhub_mcp.library.well_known import (
@@ -31,7 +33,6 @@ log = logging.getLogger(__name__)
 # Returns the tree of an archive, by its path on this machine and the name that messages have for it.
 OpenArchive = Callable[[str, str], Tree]
 
-ALL_SKILLS = "*"
 _AT_ONCE = 6
 
 
@@ -134,13 +135,10 @@ async def _artifacts(
     tasks = [asyncio.create_task(fetch_some(wanted)) for _ in range(_AT_ONCE)]
     try:
         await asyncio.gather(*tasks)
-    except BaseException:
+    finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for artifact in artifacts.values():
-            artifact.tree.close()
-        raise
     return SiteTree(dict(sorted(artifacts.items())))
 
 
@@ -160,6 +158,14 @@ async def _artifact(
 ) -> Artifact:
     download = await downloader.get(entry.url, came_from=index.url)
     check_digest(entry, shown(index.url), download.digest)
-    if entry.kind is ArtifactKind.SKILL_MD:
-        return Artifact(TextTree(download.content(), download.digest), download.digest)
-    return Artifact(open_archive(download.path, shown(entry.url)), download.digest)
+    opened = (
+        partial(TextTree, download.content(), download.digest)
+        if entry.kind is ArtifactKind.SKILL_MD
+        else partial(open_archive, download.path, shown(entry.url))
+    )
+    # A hostile one refuses all of them now, and not when half of them are installed.
+    tree: Tree = opened()
+    try:
+        return Artifact(tuple(tree.entries), opened, download.digest)
+    finally:
+        tree.close()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.model import SKILL_FILE
+
+_MOST_OPEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +42,32 @@ class TextTree:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One skill of an index: what it is, and the digest that the index promised and it has."""
+    """One skill of an index: what is in it, how it is opened, and the digest that the index promised and it has."""
 
-    tree: Tree
+    entries: Sequence[TreeEntry]
+    open: Callable[[], Tree]
     digest: str
 
 
 class SiteTree:
-    """The skills of an index, each below its name. `tree_id` is the digest of its artifact."""
+    """The skills of an index, each below its name. `tree_id` is the digest of its artifact.
+
+    An artifact is opened when a file of it is read, and only some stay open: an index may list thousands.
+    """
 
     def __init__(self, artifacts: Mapping[str, Artifact]) -> None:
         self._artifacts = dict(artifacts)
+        self._opened: dict[str, Tree] = {}
         entries = [
             replace(entry, path=f"{name}/{entry.path}")
             for name, artifact in self._artifacts.items()
-            for entry in artifact.tree.entries
+            for entry in artifact.entries
         ]
         self._entries = tuple(sorted(entries, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
 
     @property
     def entries(self) -> Sequence[TreeEntry]:
-        """The files of all skills."""
+        """The files of all skills, in the order of the paths' bytes."""
         return self._entries
 
     @property
@@ -76,15 +83,18 @@ class SiteTree:
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of a file. Raises SourceUnreachable for one that is not there, and ArchiveRefused."""
         name, _, below = path.partition("/")
-        artifact = self._artifacts.get(name)
-        if artifact is None:
+        if name not in self._artifacts:
             raise SourceUnreachable(path, "is not in the source")
-        return artifact.tree.read(below)
+        if name not in self._opened:
+            if len(self._opened) == _MOST_OPEN:
+                self._opened.pop(next(iter(self._opened))).close()
+            self._opened[name] = self._artifacts[name].open()
+        return self._opened[name].read(below)
 
     def close(self) -> None:
-        """Close the tree of each skill."""
-        for artifact in self._artifacts.values():
-            artifact.tree.close()
+        """Close what is open."""
+        while self._opened:
+            self._opened.popitem()[1].close()
 
 
 class FetchedTree:
