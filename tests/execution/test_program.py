@@ -10,7 +10,7 @@ import pytest
 from tests.execution.processes import assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable
-from skillhub_mcp.execution.program import Ended, Outcome, Program
+from skillhub_mcp.execution.program import Outcome, Program, ProgramEnded
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of this test are POSIX shells")
 
@@ -52,7 +52,7 @@ def test_it_is_asked_more_than_once_and_may_be_silent_between_two_questions(tmp_
 def test_when_its_time_is_up_it_is_ended_with_its_children(tmp_path: Path) -> None:
     program = shell("sleep 60 & echo $!; wait", tmp_path, limit_seconds=0.2)
     child = int(program.line())
-    with pytest.raises(Ended, match="time was up"):
+    with pytest.raises(ProgramEnded, match="time was up"):
         program.wait()
     assert_ended(child)
 
@@ -63,21 +63,21 @@ def test_what_uses_too_much_is_ended_with_its_children_and_the_reason(tmp_path: 
         "sleep 60 & echo $!; echo x > written; wait", tmp_path, excess=lambda: "too much" if written.exists() else ""
     )
     child = int(program.line())
-    with pytest.raises(Ended, match="too much") as ended:
+    with pytest.raises(ProgramEnded, match="too much") as ended:
         program.wait()
     assert ended.value.excess == "too much"
     assert_ended(child)
 
 
 def test_output_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
-    with pytest.raises(Ended, match="more than 1,000 bytes"):
+    with pytest.raises(ProgramEnded, match="more than 1,000 bytes"):
         shell("while :; do echo yes yes yes yes yes yes; done", tmp_path).wait(max_output_bytes=1_000)
 
 
 def test_a_program_that_is_gone_when_it_is_asked_says_why(tmp_path: Path) -> None:
     program = shell("echo broken >&2; exit 1", tmp_path, asks=True)
     assert program.line() == b""
-    with pytest.raises(Ended, match="broken"):
+    with pytest.raises(ProgramEnded, match="broken"):
         program.ask(b"x" * 1_000_000)
 
 

@@ -26,7 +26,7 @@ _PIECE_BYTES = 64 * 1024
 _MESSAGES_SECONDS = 0.5
 
 
-class Ended(Exception):
+class ProgramEnded(Exception):
     """A program that was ended: its time was up, or `excess` says what it used too much of."""
 
     def __init__(self, excess: str = "") -> None:
@@ -62,7 +62,7 @@ class Program:
         self._run_id = uuid.uuid4().hex
         self._limit_seconds = limit_seconds
         self._excess = excess
-        self._ended: Ended | None = None
+        self._ended: ProgramEnded | None = None
         self._quiet = threading.Event()
         try:
             self._process = subprocess.Popen(
@@ -86,21 +86,21 @@ class Program:
             thread.start()
 
     def ask(self, question: bytes) -> None:
-        """Write a question. Its answer must be read within the limit. Raises Ended."""
+        """Write a question. Its answer must be read within the limit. Raises ProgramEnded."""
         assert self._process.stdin is not None  # noqa: S101 - for the type checker: one that asks has it
         self._deadline = time.monotonic() + self._limit_seconds
         try:
             self._process.stdin.write(question)
             self._process.stdin.flush()
         except OSError as error:  # it is gone: its messages say why
-            raise self._ended or Ended(self.end().messages) from error
+            raise self._ended or ProgramEnded(self.end().messages) from error
 
     def answered(self) -> None:
         """Say that an answer was read: no limit runs until the next question."""
         self._deadline = None
 
     def line(self) -> bytes:
-        """Return the next line of output, empty at its end. Raises Ended."""
+        """Return the next line of output, empty at its end. Raises ProgramEnded."""
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
         line = self._process.stdout.readline(_PIECE_BYTES)
         if self._ended is not None:
@@ -108,7 +108,7 @@ class Program:
         return line
 
     def read(self, most: int = _PIECE_BYTES) -> bytes:
-        """Return at most `most` bytes of output, empty at its end. Raises Ended."""
+        """Return at most `most` bytes of output, empty at its end. Raises ProgramEnded."""
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
         piece = self._process.stdout.read(min(most, _PIECE_BYTES))
         if self._ended is not None:
@@ -116,13 +116,13 @@ class Program:
         return piece
 
     def wait(self, *, max_output_bytes: int = 0) -> tuple[bytes, Outcome]:
-        """Return all of the output and what it left. Raises Ended, also for more output than `max_output_bytes`."""
+        """Return all output and what it left. Raises ProgramEnded, also for more than `max_output_bytes`."""
         output = bytearray()
         try:
             while piece := self.read():
                 output += piece
                 if len(output) > max_output_bytes:
-                    raise Ended(f"it wrote more than {max_output_bytes:,} bytes")
+                    raise ProgramEnded(f"it wrote more than {max_output_bytes:,} bytes")
             while not has_exited(self._process):
                 if self._quiet.wait(0.001) or self._ended is not None:
                     break
@@ -154,7 +154,7 @@ class Program:
             deadline = self._deadline
             excess = self._excess() if self._excess is not None else ""
             if excess or (deadline is not None and time.monotonic() >= deadline):
-                self._ended = Ended(excess)
+                self._ended = ProgramEnded(excess)
                 self._kill()
                 return
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
-from skillhub_mcp.execution.program import Ended, Outcome, Program
+from skillhub_mcp.execution.program import Outcome, Program, ProgramEnded
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.bounds import BOUNDS, in_mib
 
@@ -132,7 +132,7 @@ class GitRepository:
         self.run("fetch", *options, "--end-of-options", self.location, ref, excess=self._too_much)
         # It may be over before anybody looked.
         if excess := self._too_much():
-            raise self.ended(Ended(excess))
+            raise self.ended(ProgramEnded(excess))
 
     def list_refs(self, asked: Sequence[str]) -> bytes:
         """Return what `git ls-remote --symref` says. Raises SourceUnreachable."""
@@ -166,14 +166,14 @@ class GitRepository:
         program = self._start(arguments, outside=outside, settings=settings, excess=excess)
         try:
             return program.wait(max_output_bytes=_MAX_OUTPUT_BYTES)
-        except Ended as ended:
+        except ProgramEnded as ended:
             raise self.ended(ended) from None
 
     def ask(self, *arguments: str) -> Program:
         """Start git in the repository, to be asked more than once."""
         return self._start(arguments, asks=True)
 
-    def ended(self, ended: Ended) -> SourceUnreachable:
+    def ended(self, ended: ProgramEnded) -> SourceUnreachable:
         """Return the error for git that was ended."""
         if ended.excess:
             return SourceUnreachable(self.shown, f"was not fetched: {in_line(ended.excess)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
-from skillhub_mcp.execution.program import Ended, Program
+from skillhub_mcp.execution.program import Program, ProgramEnded
 from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.git import GitOptions, GitRepository
 from skillhub_mcp.library.git_refs import RemoteRef, asked_for, parse_refs, settle
@@ -87,7 +87,7 @@ class GitTree:
             reader.line()
             reader.answered()
             self._idle = reader
-        except Ended as ended:
+        except ProgramEnded as ended:
             raise self.repository.ended(ended) from None
         finally:
             # What is left of an answer would be taken for the next one.
