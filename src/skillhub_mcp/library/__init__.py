@@ -23,6 +23,7 @@ own_places       where the hub's own things in a root are
 recovery         what a killed command left, completed or taken back
 refusals         what a person is told where a root cannot be written
 removal          skills into the trash, and the last removal back
+signatures       who signed a commit or a tag, verified by git itself
 skill_files      which files one skill of a tree comes to, its links as copies
 source           what a person types for a source, and its canonical form
 steps            each step of a change: doing it, and taking it back
