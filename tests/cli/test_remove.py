@@ -49,8 +49,8 @@ def test_removed_skills_are_found_no_more_and_undo_brings_all_of_them_back(libra
     assert (skills_in(library), (library / LOCK).read_text()) == (before, lock)
     assert searched(skillhub) == NAMES
     again = skillhub("remove", "--undo")
-    assert again.code == 1
-    assert "nothing that was removed lies in the trash" in again.err
+    assert again.code == 2
+    assert again.err == f"error: --undo finds nothing: no removed skill lies in the trash of {library}\n"
 
 
 def test_what_no_lock_names_takes_force_and_of_several_all_or_none_goes(library: Path, skillhub: Skillhub) -> None:
@@ -171,8 +171,8 @@ def test_while_another_command_runs_it_is_told(
 
 
 def test_a_root_that_is_not_there_is_not_made(skillhub: Skillhub, tmp_path: Path) -> None:
-    for arguments in (["pdf"], ["--undo"]):
-        assert skillhub("remove", *arguments, SKILLS_DIR=str(tmp_path / "none")).code == 1
+    for argument, code in (("pdf", 1), ("--undo", 2)):
+        assert skillhub("remove", argument, SKILLS_DIR=str(tmp_path / "none")).code == code
     assert not (tmp_path / "none").exists()
 
 

@@ -173,6 +173,20 @@ def test_a_disk_that_is_full_at_any_step_leaves_the_root_as_it_was(tmp_path: Pat
     assert told >= 12
 
 
+def test_a_disk_that_is_full_while_a_skill_is_unpacked_is_told_the_same_way(root: Path) -> None:
+    before = state_of(root)
+
+    def unpack() -> None:
+        with changing(os.fspath(root)) as one:
+            write_skill(Path(one.staged("new")), "two")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(LibraryUnwritable, match="No space left on device; nothing was changed"):
+        unpack()
+    assert state_of(root) == before
+    assert left_behind(root) == []
+
+
 def test_a_root_that_cannot_be_written_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str, *_: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)

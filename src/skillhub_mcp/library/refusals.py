@@ -18,6 +18,13 @@ _MENDS = {
 }
 _ABOUT_ONE_PATH = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.ENOTDIR})
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+
+
+def is_no_room(error: OSError) -> bool:
+    """Whether nothing more can be written, whoever tried to."""
+    return error.errno in _NO_ROOM
+
 
 def unwritable(path: str, error: OSError) -> LibraryUnwritable:
     """Return the refusal for what the system said about `path`; where it lets nobody in, about the path it names."""

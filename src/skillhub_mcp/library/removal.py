@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.errors import LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.lock_edits import locked_names, with_entries_of, without_entries
 from skillhub_mcp.library.own_places import is_plain_name, places_of
@@ -55,7 +55,7 @@ def remove(
 def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk = _DISK) -> tuple[MovedSkill, ...]:
     """Bring back the skills of the last removal with their entries in the lock, all or none, and return them.
 
-    Raises SkillNotFound where nothing was removed, and otherwise what `remove` does.
+    Raises InvalidArgument where nothing was removed, and otherwise what `remove` does.
     """
     entry, found = _to_bring_back(root, lock_path)
     if dry_run:
@@ -105,7 +105,7 @@ def _to_bring_back(root: str, lock_path: str) -> tuple[TrashEntry, tuple[MovedSk
     try:
         entry = last_removal(places)
         if entry is None:
-            raise SkillNotFound("--undo", reason=f"nothing that was removed lies in the trash of {root}")
+            raise InvalidArgument("--undo", f"finds nothing: no removed skill lies in the trash of {root}")
         locked = locked_names(lock_before(places, entry), lock_path)
     except OSError as error:
         raise unwritable(places.trash, error) from error

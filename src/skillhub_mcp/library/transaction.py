@@ -28,7 +28,7 @@ from skillhub_mcp.library.journal import Journal, Move, Step, journal_text
 from skillhub_mcp.library.locking import locked
 from skillhub_mcp.library.own_places import OwnPlaces, is_plain_name, new_change, places_of
 from skillhub_mcp.library.recovery import complete, is_committed, lock_of, read_journal, recover_locked, undo
-from skillhub_mcp.library.refusals import unwritable
+from skillhub_mcp.library.refusals import is_no_room, unwritable
 from skillhub_mcp.library.steps import ASIDE, BEFORE, ENTRY, LOCK, RECEIPTS, SKILLS, do
 from skillhub_mcp.library.trash import entry_values
 
@@ -262,6 +262,11 @@ def changing(root: str, *, wait_seconds: float = WAIT_SECONDS, disk: Disk = _DIS
         change = Change(places, disk)
         try:
             yield change
+        except OSError as error:
+            if is_no_room(error):
+                # Of whoever writes what is staged.
+                raise unwritable(places.root, error) from error
+            raise
         finally:
             change.abandon()
 
