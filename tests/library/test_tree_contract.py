@@ -1,4 +1,4 @@
-"""What every tree is, whatever the source: a directory, a zip, a tar."""
+"""What every tree is, whatever the source: a directory, a zip, a tar, a commit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 from tests.library.archives import SKILL, pack_tar, pack_zip, write_files
+from tests.library.repositories import ENVIRONMENT, Executable, Repository
 
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.archive_tree import open_archive
 from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.git import GitOptions
+from skillhub_mcp.library.git_tree import open_git
+from skillhub_mcp.library.source import parse_source
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.web_tree import FetchedTree
@@ -56,12 +60,21 @@ def fetched(scratch: Path) -> Tree:
     return FetchedTree(tree, str(scratch / "download"))
 
 
+def committed(scratch: Path) -> Tree:
+    repository = Repository(scratch / "source.git")
+    repository.commit(
+        {path: Executable(content.decode()) if path in EXECUTABLE else content for path, content in FILES.items()}
+    )
+    return open_git(parse_source(repository.url), GitOptions(ENVIRONMENT, 60.0))
+
+
 TREES: dict[str, MakeTree] = {
     "directory": directory,
     "zip": zipped,
     "tar": tarred("w"),
     "tar.gz": tarred("w:gz"),
     "fetched": fetched,
+    "git": committed,
 }
 
 
@@ -120,6 +133,7 @@ def test_a_skill_of_it_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Pa
 
 
 def test_what_is_closed_is_closed_and_may_be_closed_again(tree: Tree) -> None:
+    assert b"".join(tree.read("skills/pdf/SKILL.md")) == SKILL
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     tree.close()
     tree.close()

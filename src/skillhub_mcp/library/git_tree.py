@@ -178,7 +178,7 @@ def _list(repository: GitRepository, commit: str) -> _Listed:
         objects[path] = object_id.decode()
         entries.append(_entry(path, mode, kind, 0 if size == b"-" else int(size)))
     if len(entries) > BOUNDS.source_entries:
-        raise ArchiveRefused(repository.shown, f"since it has more than {BOUNDS.source_entries:,} files")
+        raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} files")
     entries.sort(key=lambda entry: entry.path.encode("utf-8", "surrogateescape"))
     return _Listed(tuple(entries), objects, trees)
 
